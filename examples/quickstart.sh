@@ -46,7 +46,8 @@ templates=/usr/share/mricron/templates
 
 # ---- packages -------------------------------------------------------------------------------------
 
-required="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev"
+required="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev libjansson-dev
+    libxxhash-dev"
 better="libdnnl-dev libdeflate-dev libpng-dev mricron-data"
 
 missing() {

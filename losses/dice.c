@@ -1,6 +1,6 @@
 /*
  * dice - one minus the soft Dice coefficient of each class (Milletari et al. 2016,
- * arXiv:1606.04797; MONAI's DiceLoss). The formula stands in overlap.h.
+ * arXiv:1606.04797; MONAI's DiceLoss). overlap.h has the formula.
  */
 #include "overlap.h"
 
@@ -30,4 +30,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     return pons_graph_status(g, err);
 }
 
-PONS_LOSS(dice, "1.0", "soft Dice", options, build);
+static const pons_loss_operations operations = { .build = build };
+
+PONS_LOSS(dice, "1.0", "soft Dice", options, operations);

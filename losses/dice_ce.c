@@ -5,10 +5,11 @@
  *
  * CE of several classes, with q = softmax(logits), class weights w and smoothing s:
  *   sum over voxels of w_y (1 - s) (-log q_y) + s / C sum_c w_c (-log q_c), divided by sum of w_y
- * and of one class, with the weight v on the foreground (mean over voxels):
+ * CE of one class, with the weight v of the foreground (mean over voxels):
  *   -(v t log sigmoid(x) + (1 - t) log sigmoid(-x))
- * The cross-entropy always counts the background; the Dice term then takes weights 1 .. C - 1,
- * and none where it counts a single class.
+ *
+ * The cross-entropy always counts the background. The Dice term takes weights 1 .. C - 1 if it
+ * leaves out the background. It takes none if it counts a single class.
  */
 #include "overlap.h"
 
@@ -19,9 +20,9 @@ typedef struct dice_ce {
 
 static const pons_option options[] = {
     OVERLAP_OPTIONS,
-    PONS_REAL(dice_ce, lambda_dice, 1, 0, 1e6, "Factor on the Dice term."),
-    PONS_REAL(dice_ce, lambda_ce, 1, 0, 1e6, "Factor on the cross-entropy."),
-    PONS_REAL(dice_ce, label_smoothing, 0, 0, 1, "Share of the target spread over all classes."),
+    PONS_REAL(dice_ce, lambda_dice, "1", 0, 1e6, "Factor on the Dice term."),
+    PONS_REAL(dice_ce, lambda_ce, "1", 0, 1e6, "Factor on the cross-entropy."),
+    PONS_REAL(dice_ce, label_smoothing, "0", 0, 1, "Share of the target spread over all classes."),
     PONS_OPTIONS_END
 };
 
@@ -35,8 +36,8 @@ static pons_node *mean_of_voxels(pons_graph *g, pons_node *x)
 }
 
 /*
- * The sum of x over all voxels that count, or unless sums are asked for their mean with 'weights',
- * NULL where all weigh the same; 0 where a mask leaves nothing to divide by.
+ * The mean of x over all voxels in the mask, or their sum if 'reduction' is sum. 'weights' are the
+ * weights of the mean, NULL if all are equal. The mean is 0 if the mask is empty.
  */
 static pons_node *reduce(pons_graph *g, const overlap *o, pons_node *x, pons_node *weights,
                          pons_node *valid)
@@ -81,7 +82,7 @@ static pons_node *exclusive(pons_graph *g, const dice_ce *c, int classes, pons_n
                   weights != NULL ? pons_mul(g, t, weights) : NULL, valid);
 }
 
-/* One number for all classes is no more than a factor, which a weighted mean divides away again. */
+/* Whether weights change the cross-entropy. A weighted mean cancels one number for all classes. */
 static bool entropy_weighs(const overlap *o, const pons_task *task)
 {
     return task->classes == 1 || o->weight.count > 1 || o->reduction == OVERLAP_SUM;
@@ -122,4 +123,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     return pons_graph_status(g, err);
 }
 
-PONS_LOSS(dice_ce, "1.0", "soft Dice plus cross-entropy", options, build);
+static const pons_loss_operations operations = { .build = build };
+
+PONS_LOSS(dice_ce, "1.0", "soft Dice plus cross-entropy", options, operations);

@@ -4,12 +4,13 @@
  *
  *   lambda_dice Dice + lambda_focal Focal
  *
- * The focal term treats every channel as a question of its own (sigmoid), also when the Dice term
- * uses softmax: with s = sigmoid of the logit x towards the target t,
- *   (1 - s)^gamma (-log s),
- * times alpha where t is 1 and 1 - alpha where it is 0 (if alpha is given), times the class weight
- * (also that of a single class, which the Dice term does without);
- * mean over cases, classes and voxels, or their sum over cases and classes.
+ * The focal term is binary in every channel (sigmoid), also if the Dice term uses softmax. With
+ * s = sigmoid of the logit x towards the target t, it is
+ *   (1 - s)^gamma (-log s)
+ *
+ * Its factors are alpha for t = 1 and 1 - alpha for t = 0, if alpha is given, and the class weight.
+ * A single class has a weight too, unlike in the Dice term. The reduction is the mean over cases,
+ * classes and voxels, or the sum over cases and classes.
  */
 #include "overlap.h"
 
@@ -21,14 +22,15 @@ typedef struct dice_focal {
 
 static const pons_option options[] = {
     OVERLAP_OPTIONS,
-    PONS_REAL(dice_focal, lambda_dice, 1, 0, 1e6, "Factor on the Dice term."),
-    PONS_REAL(dice_focal, lambda_focal, 1, 0, 1e6, "Factor on the focal term."),
-    PONS_REAL(dice_focal, gamma, 2, 0, 100, "How strongly easy voxels are played down."),
-    PONS_REALS(dice_focal, alpha, "", 0, 1, "Factor on foreground; background gets 1 - alpha."),
+    PONS_REAL(dice_focal, lambda_dice, "1", 0, 1e6, "Factor on the Dice term."),
+    PONS_REAL(dice_focal, lambda_focal, "1", 0, 1e6, "Factor on the focal term."),
+    PONS_REAL(dice_focal, gamma, "2", 0, 100, "How strongly easy voxels are played down."),
+    PONS_REALS(dice_focal, alpha, "", 0, 1, "Factor on foreground; background gets 1 - alpha.",
+               .count_max = 1),
     PONS_OPTIONS_END
 };
 
-/* The focal value of every voxel and channel. */
+/* The focal loss of every voxel and channel. */
 static pons_node *voxelwise(pons_graph *g, const dice_focal *c, pons_node *x, pons_node *t)
 {
     pons_node *side = pons_add_scalar(g, pons_scale(g, t, 2), -1);
@@ -65,21 +67,13 @@ static pons_node *focal(pons_graph *g, const dice_focal *c, const pons_task *tas
     return o->reduction == OVERLAP_SUM ? overlap_total(g, mean) : pons_mean_all(g, mean);
 }
 
-static pons_status check(const dice_focal *c, const pons_task *task, pons_error *err)
-{
-    if (c->alpha.count > 1)
-        return pons_fail(err, PONS_CONFIG, "'loss.alpha' has %d numbers, expected 1",
-                         c->alpha.count);
-    return overlap_check(&c->overlap, task, overlap_classes(&c->overlap, task), err);
-}
-
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
                          pons_node *logits, const pons_target *target, pons_node **value,
                          pons_error *err)
 {
     const dice_focal *c = config;
 
-    if (check(c, task, err) != PONS_OK)
+    if (overlap_check(&c->overlap, task, overlap_classes(&c->overlap, task), err) != PONS_OK)
         return err->status;
 
     pons_node *valid = overlap_valid(g, target);
@@ -92,4 +86,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     return pons_graph_status(g, err);
 }
 
-PONS_LOSS(dice_focal, "1.0", "soft Dice plus focal loss", options, build);
+static const pons_loss_operations operations = { .build = build };
+
+PONS_LOSS(dice_focal, "1.0", "soft Dice plus focal loss", options, operations);

@@ -1,8 +1,8 @@
 /*
  * overlap.c - the Dice term (Milletari et al. 2016, arXiv:1606.04797, as in MONAI's DiceLoss).
  *
- * Channel 0 is dropped from the sums, never from the volumes: the value is the same and everything
- * that runs over voxels stays one pass.
+ * Channel 0 is dropped from the sums instead of the volumes. The value is the same, and all work on
+ * voxels is one pass.
  */
 #include "overlap.h"
 
@@ -16,14 +16,13 @@ int overlap_classes(const overlap *o, const pons_task *task)
 pons_status overlap_check(const overlap *o, const pons_task *task, int expected, pons_error *err)
 {
     if (!o->include_background && task->target == PONS_TARGET_REGIONS)
-        return pons_fail(err, PONS_CONFIG,
-                         "'loss.include_background = no' needs labels: regions have no background");
+        return pons_option_fail(err, "include_background", "found no, expected yes: regions have "
+                                "no background");
     if (o->weight.count > 1 && expected == 1)
-        return pons_fail(err, PONS_CONFIG, "'loss.weight' has %d numbers, expected 1",
-                         o->weight.count);
+        return pons_option_fail(err, "weight", "found %d numbers, expected 1", o->weight.count);
     if (o->weight.count > 1 && o->weight.count != expected)
-        return pons_fail(err, PONS_CONFIG, "'loss.weight' has %d numbers, expected 1 or %d",
-                         o->weight.count, expected);
+        return pons_option_fail(err, "weight", "found %d numbers, expected 1 or %d",
+                                o->weight.count, expected);
     return PONS_OK;
 }
 
@@ -34,8 +33,8 @@ bool overlap_weighs(const overlap *o, const pons_task *task)
 
 pons_status overlap_idle_weight(pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "'loss.weight' would change nothing: Dice counts one class "
-                     "here, and weights are for several\nhint: take it out");
+    return pons_option_fail(err, "weight", "it would change nothing: Dice counts one class here, "
+                            "and weights are for several\nhint: take it out");
 }
 
 pons_node *overlap_weights(pons_graph *g, const overlap *o, int first, int count)
@@ -73,7 +72,7 @@ pons_node *overlap_counted(pons_graph *g, const overlap *o, const pons_task *tas
     return pons_crop(g, x, (int64_t[]){ 0, 0, 0, 0, 1 }, s.extent, NULL);
 }
 
-/* Over the voxels of each case, or of all cases. */
+/* The sum over the voxels of each case, or of all cases. */
 static pons_node *sum_voxels(pons_graph *g, const overlap *o, pons_node *x)
 {
     return o->batch ? pons_batch_sum(g, x, PONS_SPATIAL | PONS_BATCH)

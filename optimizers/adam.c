@@ -17,12 +17,12 @@ typedef struct adam {
 } adam;
 
 static const pons_option options[] = {
-    PONS_REAL(adam, beta1, 0.9, 0, 0.9999999, "Share of the last mean gradient that is kept."),
-    PONS_REAL(adam, beta2, 0.999, 0, 0.9999999, "Share of the last mean squared gradient kept."),
-    PONS_REAL(adam, eps, 1e-8, 0, 1, "Added to the root of the mean squared gradient."),
-    PONS_REAL(adam, weight_decay, 0, 0, 1e6, "Decay of the weights."),
-    PONS_FLAG(adam, decoupled, no, "Decay the weights themselves, not through the gradient."),
-    PONS_FLAG(adam, amsgrad, no, "Divide by the largest mean squared gradient so far."),
+    PONS_REAL(adam, beta1, "0.9", 0, 0.9999999, "Share of the last mean gradient that is kept."),
+    PONS_REAL(adam, beta2, "0.999", 0, 0.9999999, "Share of the last mean squared gradient kept."),
+    PONS_REAL(adam, eps, "1e-8", 0, 1, "Added to the root of the mean squared gradient."),
+    PONS_REAL(adam, weight_decay, "0", 0, 1e6, "Decay of the weights."),
+    PONS_FLAG(adam, decoupled, "no", "Decay the weights themselves, not through the gradient."),
+    PONS_FLAG(adam, amsgrad, "no", "Divide by the largest mean squared gradient so far."),
     PONS_OPTIONS_END
 };
 
@@ -35,7 +35,7 @@ static const pons_slot slots[] = {
     PONS_SLOTS_END
 };
 
-/* 1 - beta^t, also where beta^t is nearly 1. */
+/* The correction 1 - beta^t, accurate also for beta^t near 1. */
 static pons_node *correction(pons_graph *g, double beta, pons_node *t)
 {
     return pons_neg(g, pons_expm1(g, pons_scale(g, t, log(beta))));
@@ -72,4 +72,6 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     return pons_graph_status(g, err);
 }
 
-PONS_OPTIMIZER(adam, "1.0", "adaptive moments", options, slots, update);
+static const pons_optimizer_operations operations = { .slots = slots, .update = update };
+
+PONS_OPTIMIZER(adam, "1.0", "adaptive moments", options, operations);

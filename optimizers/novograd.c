@@ -1,7 +1,7 @@
 /*
  * novograd - layer-wise adaptive moments (Ginsburg et al. 2019, arXiv:1905.11286).
  *
- *   v = |g|^2 while v is 0, then beta2 v + (1 - beta2) |g|^2          one per tensor
+ *   v = |g|^2 as long as v is 0, else beta2 v + (1 - beta2) |g|^2     one per tensor
  *   d = g / (sqrt(v) + eps) + weight_decay p                          amsgrad: the largest v so far
  *   m = beta1 m + d                                                   grad_averaging: (1 - beta1) d
  *   p = p - lr m
@@ -14,12 +14,12 @@ typedef struct novograd {
 } novograd;
 
 static const pons_option options[] = {
-    PONS_REAL(novograd, beta1, 0.9, 0, 1, "Share of the last direction that is kept."),
-    PONS_REAL(novograd, beta2, 0.98, 0, 1, "Share of the last squared norm that is kept."),
-    PONS_REAL(novograd, eps, 1e-8, 0, 1, "Added to the root of the squared norm."),
-    PONS_REAL(novograd, weight_decay, 0, 0, 1e6, "Decay added to the direction."),
-    PONS_FLAG(novograd, grad_averaging, no, "Scale each direction by 1 - beta1."),
-    PONS_FLAG(novograd, amsgrad, no, "Divide by the largest norm so far."),
+    PONS_REAL(novograd, beta1, "0.9", 0, 1, "Share of the last direction that is kept."),
+    PONS_REAL(novograd, beta2, "0.98", 0, 1, "Share of the last squared norm that is kept."),
+    PONS_REAL(novograd, eps, "1e-8", 0, 1, "Added to the root of the squared norm."),
+    PONS_REAL(novograd, weight_decay, "0", 0, 1e6, "Decay added to the direction."),
+    PONS_FLAG(novograd, grad_averaging, "no", "Scale each direction by 1 - beta1."),
+    PONS_FLAG(novograd, amsgrad, "no", "Divide by the largest norm so far."),
     PONS_OPTIONS_END
 };
 
@@ -58,4 +58,6 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     return pons_graph_status(g, err);
 }
 
-PONS_OPTIMIZER(novograd, "1.0", "layer-wise adaptive moments", options, slots, update);
+static const pons_optimizer_operations operations = { .slots = slots, .update = update };
+
+PONS_OPTIMIZER(novograd, "1.0", "layer-wise adaptive moments", options, operations);

@@ -13,14 +13,26 @@ typedef struct sgd {
 } sgd;
 
 static const pons_option options[] = {
-    PONS_REAL(sgd, momentum, 0, 0, 1, "Share of the last direction that is kept."),
-    PONS_REAL(sgd, dampening, 0, 0, 1, "Share of the gradient that does not enter the direction."),
-    PONS_REAL(sgd, weight_decay, 0, 0, 1e6, "Decay of the weights, added to the gradient."),
-    PONS_FLAG(sgd, nesterov, no, "Look ahead along the direction; needs momentum."),
+    PONS_REAL(sgd, momentum, "0", 0, 1, "Share of the last direction that is kept."),
+    PONS_REAL(sgd, dampening, "0", 0, 1,
+              "Share of the gradient that does not enter the direction."),
+    PONS_REAL(sgd, weight_decay, "0", 0, 1e6, "Decay of the weights, added to the gradient."),
+    PONS_FLAG(sgd, nesterov, "no", "Look ahead along the direction; needs momentum."),
     PONS_OPTIONS_END
 };
 
 static const pons_slot slots[] = { { "m", PONS_SLOT_ELEMENT }, PONS_SLOTS_END };
+
+static pons_status check(const void *config, pons_error *err)
+{
+    const sgd *c = config;
+
+    if (c->nesterov && (c->momentum == 0 || c->dampening != 0))
+        return pons_option_fail(err, "nesterov", "found yes with momentum %g and dampening %g, "
+                                "expected momentum above 0 and dampening 0", c->momentum,
+                                c->dampening);
+    return PONS_OK;
+}
 
 static pons_node *direction(pons_graph *g, const sgd *c, const pons_parameter *p,
                             pons_node *gradient)
@@ -40,10 +52,6 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     const sgd *c = config;
     pons_node *gradient = p->gradient;
 
-    if (c->nesterov && (c->momentum == 0 || c->dampening != 0))
-        return pons_fail(err, PONS_CONFIG,
-                         "'optimizer.nesterov = yes' needs momentum above 0 and dampening 0, "
-                         "found momentum %g and dampening %g", c->momentum, c->dampening);
     if (c->weight_decay > 0)
         gradient = pons_add(g, gradient, pons_scale(g, p->value, c->weight_decay));
     if (c->momentum > 0)
@@ -52,4 +60,8 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     return pons_graph_status(g, err);
 }
 
-PONS_OPTIMIZER(sgd, "1.0", "gradient descent with momentum", options, slots, update);
+static const pons_optimizer_operations operations = {
+    .check = check, .slots = slots, .update = update
+};
+
+PONS_OPTIMIZER(sgd, "1.0", "gradient descent with momentum", options, operations);

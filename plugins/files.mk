@@ -4,7 +4,3 @@ sink_LTLIBRARIES += plugins/sinks/csv.la
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.la \
 	plugins/schedules/flat_cos.la plugins/schedules/poly.la
 model_LTLIBRARIES += plugins/models/dynunet.la plugins/models/segresnet.la plugins/models/unet.la
-MODEL_LAYERS = plugins/models/model_layers.c plugins/models/model_layers.h
-plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c $(MODEL_LAYERS)
-plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c $(MODEL_LAYERS)
-plugins_models_unet_la_SOURCES = plugins/models/unet.c $(MODEL_LAYERS)

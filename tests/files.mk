@@ -1,20 +1,10 @@
-# Tests. Each area lists its own in tests/AREA.mk: a word in PROGRAM_TESTS is built from FILE.c and run, one
-# in SCRIPT_TESTS is run, one in check_PROGRAMS is built for others.
+# Tests. Each folder lists its own in files.mk: a word in PROGRAM_TESTS is built from FILE.c and run, one in
+# SCRIPT_TESTS is run, one in check_PROGRAMS is built for others. %D% is the folder, %C% the same as part of a name.
 PROGRAM_TESTS =
 SCRIPT_TESTS =
 SOAK_TESTS =
-TEST_INCLUDES = tests/asserts.h tests/bench_arguments.h tests/bench_clock.h tests/card_trial.h \
-	tests/comm_suite.h tests/comm_trial.h tests/convolution_trial.h tests/convolutions.h \
-	tests/dataset_maker.h tests/descent.h \
-	tests/disk_preload.h tests/disk_shim.h tests/evaluate.h tests/finite.h \
-	tests/fork_child.h tests/free_port.h \
-	tests/fuzz_file.h tests/gallery_ini.h tests/gallery_json.h tests/gallery_nifti.h \
-	tests/gallery_plugin.h tests/gallery_safetensors.h tests/golden_program.h tests/graphs.h \
-	tests/guarded.h tests/kernel_trial.h tests/nifti_maker.h tests/op_table.h tests/pause.h \
-	tests/process_state.h tests/processes.h tests/proxy.h tests/ranks.h tests/root.h \
-	tests/run_json.h tests/run_modes.h tests/run_pons.h tests/soak.h tests/spoil.h \
-	tests/suite.h tests/tiny_run.h tests/tolerance.h tests/units.h tests/written_run.h
-EXTRA_DIST += $(TEST_INCLUDES) tests/checks.sh tests/own_build.sh tests/patience.sh tests/scratch.sh tests/golden
+AM_CPPFLAGS += -I$(top_srcdir)/tests
+EXTRA_DIST += tests/golden tests/corpus
 
 # Programs link the tests' libpons, which exports every symbol of the core under the soname of the
 # installed one, so that plugins which a test loads bind to the test's copy.
@@ -22,31 +12,44 @@ check_LTLIBRARIES += tests/libpons.la
 tests_libpons_la_SOURCES =
 tests_libpons_la_LIBADD = libcore.la
 tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info 1:0:0
-LDADD = tests/libpons.la $(CHECK_LIBS)
-DEVICE_LDADD = libcpudevice.la $(LDADD) $(OPENMP_CFLAGS)
+LDADD = tests/libsupport.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS)
+DEVICE_LDADD = tests/libsupport.la libcpudevice.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS) $(OPENMP_CFLAGS)
+CUDA_LDADD = tests/libsupport.la libcudadevice.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS)
 
-# Plugins for tests are modules outside of every plugin folder.
-MODULE_FLAGS = -module -avoid-version -shared -rpath /nowhere
+include tests/support/files.mk
+include tests/fake/files.mk
+include tests/plugins/files.mk
+include tests/tools/files.mk
 
 # In the order in which they run: those that wait for deadlines begin first, so that others fill their
 # pauses.
-include tests/comms.mk
-include tests/launch.mk
-include tests/dist.mk
-include tests/faults.mk
-include tests/base.mk
-include tests/graph.mk
-include tests/program.mk
-include tests/device.mk
-include tests/data.mk
-include tests/train.mk
-include tests/plugins.mk
-
-$(filter tests/plugins/%,$(check_LTLIBRARIES)): private AM_LDFLAGS = $(MODULE_FLAGS)
+include tests/unit/cluster/files.mk
+include tests/integration/faults/files.mk
+include tests/integration/modes/files.mk
+include tests/unit/base/files.mk
+include tests/unit/config/files.mk
+include tests/unit/plugin/files.mk
+include tests/unit/cli/files.mk
+include tests/unit/graph/files.mk
+include tests/integration/golden/files.mk
+include tests/kernels/cpu/files.mk
+include tests/kernels/cuda/files.mk
+include tests/bench/files.mk
+include tests/unit/data/files.mk
+include tests/unit/plan/files.mk
+include tests/integration/gallery/files.mk
+include tests/fuzz/files.mk
+include tests/unit/checkpoint/files.mk
+include tests/unit/train/files.mk
 
 .PHONY: list-tests
 list-tests:
 	@echo $(TESTS)
+
+# 'make soak' runs the programs in SOAK_TESTS at the sizes of a release; each asks support/soak.h for its own.
+.PHONY: soak
+soak:
+	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'
 
 check_PROGRAMS += $(PROGRAM_TESTS)
 TESTS += $(SCRIPT_TESTS) $(PROGRAM_TESTS)

@@ -65,6 +65,7 @@ kernels="check_cuda check_recording check_blas check_dnn"
 runs="check_cuda_train.sh check_autotune.sh check_gpus.sh check_options.sh check_nccl"
 # Nothing on a single card: NAME:WHY.
 without="check_fake_cuda:needs_made-up_cards check_segments:needs_made-up_cards check_group_nccl:needs_two_cards"
+without="$without check_init.sh:needs_made-up_cards"
 
 alone="machine figures precisions trace peers"
 # parts_of GROUP, another word is itself. What is measured stands before the tests: one that hangs costs no figure.
@@ -125,11 +126,11 @@ make_build() {
 
 mkdir -p "$folder" || refuse "cannot make '$folder'" 1
 folder=$(cd "$folder" && pwd)
-work=$(mktemp -d "$("$source/tests/scratch.sh")/on-card-XXXXXX") || exit 1
+work=$(mktemp -d "$("$source/tests/tools/scratch.sh")/on-card-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 rm -f "$folder/report.txt" "$folder/tests.txt"
-if [ ! -x "$build/pons" ] || [ ! -x "$build/tests/check_cuda_losses" ]; then
+if [ ! -x "$build/pons" ] || [ ! -x "$build/tests/integration/golden/check_cuda_losses" ]; then
     (make_build) >"$work/make.log" 2>&1 || {
         tail -n 20 "$work/make.log"
         refuse "pons cannot be made in '$build'" 1
@@ -181,6 +182,9 @@ skip() {
     count "$1" "0 0 1"
 }
 
+# test_file TREE NAME: where it lies in the source tree or in a build.
+test_file() { find "$1/tests" -name "$2" ! -path '*/.libs/*' ! -path "$1/tests/*/plugins/*" | head -n 1; }
+
 # One test, from its name: Check's own lines are counted, tests in shell print the same.
 run_test() {
     name=$1
@@ -196,9 +200,9 @@ run_test() {
         return
     fi
     case $name in
-    check_options.sh) set -- "$source/tests/$name" devices=cuda ;;
-    *.sh) set -- "$source/tests/$name" ;;
-    *) set -- "tests/$name" ;;
+    check_options.sh) set -- "$(test_file "$source" "$name")" devices=cuda ;;
+    *.sh) set -- "$(test_file "$source" "$name")" ;;
+    *) set -- "$(test_file "$build" "$name")" ;;
     esac
     since=$(date +%s)
     timeout -k 5 "$seconds" "$@" >"$work/$name.log" 2>&1
@@ -398,7 +402,7 @@ part_precisions() {
 trace() {
     rm -f "$work/traced".*
     # shellcheck disable=SC2086 # words
-    look "trace-$1" env CUDA_INJECTION64_PATH="$build/tests/.libs/libcuptitrace.so" CUPTI_TRACE="$work/traced" \
+    look "trace-$1" env CUDA_INJECTION64_PATH="$build/tests/tools/.libs/libcuptitrace.so" CUPTI_TRACE="$work/traced" \
         "$pons" bench "$2" --json --no-data --warm-up 5 --steps "$steps" $here $3 || return
     cat "$work/trace-$1.err" >>"$folder/tests.txt"
     for kind in summary kernels; do
@@ -412,7 +416,7 @@ trace() {
 }
 
 part_trace() {
-    if [ ! -f "$build/tests/.libs/libcuptitrace.so" ] || ! knows libcupti.so; then
+    if [ ! -f "$build/tests/tools/.libs/libcuptitrace.so" ] || ! knows libcupti.so; then
         skip trace "needs CUPTI"
         return
     fi

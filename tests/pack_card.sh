@@ -17,7 +17,7 @@ while getopts m: option; do
 done
 shift $((OPTIND - 1))
 [ $# -eq 2 ] || usage
-[ -x "$1/tests/.libs/check_cuda_losses" ] || {
+[ -x "$1/tests/integration/golden/.libs/check_cuda_losses" ] || {
     echo "tests/pack_card.sh: '$1' is no build with tests of cards: make, make check TESTS=" >&2
     exit 2
 }
@@ -34,6 +34,7 @@ take() {
 
 # program NAME LIBRARIES: what libtool's script does, wherever the folder is.
 program() {
+    mkdir -p "$folder/$(dirname "$1")/.libs"
     take "$build/$(dirname "$1")/.libs/$(basename "$1")" "$folder/$(dirname "$1")/.libs/$(basename "$1")"
     cat >"$folder/$1" <<END_OF_PROGRAM
 #!/bin/sh
@@ -49,7 +50,8 @@ take "$build/.libs/libpons.so.1" "$folder/.libs/libpons.so.1"
 take "$build/tests/.libs/libpons.so.1" "$folder/tests/.libs/libpons.so.1"
 program pons lib
 for test in $(sed -n 's/^\(golden\|kernels\|runs\)=//p' "$source/tests/on_card.sh" | tr '" ' '\n' | grep -v '\.sh$'); do
-    [ ! -e "$build/tests/.libs/$test" ] || program "tests/$test" ../lib
+    found=$(find "$build/tests" -name "$test" ! -path '*/.libs/*')
+    [ -z "$found" ] || program "${found#"$build/"}" '../../.libs:$at/../../../lib'
 done
 for plugin in "$build"/stage/*/*.so; do
     kind=$(basename "$(dirname "$plugin")")
@@ -58,10 +60,11 @@ for plugin in "$build"/stage/*/*.so; do
     take "$plugin" "$folder/stage/$kind/$(basename "$plugin")"
 done
 # What traces kernels.
-take "$build/tests/.libs/libcuptitrace.so" "$folder/tests/.libs/libcuptitrace.so"
+mkdir -p "$folder/tests/tools/.libs"
+take "$build/tests/tools/.libs/libcuptitrace.so" "$folder/tests/tools/.libs/libcuptitrace.so"
 # What reads the ranges that a profiler sees.
 take "$build/tests/fake/.libs/libnvtx.so" "$folder/tests/fake/.libs/libnvtx.so"
-find "$folder/stage" "$folder/.libs" "$folder/tests/.libs" -type f -exec ldd {} + 2>/dev/null |
+find "$folder/stage" "$folder/.libs" "$folder/tests" -type f -exec ldd {} + 2>/dev/null |
     awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
     grep -vE '/(lib(c|m|mvec|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s)\.so|ld-linux|libpons)' |
     grep -vE '/lib(cuda|nccl|cudnn|nvrtc|cublas)[a-zA-Z_]*\.so' |

@@ -1,5 +1,5 @@
 /*
- * arena.c - a chain of blocks; a piece is the next free bytes of the newest block.
+ * arena.c - a linked list of blocks. An allocation takes the next free bytes of the newest block.
  */
 #include "base/arena.h"
 
@@ -26,8 +26,9 @@ struct arena {
 static const size_t header_size = (sizeof(block) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 
 /*
- * Out of host memory while a graph or a configuration is built: nothing can be handed back. A rank
- * of 'pons launch' (status_page.h) keeps silent: the launcher tells of it by its status, once.
+ * End the process: code that builds a graph or a configuration cannot return this failure. A rank
+ * of 'pons launch' (watchdog/status_page.h) prints nothing, because the launcher reports its exit
+ * status once.
  */
 static _Noreturn void end_out_of_memory(size_t size)
 {
@@ -38,7 +39,7 @@ static _Noreturn void end_out_of_memory(size_t size)
 
 static block *block_new(size_t size)
 {
-    size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+    size_t room = max_size(size, BLOCK_SIZE);
     block *b;
 
     if (size > SIZE_MAX - header_size - BLOCK_SIZE)
@@ -74,7 +75,10 @@ void *arena_alloc(arena *a, size_t size)
 
     if (b == NULL || b->size - b->used < whole) {
         b = block_new(whole);
-        /* A large piece gets a block of its own behind the newest, whose rest stays in use. */
+        /*
+         * A large allocation gets its own block behind the newest one, whose free bytes stay in
+         * use.
+         */
         if (whole >= BLOCK_SIZE && a->newest != NULL) {
             b->next = a->newest->next;
             a->newest->next = b;

@@ -1,9 +1,9 @@
 /*
- * arena.h - memory that is taken piece by piece and given back at once.
+ * arena.h - an arena: many allocations that are freed together.
  *
- * Only arena_new may return NULL. A block that the system refuses ends the program with status
- * PONS_DEVICE and 'out of memory', so arena_alloc never returns NULL. Pieces are zeroed and aligned
- * to 16. One arena, one thread.
+ * Only arena_new may return NULL. Where the system refuses a block, the process ends with status
+ * PONS_DEVICE and 'out of memory', so arena_alloc never returns NULL. Allocations are zeroed and
+ * aligned to 16 bytes. An arena belongs to one thread.
  */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H

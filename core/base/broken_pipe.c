@@ -1,5 +1,5 @@
 /*
- * broken_pipe.c - what the process does about SIGPIPE.
+ * broken_pipe.c - set SIGPIPE to 'ignore' unless the process has a handler for it.
  */
 #include "base/broken_pipe.h"
 

@@ -1,13 +1,12 @@
 /*
- * broken_pipe.h - a process that goes on where nobody reads what it writes.
+ * broken_pipe.h - survive a pipe or connection whose reader has gone.
  */
 #ifndef CORE_BASE_BROKEN_PIPE_H
 #define CORE_BASE_BROKEN_PIPE_H
 
 /*
- * A write to a pipe or a connection that is closed at the other end fails with EPIPE from here on;
- * by default SIGPIPE ends the process. A handler that is set stays. Inherited by programs that are
- * started.
+ * Make writes to a closed pipe or connection fail with EPIPE; by default SIGPIPE ends the process.
+ * An existing handler stays. Programs that this process starts inherit the setting.
  */
 void broken_pipe_ignore(void);
 

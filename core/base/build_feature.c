@@ -1,5 +1,5 @@
 /*
- * build_feature.c - the parts of this build, as configure has written them down.
+ * build_feature.c - the table of optional libraries that configure has written.
  */
 #include "base/build_feature.h"
 
@@ -8,11 +8,11 @@
 
 #include "core/base/build_features.h"
 
-const build_part build_parts[] = { BUILD_PARTS { NULL, NULL, NULL, NULL, false } };
+const build_feature build_features[] = { BUILD_FEATURES { NULL, NULL, NULL, NULL, false } };
 
-const build_part *part_lacking(const char *kind, const char *name)
+const build_feature *build_feature_missing(const char *kind, const char *name)
 {
-    for (const build_part *p = build_parts; p->name != NULL; p++) {
+    for (const build_feature *p = build_features; p->name != NULL; p++) {
         if (!p->there && strcmp(p->kind, kind) == 0 && strcmp(p->name, name) == 0)
             return p;
     }

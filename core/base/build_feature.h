@@ -1,21 +1,22 @@
 /*
- * build_feature.h - what configure has looked for, and whether it is in this build.
+ * build_feature.h - the optional libraries that configure looked for, and whether this build has
+ * them.
  */
 #ifndef CORE_BASE_BUILD_FEATURE_H
 #define CORE_BASE_BUILD_FEATURE_H
 
 #include <stdbool.h>
 
-typedef struct build_part {
+typedef struct build_feature {
     const char *name, *use;
-    const char *package;  /* Debian's, with blanks between several                                */
-    const char *kind;     /* of the plugin of that name which needs it; "": none                  */
+    const char *package;  /* Debian packages, separated by blanks                                 */
+    const char *kind;     /* kind of the plugin 'name' that needs it; "": none                    */
     bool there;
-} build_part;
+} build_feature;
 
-extern const build_part build_parts[]; /* up to one without a name                                */
+extern const build_feature build_features[]; /* ends with a row without a name                    */
 
-/* The part that a plugin of this build would need, had it been there; else NULL. */
-const build_part *part_lacking(const char *kind, const char *name);
+/* The feature that this build lacks and that the plugin needs; NULL where it lacks none. */
+const build_feature *build_feature_missing(const char *kind, const char *name);
 
 #endif

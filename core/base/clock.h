@@ -1,12 +1,12 @@
 /*
- * clock.h - seconds of the clock that nobody sets.
+ * clock.h - seconds of the monotonic clock.
  */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
 
 #include <time.h>
 
-/* Of CLOCK_MONOTONIC: only differences mean something, and only on one machine. */
+/* CLOCK_MONOTONIC: only differences have a meaning, and only on one machine. */
 static inline double seconds_now(void)
 {
     struct timespec t;
@@ -15,8 +15,8 @@ static inline double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Such a number as the system's functions take it. */
-static inline struct timespec clock_at(double seconds)
+/* The same time as a timespec, for system calls that wait until a point in time. */
+static inline struct timespec clock_timespec(double seconds)
 {
     time_t whole = (time_t)seconds;
 

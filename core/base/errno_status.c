@@ -1,5 +1,5 @@
 /*
- * errno_status.c - the errors of system calls that say nothing about the file they were made for.
+ * errno_status.c - the errno values of a system that has run out of something.
  */
 #include "base/errno_status.h"
 

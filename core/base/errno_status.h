@@ -8,8 +8,7 @@
 
 /*
  * PONS_DEVICE where the process or the machine has run out of descriptors, memory, processes or
- * locks: the file that was to be opened is not to blame. Else 'status', what the caller makes of a
- * bad file.
+ * locks: the file is not to blame. Otherwise 'status', the caller's status for a bad file.
  */
 pons_status errno_status(int problem, pons_status status);
 

@@ -5,15 +5,20 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/broken_pipe.
 	core/base/integer.h core/base/log.c core/base/log.h core/base/pairwise_sum.c \
 	core/base/pairwise_sum.h core/base/random.c core/base/random.h core/base/random_normal.h \
 	core/base/terminal.c core/base/terminal.h core/base/whole.h
-libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/file.c \
-	core/base/file/file.h core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/json.c \
-	core/base/file/json.h core/base/file/mapped_file.c core/base/file/mapped_file.h
+libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/csv_table.c \
+	core/base/file/csv_table.h core/base/file/file.c core/base/file/file.h \
+	core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/folder_list.c \
+	core/base/file/folder_list.h core/base/file/json.c core/base/file/json.h \
+	core/base/file/mapped_file.c core/base/file/mapped_file.h core/base/file/table_file.c \
+	core/base/file/table_file.h
 libcore_la_SOURCES += core/base/hash/hash128.c core/base/hash/hash128.h \
-	core/base/hash/json_digest.c core/base/hash/json_digest.h core/base/hash/name_index.c \
-	core/base/hash/name_index.h core/base/hash/sha256.c core/base/hash/sha256.h \
+	core/base/hash/hmac_sha256.c core/base/hash/hmac_sha256.h core/base/hash/json_digest.c \
+	core/base/hash/json_digest.h core/base/hash/name_index.c core/base/hash/name_index.h \
+	core/base/hash/sha256.c core/base/hash/sha256.h \
 	core/base/hash/sha256_blocks.c core/base/hash/sha256_blocks.h core/base/hash/sha256_blocks_x86.c \
 	core/base/hash/sha256_file.c
 libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
+	core/base/system/cgroup.c core/base/system/cgroup.h \
 	core/base/system/cpu_quota.c core/base/system/cpu_quota.h core/base/system/huge_pages.c \
 	core/base/system/huge_pages.h core/base/system/memory_limit.c core/base/system/memory_limit.h \
 	core/base/system/signal_name.c core/base/system/signal_name.h core/base/system/subprocess.c \

@@ -1,5 +1,5 @@
 /*
- * finite.h - whether numbers are finite.
+ * finite.h - test floats for infinity and NaN.
  */
 #ifndef CORE_BASE_FINITE_H
 #define CORE_BASE_FINITE_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* By their bits, so that compilers make vectors of it; any alignment of a float. */
+/* Tests the bits, so that compilers vectorise the loop. 'x' may have any alignment of a float. */
 static inline bool floats_are_finite(const float *x, int64_t count)
 {
     const uint32_t exponent = UINT32_C(0x7f800000);

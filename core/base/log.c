@@ -12,7 +12,7 @@
 
 enum { LINE_SIZE = 4096 };
 
-/* To the beginning of the line, and erase to its end. */
+/* Return to the start of the line and erase it. */
 static void end_live_line(logger *l)
 {
     if (l->shown)
@@ -20,20 +20,20 @@ static void end_live_line(logger *l)
     l->shown = false;
 }
 
-/* A reader that has gone does not come back. */
+/* Stop writing to a terminal whose reader has gone: it never comes back. */
 static void check_reader(logger *l)
 {
     if (!ferror(l->terminal) || errno != EPIPE)
         return;
     l->terminal = NULL;
-    l->untold = true;
+    l->terminal_lost = true;
 }
 
 static void write_line(logger *l, bool shown, const char *before, const char *after,
                        const char *text)
 {
     if (l->terminal != NULL && shown) {
-        fflush(stdout); /* where both go to one file, in the order in which they were written */
+        fflush(stdout); /* keeps the order of lines where both streams go to one file */
         end_live_line(l);
         errno = 0;
         fprintf(l->terminal, "%s%s%s\n", l->color ? before : "", text, l->color ? after : "");
@@ -41,10 +41,10 @@ static void write_line(logger *l, bool shown, const char *before, const char *af
         check_reader(l);
     }
     if (l->file != NULL) {
-        if (l->untold)
+        if (l->terminal_lost)
             fputs("warning: nobody reads the standard error any more; its lines are here alone\n",
                   l->file);
-        l->untold = false;
+        l->terminal_lost = false;
         fprintf(l->file, "%s\n", text);
         fflush(l->file);
     }
@@ -97,7 +97,7 @@ void log_error(logger *l, const char *text)
     write_line(l, true, "\033[31m", "\033[0m", line);
 }
 
-/* The last column stays free: a terminal may go on in the next line when it is written to. */
+/* Leave the last column free: some terminals wrap as soon as it is written. */
 void log_progress(logger *l, const char *format, ...)
 {
     char text[LINE_SIZE];

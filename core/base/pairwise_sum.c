@@ -1,5 +1,5 @@
 /*
- * pairwise_sum.c - R2's sum over buffers, a tile at a time.
+ * pairwise_sum.c - R2's sum over buffers, one block of elements at a time.
  */
 #include "base/pairwise_sum.h"
 
@@ -14,9 +14,9 @@ static int power_below(int n)
     return p;
 }
 
-static void tree_floats(void *const *buffer, int n, int64_t at, int count, float *out)
+static void sum_floats(void *const *buffer, int n, int64_t at, int count, float *out)
 {
-    float right[TREE_TILE];
+    float right[PAIRWISE_SUM_TILE];
     int p;
 
     if (n == 1) {
@@ -24,15 +24,15 @@ static void tree_floats(void *const *buffer, int n, int64_t at, int count, float
         return;
     }
     p = power_below(n);
-    tree_floats(buffer, p, at, count, out);
-    tree_floats(buffer + p, n - p, at, count, right);
+    sum_floats(buffer, p, at, count, out);
+    sum_floats(buffer + p, n - p, at, count, right);
     for (int i = 0; i < count; i++)
         out[i] += right[i];
 }
 
-static void tree_doubles(void *const *buffer, int n, int64_t at, int count, double *out)
+static void sum_doubles(void *const *buffer, int n, int64_t at, int count, double *out)
 {
-    double right[TREE_TILE];
+    double right[PAIRWISE_SUM_TILE];
     int p;
 
     if (n == 1) {
@@ -40,16 +40,16 @@ static void tree_doubles(void *const *buffer, int n, int64_t at, int count, doub
         return;
     }
     p = power_below(n);
-    tree_doubles(buffer, p, at, count, out);
-    tree_doubles(buffer + p, n - p, at, count, right);
+    sum_doubles(buffer, p, at, count, out);
+    sum_doubles(buffer + p, n - p, at, count, right);
     for (int i = 0; i < count; i++)
         out[i] += right[i];
 }
 
-void tree_sum(void *const *buffer, int n, bool wide, int64_t at, int count, void *out)
+void pairwise_sum(void *const *buffer, int n, bool wide, int64_t at, int count, void *out)
 {
     if (wide)
-        tree_doubles(buffer, n, at, count, out);
+        sum_doubles(buffer, n, at, count, out);
     else
-        tree_floats(buffer, n, at, count, out);
+        sum_floats(buffer, n, at, count, out);
 }

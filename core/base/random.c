@@ -3,7 +3,7 @@
  */
 #include "base/random_normal.h"
 
-uint64_t stream_hash(const char *name)
+uint64_t random_stream_hash(const char *name)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
 

@@ -1,6 +1,6 @@
 /*
- * random_normal.h - the arithmetic of a pair of normal numbers, without a branch, so that a loop
- * over many of them becomes vectors. For random.c and voxel_normals.c, which give the same bits.
+ * random_normal.h - the arithmetic of random_normal without a branch, so that a loop over many
+ * pairs vectorises. random.c and voxel_normals.c use it and produce the same bits.
  */
 #ifndef CORE_BASE_RANDOM_NORMAL_H
 #define CORE_BASE_RANDOM_NORMAL_H
@@ -36,7 +36,7 @@ static inline float random_log(float x)
     return fmaf((float)exponent, 0.693359375f, m + y);
 }
 
-/* cos and sin of 2 pi t for t in [0, 1): the nearest quarter turn is taken off exactly. */
+/* cos and sin of 2 pi t for t in [0, 1). The nearest quarter turn is subtracted exactly. */
 static inline void random_turn(float t, float *c, float *s)
 {
     int quarter = (int)(t * 4.0f + 0.5f) & 3;

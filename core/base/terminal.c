@@ -1,5 +1,5 @@
 /*
- * terminal.c - asked anew for each line, since a window may change its size at any time.
+ * terminal.c - properties of a terminal, queried for each line because a window may be resized.
  */
 #include "base/terminal.h"
 
@@ -27,7 +27,7 @@ int terminal_columns(FILE *stream)
     return size.ws_col;
 }
 
-/* Bytes of the character that begins here; a byte that is no UTF-8 stands for itself. */
+/* Size of the UTF-8 character at 'text'. A byte that is not UTF-8 counts as one character. */
 static int character_size(const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -39,7 +39,7 @@ static int character_size(const char *text)
     return size;
 }
 
-/* At most: all wide characters have three or four bytes, and not all of these are wide. */
+/* Upper bound of the columns: every wide character has three or four bytes. */
 static int character_columns(int size)
 {
     return size < 3 ? 1 : 2;

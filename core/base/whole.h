@@ -1,13 +1,13 @@
 /*
- * whole.h - a real number as a whole one. C leaves open what a cast gives where the number does not
- * fit, or is none: casts of numbers that files or options reach go through here.
+ * whole.h - convert a real number to an integer. A C cast is undefined for NaN and for numbers out
+ * of range, so numbers from files and options are converted here.
  */
 #ifndef CORE_BASE_WHOLE_H
 #define CORE_BASE_WHOLE_H
 
 #include <stdint.h>
 
-/* x without its fraction; 'low' and 'high', at most 2^53, for what lies beyond, 'low' for NaN. */
+/* x without its fraction, clamped to low .. high (at most 2^53); 'low' for NaN. */
 static inline int64_t whole_within(double x, int64_t low, int64_t high)
 {
     if (!(x > (double)low))

@@ -1,6 +1,6 @@
 /*
- * measure.c - a training program run over and over, on noise or on the file's own patches; or the
- * program behind the sliding window, on noise.
+ * measure.c - run the training program repeatedly, on noise or on the file's patches, or the
+ * evaluation program of sliding windows on noise.
  */
 #include "bench/measure.h"
 
@@ -26,9 +26,9 @@ typedef struct bench {
     program *program;          /* of the first replica                                            */
     cache *cache;
     kernel_watch *watch;
-    struct watch *alone;       /* of a process that is alone; a group has its own                 */
-    uint64_t number;           /* of the step                                                     */
-    int at;                    /* where its seconds go                                            */
+    struct watchdog *alone;    /* watchdog of a single process; a group has its own               */
+    uint64_t number;           /* number of the step                                              */
+    int at;                    /* index of the step in 'section'                                  */
     double section[4][MEASURE_STEPS_MAX];
 } bench;
 
@@ -63,14 +63,14 @@ static pons_status refuse_reference(const program *p, pons_error *err)
     for (int i = 0; i < facts.kernel_count; i++) {
         kernel_facts k = program_kernel(p, i);
         if (k.implementation != NULL && strcmp(k.implementation, "reference") == 0)
-            return pons_fail(err, PONS_DEVICE, "kernel '%s' of '%s' is the plain reference; its "
-                             "time means nothing\nhint: --reference measures all the same", k.kind,
+            return pons_fail(err, PONS_DEVICE, "kernel '%s' of '%s' is a reference kernel, whose "
+                             "time is not the device's\nhint: --reference measures it too", k.kind,
                              k.name);
     }
     return PONS_OK;
 }
 
-/* Noise for an image, any classes for a target. */
+/* Fill the image with noise and the target with random classes. */
 static pons_status fill_noise(void *context, replica *r, pons_error *err)
 {
     const bench *b = context;
@@ -96,8 +96,8 @@ static pons_status fill_noise(void *context, replica *r, pons_error *err)
     return PONS_OK;
 }
 
-/* A step of one replica; the first one's seconds per section into b->section[...][at]. */
-static pons_status step(void *context, replica *r, pons_error *err)
+/* Run a step of a replica; the first replica's seconds per section go to b->section[...][at]. */
+static pons_status run_step(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
     int first = r->number * b->experiment->accumulate;
@@ -106,24 +106,24 @@ static pons_status step(void *context, replica *r, pons_error *err)
     step_result result;
 
     if (r->trace != NULL)
-        trace_begin(r->trace, b->at);
+        comm_trace_begin(r->trace, b->at);
     if (program_step_begin(r->training, b->number, err) != PONS_OK)
         return err->status;
     micro = seconds_now();
     for (int m = 0; m < b->experiment->accumulate; m++) {
-        if ((r->loader != NULL && replica_feed(r, b->experiment, &batch, err) != PONS_OK)
+        if ((r->loader != NULL && input_copy_next(r, b->experiment, &batch, err) != PONS_OK)
             || program_micro(r->training, (uint64_t)(first + m), err) != PONS_OK)
             return err->status;
     }
     finish = seconds_now();
     if (r->trace != NULL)
-        trace_backward_done(r->trace);
+        comm_trace_backward_done(r->trace);
     if (program_step_end(r->training, b->experiment->sections.optimizer.lr, err) != PONS_OK
-        || replica_feed_ahead(r, b->experiment, (int64_t)b->number + 1, err) != PONS_OK
+        || input_copy_ahead(r, b->experiment, (int64_t)b->number + 1, err) != PONS_OK
         || program_step_result(r->training, &result, err) != PONS_OK)
         return err->status;
     if (r->trace != NULL)
-        trace_end(r->trace);
+        comm_trace_end(r->trace);
     if (r->index > 0)
         return PONS_OK;
     b->section[0][b->at] = micro - begin;
@@ -133,8 +133,8 @@ static pons_status step(void *context, replica *r, pons_error *err)
     return PONS_OK;
 }
 
-/* One batch of windows, as the sliding window has it predicted. */
-static pons_status forward(void *context, replica *r, pons_error *err)
+/* Evaluate a batch of windows as sliding-window prediction does. */
+static pons_status run_evaluation(void *context, replica *r, pons_error *err)
 {
     bench *b = context;
     double begin = seconds_now();
@@ -145,17 +145,17 @@ static pons_status forward(void *context, replica *r, pons_error *err)
     return status;
 }
 
-/* Between steps anything may take as long as it takes. */
+/* Tell the watchdog that no step is running, which suspends its timeout. */
 static void note_start(const bench *b)
 {
     if (b->alone != NULL)
-        watch_note(b->alone, -1, "start");
+        watchdog_note(b->alone, -1, "start");
 }
 
 static void note_step(const bench *b)
 {
     if (b->alone != NULL)
-        watch_note(b->alone, (int64_t)b->number, "step");
+        watchdog_note(b->alone, (int64_t)b->number, "step");
 }
 
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
@@ -168,7 +168,8 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
         if (b->watch != NULL)
             kernel_watch_step(b->watch, b->at);
         note_step(b);
-        if (replicas_run(&b->replicas, b->settings->forward ? forward : step, b, err) != PONS_OK)
+        if (replicas_run(&b->replicas, b->settings->forward ? run_evaluation : run_step, b, err)
+            != PONS_OK)
             return err->status;
         seconds[b->at] = seconds_now() - begin;
     }
@@ -179,22 +180,23 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
 static pons_status open_cases(bench *b, pons_error *err)
 {
     const experiment *e = b->experiment;
-    cache_settings held;
+    cache_settings filling;
     cache_peers peers;
 
-    cache_settings_fill(&e->sections, &held);
-    processes_share_cache(e->group, &peers);
-    if (e->sections.data.loader_threads == OPTION_AUTO && held.threads > experiment_processors(e))
-        held.threads = experiment_processors(e);
-    held.peers = &peers;
-    if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &held,
+    cache_settings_fill(&e->sections, &filling);
+    processes_cache_peers(e->group, &peers);
+    if (e->sections.data.loader_threads == OPTION_AUTO
+        && filling.threads > experiment_processors(e))
+        filling.threads = experiment_processors(e);
+    filling.peers = &peers;
+    if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &filling,
                    e->log, &b->cache, err) != PONS_OK)
         return err->status;
     return replicas_open_loaders(&b->replicas, b->cache, e->data->training_count, 0, err);
 }
 
-/* 'given': the image is what is written there, also where the device would cut it out of cases. */
-static pons_status build(bench *b, bool given, pons_error *err)
+/* 'given': inputs are written by this file, also if the device would extract patches. */
+static pons_status build_programs(bench *b, bool given, pons_error *err)
 {
     unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
 
@@ -209,16 +211,16 @@ static pons_status build(bench *b, bool given, pons_error *err)
 
 static pons_status open_data(bench *b, pons_error *err)
 {
-    if (experiment_device_cuts(b->experiment)) {
+    if (experiment_device_extracts(b->experiment)) {
         replicas_close(&b->replicas);
-        if (build(b, false, err) != PONS_OK)
+        if (build_programs(b, false, err) != PONS_OK)
             return err->status;
     }
     return open_cases(b, err);
 }
 
-/* There a call returns before what it has begun. */
-static bool has_queue(const bench *b)
+/* True for a device with a stream, where calls return before their work is done. */
+static bool has_stream(const bench *b)
 {
     return !b->experiment->device.facts.host_memory;
 }
@@ -236,7 +238,7 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     double seconds[MEASURE_STEPS_MAX] = { 0 };
     pons_error unread = PONS_ERROR_INIT;
 
-    if (measure_limits(d, out, err) != PONS_OK)
+    if (measure_peak(d, out, err) != PONS_OK)
         return err->status;
     if (kernel_watch_open(b->program, b->settings->steps, &b->watch, err) != PONS_OK)
         return err->status;
@@ -244,17 +246,17 @@ static pons_status measure_kernels(bench *b, measured *out, pons_error *err)
     kernel_watch_close(b->watch, seconds, out, err->status == PONS_OK ? err : &unread);
     b->watch = NULL;
     if (err->status == PONS_OK)
-        measure_limits(d, out, err);
+        measure_peak(d, out, err);
     return err->status;
 }
 
-static pons_status measure(bench *b, measured *out, pons_error *err)
+static pons_status measure_all(bench *b, measured *out, pons_error *err)
 {
     const measure_settings *s = b->settings;
     double with_data[MEASURE_STEPS_MAX];
     struct rusage usage;
 
-    if (build(b, true, err) != PONS_OK
+    if (build_programs(b, true, err) != PONS_OK
         || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
         return err->status;
     if (replicas_run(&b->replicas, fill_noise, b, err) != PONS_OK
@@ -267,9 +269,9 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
     out->peak = (uint64_t)usage.ru_maxrss * 1024;
     if (measure_sums(b->experiment, &b->replicas, out, err) != PONS_OK)
         return err->status;
-    if ((s->kernels || has_queue(b)) && measure_kernels(b, out, err) != PONS_OK)
+    if ((s->kernels || has_stream(b)) && measure_kernels(b, out, err) != PONS_OK)
         return err->status;
-    if (has_queue(b))
+    if (has_stream(b))
         sum_sections(out);
     if (!s->data || s->forward)
         return PONS_OK;
@@ -282,19 +284,19 @@ static pons_status measure(bench *b, measured *out, pons_error *err)
 pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err)
 {
-    const watch_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };
+    const watchdog_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };
     bench b = { .experiment = e, .settings = settings };
 
     *out = (measured){ .with_data = NAN, .sums = { .hidden = NAN } };
-    if (e->group == NULL && watch_open(&alone, &b.alone, err) != PONS_OK)
+    if (e->group == NULL && watchdog_open(&alone, &b.alone, err) != PONS_OK)
         return err->status;
-    measure(&b, out, err);
+    measure_all(&b, out, err);
     if (b.alone != NULL)
-        watch_leave_alone(b.alone, err);
+        watchdog_announce_exit_alone(b.alone, err);
     replicas_close(&b.replicas);
     if (b.cache != NULL)
         cache_close(b.cache);
     if (b.alone != NULL)
-        watch_close(b.alone);
+        watchdog_close(b.alone);
     return err->status;
 }

@@ -1,19 +1,19 @@
 /*
- * measure_data.c - the stages of the data path one after the other, each timed by itself, in rounds
- * of which the medians count.
+ * measure_data.c - time the stages of the data path one by one, in rounds, and report medians.
  */
 #include "bench/measure_data.h"
 
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "bench/measure.h"
 #include "data/dataset/case_read.h"
 #include "data/loader/loader.h"
 #include "experiment/data_settings.h"
 
-/* Rounds end at ROUNDS_MOST, and from ROUNDS_LEAST on when these seconds have passed. */
+/* Rounds end at ROUNDS_MOST, or after ROUNDS_SECONDS from round ROUNDS_LEAST on. */
 enum { CASES_MAX = 8, ROUNDS_LEAST = 3, ROUNDS_MOST = 25, ROUNDS_SECONDS = 5 };
 
 typedef enum stage {
@@ -24,7 +24,7 @@ typedef enum stage {
 typedef struct data_bench {
     sections sections;
     dataset *data;
-    volume_chain *preprocess, *augment;
+    pipeline *preprocess, *augment;
     cache *cache;
     cache_settings fill;
     measured_data *out;
@@ -45,39 +45,41 @@ static pons_status open_data(data_bench *b, config *c, pons_error *err)
     cache_settings_fill(&b->sections, &b->fill);
     if (dataset_open(&settings, &b->data, err) != PONS_OK)
         return dataset_blame(c, &b->sections, err);
-    if (volume_chain_open(c, "preprocess", false, b->data->channels, &b->preprocess, err)
+    if (pipeline_open(c, "preprocess", false, b->data->channels, &b->preprocess, err)
             != PONS_OK
-        || volume_chain_open(c, "augment", true, b->data->channels, &b->augment, err) != PONS_OK)
+        || pipeline_open(c, "augment", true, b->data->channels, &b->augment, err) != PONS_OK)
         return err->status;
     return config_refuse_unknown(c, err);
 }
 
-/* Read a case, and transform it where 'chain' is not NULL, by 'threads' threads; *seconds grows. */
-static pons_status take_case(const data_bench *b, int rank, const volume_chain *chain, int threads,
+/*
+ * Read a case, and preprocess it unless 'chain' is NULL, with 'threads' threads; adds to *seconds.
+ */
+static pons_status time_case(const data_bench *b, int rank, const pipeline *chain, int threads,
                              double *seconds, pons_error *err)
 {
-    parallel_spare spare = { threads - 1 }, *before = parallel_borrow(&spare);
+    thread_budget spare = { threads - 1 }, *before = thread_budget_set(&spare);
     double begin = seconds_now();
     pons_case one;
 
     if (case_read(b->data, rank, &one, err) == PONS_OK) {
         if (chain != NULL)
-            volume_chain_apply(chain, &one, NULL, err);
+            pipeline_apply(chain, &one, NULL, err);
         *seconds += seconds_now() - begin;
         case_clear(&one);
     }
-    parallel_borrow(before);
+    thread_budget_set(before);
     return err->status;
 }
 
-/* From now on all files are in memory; their voxels as they lie there. */
+/* Read all files once, which puts them into the page cache, and count their voxels. */
 static pons_status read_ahead(data_bench *b, pons_error *err)
 {
     measured_data *m = b->out;
     pons_case one;
 
-    m->fill_threads = b->fill.threads > 1 ? b->fill.threads : 1;
-    m->cases = b->data->training_count < CASES_MAX ? b->data->training_count : CASES_MAX;
+    m->fill_threads = max_int(b->fill.threads, 1);
+    m->cases = min_int(b->data->training_count, CASES_MAX);
     for (int i = 0; i < m->cases; i++) {
         if (case_read(b->data, b->data->training[i], &one, err) != PONS_OK)
             return err->status;
@@ -93,14 +95,14 @@ static pons_status measure_cases(data_bench *b, int round, pons_error *err)
 
     for (int i = 0; i < b->out->cases; i++)
         for (stage s = READ; s <= PREPROCESS_THREADS; s++)
-            if (take_case(b, b->data->training[i], s >= PREPROCESS ? b->preprocess : NULL,
+            if (time_case(b, b->data->training[i], s >= PREPROCESS ? b->preprocess : NULL,
                           s == READ_THREADS || s == PREPROCESS_THREADS ? all : 1,
                           &b->seconds[s][round], err) != PONS_OK)
                 return err->status;
     return PONS_OK;
 }
 
-/* Files of a disk cache are made once: a second time they would be found. */
+/* A disk cache is filled in the first round only, since later rounds would find its files. */
 static pons_status measure_fill(data_bench *b, int round, logger *l, pons_error *err)
 {
     double begin;
@@ -121,11 +123,11 @@ static pons_status measure_fill(data_bench *b, int round, logger *l, pons_error 
     return PONS_OK;
 }
 
-/* Seconds for micro-batches by 'threads' loader threads. */
+/* Measure the seconds in which 'threads' loader threads make 'batches' micro-batches. */
 static pons_status measure_patches(data_bench *b, int threads, int warm_up, int batches,
                                    double *seconds, pons_error *err)
 {
-    const volume_chain *augment = b->augment->count > 0 ? b->augment : NULL;
+    const pipeline *augment = b->augment->count > 0 ? b->augment : NULL;
     const loader_batch *batch;
     loader_settings settings;
     loader *l;
@@ -147,8 +149,8 @@ static pons_status measure_patches(data_bench *b, int threads, int warm_up, int 
     return err->status;
 }
 
-/* Medians of the rounds, and how far these are from the least. */
-static void join_rounds(data_bench *b)
+/* Set the medians of the rounds and their largest difference from the minimum. */
+static void set_medians(data_bench *b)
 {
     measured_data *m = b->out;
     double *const median[STAGE_COUNT] = {
@@ -167,9 +169,9 @@ static void join_rounds(data_bench *b)
     }
 }
 
-/* Each round has all stages, so that what disturbs the machine for a while disturbs all alike. */
-static pons_status measure(data_bench *b, config *c, int warm_up, int batches, logger *l,
-                           pons_error *err)
+/* Each round runs all stages, so that a disturbance of the machine affects all of them. */
+static pons_status measure_rounds(data_bench *b, config *c, int warm_up, int batches, logger *l,
+                                  pons_error *err)
 {
     measured_data *m = b->out;
     double begin;
@@ -188,7 +190,7 @@ static pons_status measure(data_bench *b, config *c, int warm_up, int batches, l
             return err->status;
         m->rounds = i + 1;
     }
-    join_rounds(b);
+    set_medians(b);
     return PONS_OK;
 }
 
@@ -198,10 +200,10 @@ pons_status measure_data(config *c, int warm_up, int batches, logger *l, measure
     data_bench b = { .out = out };
 
     *out = (measured_data){ .cases = 0 };
-    measure(&b, c, warm_up, batches, l, err);
+    measure_rounds(&b, c, warm_up, batches, l, err);
     cache_close(b.cache);
-    volume_chain_close(b.preprocess);
-    volume_chain_close(b.augment);
+    pipeline_close(b.preprocess);
+    pipeline_close(b.augment);
     if (b.data != NULL)
         dataset_close(b.data);
     return err->status;

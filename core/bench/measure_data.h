@@ -1,5 +1,5 @@
 /*
- * measure_data.h - the speed of the data path alone: no model, no device, no run folder.
+ * measure_data.h - the speed of the data path alone, without model, device and run folder.
  */
 #ifndef CORE_BENCH_MEASURE_DATA_H
 #define CORE_BENCH_MEASURE_DATA_H
@@ -10,26 +10,26 @@
 #include <stdint.h>
 
 typedef struct measured_data {
-    int rounds;                  /* of all below; seconds are their medians                       */
-    double differ;               /* by how much of the least these are longer, at most            */
-    int cases;                   /* training cases that were measured, the first ones             */
-    int64_t voxels;              /* of their images, on the files' grids                          */
-    double read;                 /* seconds in one thread: image and label of all these cases     */
-    double preprocess;           /* the same with the deterministic transforms                    */
-    double read_threads, preprocess_threads; /* the same, each case by 'fill_threads'             */
-    double fill;                 /* seconds until the cache holds them, by                        */
+    int rounds;                  /* rounds of all values below; seconds are medians               */
+    double differ;               /* largest relative difference of a median from its minimum      */
+    int cases;                   /* measured cases: the first training cases                      */
+    int64_t voxels;              /* voxels of their images, on the files' grids                   */
+    double read;                 /* seconds in one thread to read image and label of these cases  */
+    double preprocess;           /* the same with [preprocess]                                    */
+    double read_threads, preprocess_threads; /* the same, each case with 'fill_threads'           */
+    double fill;                 /* seconds to fill the cache with 'fill_threads'                 */
     int fill_threads;
-    int fill_rounds;             /* 1 where it makes files that are found afterwards              */
-    int64_t cache_size;          /* bytes held                                                    */
-    int64_t patches;             /* of each of the two measurements of patches, in a round        */
-    double patch_alone;          /* seconds for them where the consumer makes them itself         */
-    double patch_threads;        /* seconds for them by 'threads' loader threads                  */
+    int fill_rounds;             /* 1: files of a disk cache are made once                        */
+    int64_t cache_size;          /* bytes of the cache                                            */
+    int64_t patches;             /* patches of a measurement in a round                           */
+    double patch_alone;          /* seconds for these patches in the consumer's thread            */
+    double patch_threads;        /* seconds for these patches with 'threads' loader threads       */
     int threads;
 } measured_data;
 
 /*
- * Reads [data], [preprocess], [patch], [augment] and [train] of 'c'. 'batches' micro-batches after
- * 'warm_up' ones in each round. Files are read once before they are timed, so that no disk is
+ * Measure with [data], [preprocess], [patch], [augment] and [train] of 'c': 'batches'
+ * micro-batches after 'warm_up' ones, in each round. Files are read once before, so no disk is
  * measured.
  */
 pons_status measure_data(config *c, int warm_up, int batches, logger *l, measured_data *out,

@@ -1,6 +1,5 @@
 /*
- * measure_kernels.c - which kernel of a program takes how long, from what the program tells after
- * each of them.
+ * measure_kernels.c - the seconds of each kernel of a program, as program_watch reports them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,8 @@
 struct kernel_watch {
     program *program;
     int kernel_count, step_count, step;
-    double *seconds, *host; /* [kernel][step]; of this process to run it                          */
-    int64_t *calls;        /* [kernel], all steps                                                 */
+    double *seconds, *host; /* [kernel][step] on the device; on the host                          */
+    int64_t *calls;        /* [kernel] over all steps                                             */
 };
 
 static void after_kernel(void *context, int kernel, double seconds, double host_seconds)
@@ -73,7 +72,7 @@ static int longest_first(const void *a, const void *b)
                                     : strcmp(x->name, y->name);
 }
 
-static double between(const kernel_watch *w, const double *step)
+static double seconds_between(const kernel_watch *w, const double *step)
 {
     double rest[MEASURE_STEPS_MAX];
 
@@ -89,7 +88,7 @@ pons_status kernel_watch_close(kernel_watch *w, const double *step, measured *ou
 {
     bool lost = false;
 
-    out->between = between(w, step);
+    out->between = seconds_between(w, step);
     out->kernel = calloc((size_t)w->kernel_count + 1, sizeof *out->kernel);
     for (int i = 0; out->kernel != NULL && i < w->kernel_count; i++) {
         measured_kernel *k = out->kernel + out->kernel_count;
@@ -123,5 +122,5 @@ void measured_clear(measured *m)
     m->kernel = NULL;
     m->kernel_count = 0;
     free(m->sums.step.sum);
-    m->sums.step = (trace_step){ .count = 0 };
+    m->sums.step = (comm_trace_step){ .count = 0 };
 }

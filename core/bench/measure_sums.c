@@ -1,6 +1,6 @@
 /*
- * measure_sums.c - the sums over replicas of measured steps: what of them was hidden, the step that
- * stands for all, and the network between processes.
+ * measure_sums.c - the sums over replicas in measured steps: their hidden share, a representative
+ * step, and the network between processes.
  */
 #include "bench/measure.h"
 
@@ -24,18 +24,18 @@ static int median_step(const measured *m)
     return nearest;
 }
 
-/* The seconds of computing decide how long a step is that others wait for. */
-static const trace_step *longest_here(const replicas *r, int at)
+/* The replica that computed longest determines how long the others wait. */
+static const comm_trace_step *longest_here(const replicas *r, int at)
 {
-    const trace_step *longest = trace_at(r->item[0].trace, at);
+    const comm_trace_step *longest = comm_trace_step_at(r->item[0].trace, at);
 
     for (int i = 1; i < r->count; i++)
-        if (trace_at(r->item[i].trace, at)->compute > longest->compute)
-            longest = trace_at(r->item[i].trace, at);
+        if (comm_trace_step_at(r->item[i].trace, at)->compute > longest->compute)
+            longest = comm_trace_step_at(r->item[i].trace, at);
     return longest;
 }
 
-/* The process whose step took longest to compute. */
+/* Find the process whose step computed longest. */
 static pons_status find_longest(group *g, double compute, int *rank, pons_error *err)
 {
     double *all = malloc((size_t)group_size(g) * sizeof *all);
@@ -50,8 +50,8 @@ static pons_status find_longest(group *g, double compute, int *rank, pons_error 
     return err->status;
 }
 
-/* All processes hold the same sums, with times of their own: 's' becomes that of the longest. */
-static pons_status take_longest(group *g, trace_step *s, pons_error *err)
+/* Take times and sums from the process that computed longest; the list of sums is equal in all. */
+static pons_status take_longest(group *g, comm_trace_step *s, pons_error *err)
 {
     double times[] = { s->backward, s->compute, s->seconds };
     int rank = 0;
@@ -72,7 +72,7 @@ static pons_status keep_step(const experiment *e, const replicas *r, measured *o
                              pons_error *err)
 {
     int at = median_step(out);
-    const trace_step *longest;
+    const comm_trace_step *longest;
     trace_sum *sum;
 
     if (e->group != NULL && group_broadcast(e->group, &at, sizeof at, 0, err) != PONS_OK)
@@ -88,7 +88,7 @@ static pons_status keep_step(const experiment *e, const replicas *r, measured *o
     return take_longest(e->group, &out->sums.step, err);
 }
 
-/* Over the steps of all replicas. */
+/* The hidden share over all steps of all replicas. */
 static pons_status find_hidden(const experiment *e, const replicas *r, measured *out,
                                pons_error *err)
 {
@@ -97,7 +97,7 @@ static pons_status find_hidden(const experiment *e, const replicas *r, measured 
 
     for (int i = 0; i < r->count; i++)
         for (int at = 0; at < out->count; at++)
-            trace_add_hidden(trace_at(r->item[i].trace, at), &mine[0], &mine[1]);
+            comm_trace_add_hidden(comm_trace_step_at(r->item[i].trace, at), &mine[0], &mine[1]);
     all = malloc((size_t)processes * sizeof mine);
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", processes);
@@ -114,7 +114,7 @@ static pons_status find_hidden(const experiment *e, const replicas *r, measured 
     return err->status;
 }
 
-/* Median seconds of a sum of 'count' numbers, without anything beside it. */
+/* The median seconds of an isolated sum of 'count' floats. */
 static pons_status time_sum(const program_collective *c, float *buffer, int64_t count,
                             double *seconds, pons_error *err)
 {
@@ -134,7 +134,10 @@ static pons_status time_sum(const program_collective *c, float *buffer, int64_t 
     return PONS_OK;
 }
 
-/* Between processes alone, and by all of them: within one there is no network. */
+/*
+ * Fit the network between processes, all of which take part. Replicas of one process use no
+ * network.
+ */
 static pons_status measure_network(const experiment *e, measured *out, pons_error *err)
 {
     static const int64_t size[] = { 8, 4 << 20 };
@@ -153,7 +156,7 @@ static pons_status measure_network(const experiment *e, measured *out, pons_erro
     free(buffer);
     out->sums.network.collected = e->sections.experiment.deterministic;
     if (err->status == PONS_OK)
-        scaling_fit(2, size, seconds, e->replicas, &out->sums.network);
+        scaling_model_fit(2, size, seconds, e->replicas, &out->sums.network);
     return err->status;
 }
 

@@ -1,6 +1,6 @@
 /*
- * memory_estimate.c - the parts of a process's memory, each from where it is known: programs
- * describe theirs, files their extents, the system what is loaded.
+ * memory_estimate.c - estimate the memory of a process from program descriptions, file headers and
+ * the resident size.
  */
 #include "bench/memory_estimate.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/integer.h"
 #include "base/whole.h"
 #include "data/loader/batch_layout.h"
 #include "data/loader/loader.h"
@@ -19,11 +20,11 @@
 #include "infer/activation.h"
 #include "infer/device_accumulator.h"
 #include "replica/window_nodes.h"
-#include "train/snapshot.h"
+#include "train/checkpoint_contents.h"
 #include "window/window_blend.h"
 
 /* Resident bytes of this process. */
-static double resident(void)
+static double resident_bytes(void)
 {
     long pages = 0, all = 0;
     FILE *file = fopen("/proc/self/statm", "re");
@@ -36,8 +37,8 @@ static double resident(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Whether a step changes values, so that a cache cannot keep the file's few levels. */
-static bool keeps_levels(const experiment *e)
+/* True if all steps keep the number of different values, so that the cache stores codes. */
+static bool keeps_values(const experiment *e)
 {
     static const char *const exact[] = { "orient", "crop_foreground", "pad" };
 
@@ -58,7 +59,7 @@ static void scaled_extent(const experiment *e, const volume_facts *f, double ext
     for (int a = 0; a < 3; a++)
         extent[a] = (double)f->grid.extent[a];
     for (int i = 0; i < e->preprocess->count; i++) {
-        const volume_step *s = &e->preprocess->step[i];
+        const pipeline_step *s = &e->preprocess->step[i];
         if (strcmp(s->plugin, "spacing") != 0)
             continue;
         for (const pons_option *o = s->options; o->name != NULL; o++) {
@@ -71,13 +72,13 @@ static void scaled_extent(const experiment *e, const volume_facts *f, double ext
     }
 }
 
-/* A volume that is larger than memory is not to be read, only to be counted. */
+/* Bound an extent. A volume larger than memory is only counted here, not read. */
 static int64_t whole_extent(double extent)
 {
     return whole_within(ceil(extent), 0, 1 << 20);
 }
 
-static double voxels_of(const double extent[3])
+static double voxel_count(const double extent[3])
 {
     return extent[0] * extent[1] * extent[2];
 }
@@ -85,98 +86,100 @@ static double voxels_of(const double extent[3])
 static pons_status add_cases(const experiment *e, int count, const int *ranks, double *bytes,
                              double largest[3], pons_error *err)
 {
-    bool levels = keeps_levels(e);
+    bool levels = keeps_values(e);
 
     for (int i = 0; i < count; i++) {
         const data_case *c = &e->data->cases[ranks[i]];
         volume_facts f;
         double extent[3];
-        if (volume_read_facts(c->image[0], &f, err) != PONS_OK)
+        if (nifti_read_facts(c->image[0], &f, err) != PONS_OK)
             return err->status;
         scaled_extent(e, &f, extent);
-        double voxels = voxels_of(extent);
+        double voxels = voxel_count(extent);
         bool narrow = levels && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
         double value = !narrow ? 4 : f.datatype == 2 ? 1 : 2;
         *bytes += voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
-        if (voxels > voxels_of(largest))
+        if (voxels > voxel_count(largest))
             memcpy(largest, extent, sizeof extent);
     }
     return PONS_OK;
 }
 
 /*
- * Of cases as large as the largest: one whose windows are predicted, with the planes that they are
- * blended into, one that is counted, and the image of the next (window_scheduler.h).
+ * Validation with cases as large as the largest: one whose windows are predicted, with its planes,
+ * one that is counted, and the image of the next (window_scheduler.h).
  */
 static double validation_bytes(const experiment *e, const double extent[3])
 {
-    int cases = e->data->validation_count < 2 ? e->data->validation_count : 2;
+    int cases = min_int(e->data->validation_count, 2);
     int targets = e->regions ? e->class_count : 1;
-    double values = 4.0 * e->task.channels + targets, voxels = voxels_of(extent);
+    double values = 4.0 * e->task.channels + targets, voxels = voxel_count(extent);
     int64_t size[3] = { whole_extent(extent[0]), whole_extent(extent[1]), whole_extent(extent[2]) };
     window_settings settings;
 
     if (voxels == 0)
         return 0;
     experiment_window_settings(e, &settings);
-    return voxels * (cases * (values + logits_decisions(e))
+    return voxels * (cases * (values + activation_decision_count(e))
                      + (e->data->validation_count > 2 ? values : 0))
-           + cases * (double)stitch_bytes(&settings, size, e->task.classes);
+           + cases * (double)window_blend_bytes(&settings, size, e->task.classes);
 }
 
-/* Of the largest case, where they fit beside what is 'taken'; else the host has them. */
+/* Sums of the largest case on the device, if they fit beside 'taken'; else the host has them. */
 static double sums_bytes(const experiment *e, const double extent[3], double taken)
 {
     int64_t size[3];
     size_t bytes;
 
-    if (voxels_of(extent) == 0 || !window_nodes_wanted(e, &e->device))
+    if (voxel_count(extent) == 0 || !window_nodes_wanted(e, &e->device))
         return 0;
     for (int a = 0; a < 3; a++)
         size[a] = whole_extent(extent[a]);
-    bytes = held_sums_size(e, size);
-    return held_sums_fit(&e->device, bytes, taken) ? (double)bytes : 0;
+    bytes = device_accumulator_size(e, size);
+    return device_accumulator_fits(&e->device, bytes, taken) ? (double)bytes : 0;
 }
 
-/* Micro-batches on their way. */
+/* Bytes of the loader's micro-batches, and of the steps of [augment]. */
 static pons_status loader_bytes(const experiment *e, double *out, pons_error *err)
 {
     double patches = (double)(e->sections.train.batch * e->sections.patch.per_case);
     loader_settings loader;
-    patch_parts parts;
+    batch_layout parts;
 
-    if (patch_parts_make(experiment_device_cuts(e), e->augment, e->patch, e->task.channels,
-                         e->regions ? e->class_count : 1, &parts, err) != PONS_OK)
+    if (batch_layout_make(experiment_device_extracts(e), e->augment, e->patch, e->task.channels,
+                          e->regions ? e->class_count : 1, &parts, err) != PONS_OK)
         return err->status;
     loader_settings_fill(&e->sections, &loader);
     loader.micro_batches = e->micro_batches;
     loader.count = e->accumulate;
-    *out = loader_slots(&loader) * patches * (double)patch_parts_size(&parts);
-    patch_parts_clear(&parts);
+    *out = loader_slots(&loader) * patches * (double)batch_layout_size(&parts)
+           + loader_scratch_size(e->augment, &loader);
+    batch_layout_clear(&parts);
     return PONS_OK;
 }
 
-pons_status forecast_make(const experiment *e, const storage *s, const program *training,
-                          const program *evaluation, forecast *out, pons_error *err)
+pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
+                                 const program *evaluation, memory_estimate *out, pons_error *err)
 {
-    forecast f = { .libraries = resident() };
+    memory_estimate f = { .libraries = resident_bytes() };
     program_facts facts, more;
-    double largest[3] = { 0 }, held[3] = { 0 }, volumes = 0, device = 0;
+    double largest[3] = { 0 }, training_extent[3] = { 0 }, volumes = 0, device = 0;
     double limit = (double)e->sections.data.cache_limit;
 
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
-    f.scratch = (double)(facts.packed + facts.inputs - facts.lendable + facts.fold);
-    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, held, err) != PONS_OK)
+    f.scratch = (double)(facts.packed + facts.inputs - facts.external_inputs + facts.grad_accum);
+    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, training_extent,
+                  err) != PONS_OK)
         return err->status;
-    if (experiment_device_cuts(e)) /* besides, the host keeps them */
+    if (experiment_device_extracts(e)) /* the host has its own copy */
         device = f.cache * e->device_count;
     if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, &f.cache,
                                         largest, err) != PONS_OK)
         return err->status;
     if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
-        f.cache = 0; /* pages of mapped files go when memory is short */
+        f.cache = 0; /* pages of mapped files are dropped when memory is short */
     else if (limit > 0 && f.cache > limit)
         f.cache = limit;
     f.cache += device;
@@ -193,7 +196,7 @@ pons_status forecast_make(const experiment *e, const storage *s, const program *
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)
         *of_replica[i] *= e->device_count;
     f.loader += volumes;
-    f.scratch += snapshot_size(e, s);
+    f.scratch += checkpoint_contents_size(e, s);
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader + f.sums;
     *out = f;
     return PONS_OK;

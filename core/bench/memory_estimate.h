@@ -1,27 +1,27 @@
 /*
- * memory_estimate.h - how much memory a training will need, before it begins.
+ * memory_estimate.h - estimate the memory of a training before it begins.
  */
 #ifndef CORE_BENCH_MEMORY_ESTIMATE_H
 #define CORE_BENCH_MEMORY_ESTIMATE_H
 
 #include "replica/programs.h"
 
-typedef struct forecast {
-    double arena;       /* tensors of a step, reused                                              */
+typedef struct memory_estimate {
+    double arena;       /* tensors of a step, in reused memory                                    */
     double parameters;  /* with states, slots and averages                                        */
-    double scratch;     /* packed weights, inputs, sums of gradients; a checkpoint on its way     */
-    double libraries;   /* the program itself and what it has loaded, measured                    */
+    double scratch;     /* packed weights, inputs, gradient sums; a checkpoint in progress        */
+    double libraries;   /* the program and loaded libraries, measured                             */
     double cache;       /* preprocessed cases                                                     */
-    double loader;      /* patches ahead; what a validation case wants                            */
-    double sums;        /* of its windows, where a device with memory of its own adds them up     */
-    double peak;        /* all of it                                                              */
-} forecast;
+    double loader;      /* micro-batches in advance; a validation case                            */
+    double sums;        /* windows accumulated on a device with its own memory                    */
+    double peak;        /* sum of all                                                             */
+} memory_estimate;
 
 /*
- * 'evaluation' may be NULL. Call it when the programs have been built and nothing has run: memory
- * that nothing has touched is not counted twice. Cases are judged by their headers.
+ * Estimate; 'evaluation' may be NULL. It is called after the programs are built and before one has
+ * run, so that untouched memory is not counted as resident too. Cases are judged by their headers.
  */
-pons_status forecast_make(const experiment *e, const storage *s, const program *training,
-                          const program *evaluation, forecast *out, pons_error *err);
+pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
+                                 const program *evaluation, memory_estimate *out, pons_error *err);
 
 #endif

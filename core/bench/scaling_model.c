@@ -1,30 +1,32 @@
 /*
- * scaling_model.c - a step played through with the sums of another number of devices.
+ * scaling_model.c - replay a traced step with the sums of another number of devices.
  */
 #include "bench/scaling_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static double rounds(scaling_way way, int devices)
+static double round_count(scaling_model_algorithm algorithm, int devices)
 {
-    return way == SCALING_RING ? devices - 1 : ceil(log2(devices));
+    return algorithm == SCALING_MODEL_RING ? devices - 1 : ceil(log2(devices));
 }
 
-double scaling_sum_seconds(const scaling_network *n, scaling_way way, int devices, int64_t size)
+double scaling_model_sum_seconds(const scaling_model_network *n, scaling_model_algorithm algorithm,
+                                 int devices, int64_t size)
 {
     double p = devices, transfer = (double)size / n->bandwidth;
 
     if (n->collected)
-        return rounds(way, devices) * n->latency + (p - 1) * transfer;
-    return 2 * rounds(way, devices) * n->latency + 2 * (p - 1) / p * transfer;
+        return round_count(algorithm, devices) * n->latency + (p - 1) * transfer;
+    return 2 * round_count(algorithm, devices) * n->latency + 2 * (p - 1) / p * transfer;
 }
 
-bool scaling_fit(int count, const int64_t *size, const double *seconds, int devices,
-                 scaling_network *n)
+bool scaling_model_fit(int count, const int64_t *size, const double *seconds, int devices,
+                       scaling_model_network *n)
 {
     double x = 0, y = 0, xx = 0, xy = 0, latency, inverse;
-    const scaling_network message = { 1, INFINITY, n->collected }, byte = { 0, 1, n->collected };
+    const scaling_model_network message = { 1, INFINITY, n->collected }, byte = { 0, 1,
+        n->collected };
 
     for (int i = 0; i < count; i++) {
         x += (double)size[i] / count;
@@ -36,8 +38,9 @@ bool scaling_fit(int count, const int64_t *size, const double *seconds, int devi
     }
     if (!(xx > 0) || !(xy > 0))
         return false;
-    inverse = xy / xx / scaling_sum_seconds(&byte, SCALING_RING, devices, 1);
-    latency = (y - x * xy / xx) / scaling_sum_seconds(&message, SCALING_RING, devices, 0);
+    inverse = xy / xx / scaling_model_sum_seconds(&byte, SCALING_MODEL_RING, devices, 1);
+    latency = (y - x * xy / xx) / scaling_model_sum_seconds(&message, SCALING_MODEL_RING, devices,
+                                                            0);
     if (!(latency > 0))
         return false;
     n->latency = latency;
@@ -45,16 +48,17 @@ bool scaling_fit(int count, const int64_t *size, const double *seconds, int devi
     return true;
 }
 
-/* A start or a wait. */
-typedef struct moment {
+/* The start or the wait of a sum. */
+typedef struct sum_event {
     int sum;
     bool wait;
-} moment;
+} sum_event;
 
-pons_status scaling_predict(const trace_step *s, const scaling_network *n, scaling_way way,
-                            int devices, double *seconds, pons_error *err)
+pons_status scaling_model_predict(const comm_trace_step *s, const scaling_model_network *n,
+                                  scaling_model_algorithm algorithm,
+                                  int devices, double *seconds, pons_error *err)
 {
-    moment *order = calloc(2 * (size_t)s->count + 1, sizeof *order);
+    sum_event *order = calloc(2 * (size_t)s->count + 1, sizeof *order);
     double *done = calloc((size_t)s->count + 1, sizeof *done);
     double late = 0, free_at = 0;
 
@@ -64,8 +68,8 @@ pons_status scaling_predict(const trace_step *s, const scaling_network *n, scali
         return pons_fail(err, PONS_DEVICE, "out of memory for a step with %d sums", s->count);
     }
     for (int i = 0; i < s->count; i++) {
-        order[s->sum[i].start_order] = (moment){ i, false };
-        order[s->sum[i].wait_order] = (moment){ i, true };
+        order[s->sum[i].start_order] = (sum_event){ i, false };
+        order[s->sum[i].wait_order] = (sum_event){ i, true };
     }
     for (int k = 0; k < 2 * s->count; k++) {
         int i = order[k].sum;
@@ -74,7 +78,7 @@ pons_status scaling_predict(const trace_step *s, const scaling_network *n, scali
             continue;
         }
         free_at = fmax(free_at, s->sum[i].start + late)
-                + scaling_sum_seconds(n, way, devices, s->sum[i].size);
+                + scaling_model_sum_seconds(n, algorithm, devices, s->sum[i].size);
         done[i] = free_at;
     }
     *seconds = s->compute + late;

@@ -1,6 +1,6 @@
 /*
- * checkpoint.c - the write protocol, marks, pruning and verification. What the tensors are is
- * tensor_names.c's and trainer_save.c's.
+ * checkpoint.c - the write protocol, marks, pruning and verification. tensor_names.c and the
+ * trainer's checkpoint_contents.c say what the tensors are.
  */
 #include "checkpoint/checkpoint.h"
 
@@ -29,7 +29,7 @@ enum { NAME_SIZE = 32, /* of 'step-' and a number */
        FOREIGN_SIZE = 256 };
 enum { MARK_NONE = -1, MARK_DAMAGED = -2 }; /* there is no such mark; it names no folder */
 
-static char *join(const char *folder, const char *name)
+static char *join_path(const char *folder, const char *name)
 {
     char *path = NULL;
 
@@ -78,7 +78,7 @@ static char *step_path(const char *folder, int64_t step)
     char name[NAME_SIZE];
 
     put_name(name, step);
-    return join(folder, name);
+    return join_path(folder, name);
 }
 
 static pons_status sync_folder(const char *path, pons_error *err)
@@ -137,7 +137,7 @@ static pons_status remove_step(const char *path, pons_error *err)
 
 /* ---- manifest -------------------------------------------------------------------------------- */
 
-static void put_facts(FILE *to, const checkpoint_content *c)
+static void put_facts(FILE *to, const checkpoint_list *c)
 {
     fputs("\"" CHECKPOINT_FACTS "\":{", to);
     for (int i = 0; i < c->fact_count; i++) {
@@ -150,7 +150,7 @@ static void put_facts(FILE *to, const checkpoint_content *c)
 }
 
 static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
-                                     const checkpoint_content *c, pons_error *err)
+                                     const checkpoint_list *c, pons_error *err)
 {
     fprintf(to, "{\"format\":\"pons checkpoint 1\",\"step\":%" PRId64 ",", step);
     put_facts(to, c);
@@ -164,7 +164,7 @@ static pons_status put_manifest_body(FILE *to, const char *part, int64_t step,
     for (int i = 0; i < c->file_count; i++) {
         const char *name = c->file[i].name;
         struct stat facts;
-        char hex[65], *path = join(part, name);
+        char hex[65], *path = join_path(part, name);
         if (path == NULL)
             return no_memory(err);
         if (stat(path, &facts) != 0)
@@ -200,10 +200,10 @@ static pons_status write_synced(const char *path, const char *text, size_t size,
     return PONS_OK;
 }
 
-static pons_status write_manifest(const char *part, int64_t step, const checkpoint_content *c,
+static pons_status write_manifest(const char *part, int64_t step, const checkpoint_list *c,
                                   pons_error *err)
 {
-    char *text = NULL, *path = join(part, MANIFEST);
+    char *text = NULL, *path = join_path(part, MANIFEST);
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
 
@@ -214,7 +214,7 @@ static pons_status write_manifest(const char *part, int64_t step, const checkpoi
     if (put_manifest_body(to, part, step, c, err) != PONS_OK)
         goto release;
     fflush(to);
-    seal_put(to, text, size);
+    json_digest_put(to, text, size);
     fflush(to);
     write_synced(path, text, size, err);
 release:
@@ -225,18 +225,19 @@ release:
     return err->status;
 }
 
-static pons_status check_file(const char *folder, const json_value *entry, pons_error *err)
+static pons_status check_file(const char *folder, const char *name, const json_t *entry,
+                              pons_error *err)
 {
-    const json_value *hash = json_member(entry, "sha256");
+    const char *hash = json_string_value(json_object_get(entry, "sha256"));
     struct stat facts;
     uint64_t size = 0;
     char hex[65], *path;
 
-    if (strchr(entry->key, '/') != NULL || hash == NULL || hash->type != JSON_TEXT
-        || !json_whole(json_member(entry, "size"), &size))
+    if (strchr(name, '/') != NULL || hash == NULL
+        || !json_whole(json_object_get(entry, "size"), &size))
         return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "': entry '%.80s' has no size and sha256",
-                         folder, entry->key);
-    path = join(folder, entry->key);
+                         folder, name);
+    path = join_path(folder, name);
     if (path == NULL)
         return no_memory(err);
     if (stat(path, &facts) != 0)
@@ -244,22 +245,22 @@ static pons_status check_file(const char *folder, const json_value *entry, pons_
     else if ((uint64_t)facts.st_size != size)
         pons_fail(err, PONS_DATA, "'%s' has %lld bytes, expected %" PRIu64, path,
                   (long long)facts.st_size, size);
-    else if (sha256_file(path, hex, err) == PONS_OK && strcmp(hex, hash->text) != 0)
+    else if (sha256_file(path, hex, err) == PONS_OK && strcmp(hex, hash) != 0)
         pons_fail(err, PONS_DATA, "'%s' is damaged: sha256 %.12s..., expected %.12s...", path, hex,
-                  hash->text);
+                  hash);
     free(path);
     return err->status;
 }
 
-pons_status checkpoint_manifest(const char *folder, json_document *out, pons_error *err)
+pons_status checkpoint_manifest(const char *folder, json_t **out, pons_error *err)
 {
-    char *path = join(folder, MANIFEST), *text = NULL;
+    char *path = join_path(folder, MANIFEST), *text = NULL;
     size_t size = 0;
 
     if (path == NULL)
         return no_memory(err);
     if (file_read(path, MANIFEST_MAX, &text, &size, PONS_DATA, err) == PONS_OK
-        && seal_check(path, text, size, err) == PONS_OK)
+        && json_digest_check(path, text, size, err) == PONS_OK)
         json_parse(text, size, path, PONS_DATA, out, err);
     free(text);
     free(path);
@@ -283,12 +284,12 @@ static int64_t step_of_path(const char *path)
     return step_of(name);
 }
 
-static pons_status check_step(const char *folder, const json_value *manifest, pons_error *err)
+static pons_status check_step(const char *folder, const json_t *manifest, pons_error *err)
 {
     int64_t named = step_of_path(folder);
     uint64_t step;
 
-    if (!json_whole(json_member(manifest, "step"), &step))
+    if (!json_whole(json_object_get(manifest, "step"), &step))
         return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' has no step", folder);
     if (named >= 0 && step != (uint64_t)named)
         return pons_fail(err, PONS_DATA, "'%s' holds step %" PRIu64 ", expected the step of its "
@@ -303,50 +304,51 @@ static step_holder held_step(const char *folder)
 {
     pons_error ignored = PONS_ERROR_INIT;
     step_holder held = HOLDS_NONE;
-    json_document manifest;
+    json_t *manifest;
     uint64_t step;
 
     if (checkpoint_manifest(folder, &manifest, &ignored) != PONS_OK)
         return HOLDS_NONE;
-    if (json_whole(json_member(manifest.root, "step"), &step))
+    if (json_whole(json_object_get(manifest, "step"), &step))
         held = step == (uint64_t)step_of_path(folder) ? HOLDS_OWN : HOLDS_OTHER;
-    json_free(&manifest);
+    json_decref(manifest);
     return held;
 }
 
-static pons_status check_files(const char *folder, const json_value *manifest, pons_error *err)
+static pons_status check_files(const char *folder, const json_t *manifest, pons_error *err)
 {
-    const json_value *files = json_member(manifest, "files");
+    json_t *files = json_object_get(manifest, "files"), *entry;
+    const char *name;
 
-    if (files == NULL || files->type != JSON_OBJECT || files->count == 0)
+    if (json_object_size(files) == 0)
         return pons_fail(err, PONS_DATA, "'%s/" MANIFEST "' lists no files", folder);
-    for (const json_value *f = files->child; f != NULL; f = f->next)
-        if (check_file(folder, f, err) != PONS_OK)
+    json_object_foreach(files, name, entry)
+        if (check_file(folder, name, entry, err) != PONS_OK)
             break;
     return err->status;
 }
 
 pons_status checkpoint_verify(const char *folder, pons_error *err)
 {
-    json_document manifest;
+    json_t *manifest;
 
     if (checkpoint_manifest(folder, &manifest, err) != PONS_OK)
         return err->status;
-    if (check_step(folder, manifest.root, err) == PONS_OK)
-        check_files(folder, manifest.root, err);
-    json_free(&manifest);
+    if (check_step(folder, manifest, err) == PONS_OK)
+        check_files(folder, manifest, err);
+    json_decref(manifest);
     return err->status;
 }
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static pons_status write_files(const char *part, int64_t step, const checkpoint_content *c,
+static pons_status write_files(const char *part, int64_t step, const checkpoint_list *c,
                                pons_error *err)
 {
     if (mkdir(part, 0777) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", part, strerror(errno));
     for (int i = 0; i < c->file_count && err->status == PONS_OK; i++) {
-        char *path = join(part, c->file[i].name);
+        char *path = join_path(part, c->file[i].name);
         if (path == NULL)
             return no_memory(err);
         safetensors_write(path, &c->file[i].content, err);
@@ -361,7 +363,7 @@ static pons_status write_files(const char *part, int64_t step, const checkpoint_
  * ---- files of others ---------------------------------------------------------------------------
  */
 
-/* Also of a file that NFS keeps since another process reads it. */
+/* True also for a file that NFS keeps because another process reads it. */
 static bool is_of_checkpoint(const char *name)
 {
     static const char ending[] = ".safetensors";
@@ -448,7 +450,7 @@ static pons_status put_in_place(const char *folder, const char *part, const char
     return PONS_OK;
 }
 
-pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
+pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_list *list,
                              pons_error *err)
 {
     char *path = step_path(folder, step), *part = NULL;
@@ -462,7 +464,7 @@ pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_
         pons_fail(err, PONS_FAILURE, "cannot make folder '%s': %s", folder, strerror(errno));
     else if (is_there(part) && !remove_all(part))
         pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", part, strerror(errno));
-    else if (write_files(part, step, content, err) != PONS_OK)
+    else if (write_files(part, step, list, err) != PONS_OK)
         remove_all(part);
     else
         put_in_place(folder, part, path, err);
@@ -486,7 +488,7 @@ static int64_t step_of_line(char *text, size_t size)
 /* The step that a mark names, MARK_NONE, or MARK_DAMAGED with the reason in 'err'. */
 static int64_t marked_step(const char *folder, const char *mark, pons_error *err)
 {
-    char *path = join(folder, mark), *text = NULL;
+    char *path = join_path(folder, mark), *text = NULL;
     size_t size = 0;
     int64_t step = MARK_DAMAGED;
 
@@ -530,7 +532,7 @@ pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, 
 
     if (checkpoint_is_marked(folder, mark, step))
         return PONS_OK;
-    path = join(folder, mark);
+    path = join_path(folder, mark);
     if (path == NULL)
         return no_memory(err);
     put_name(line, step);
@@ -596,7 +598,7 @@ static void remove_parts(const char *folder)
     struct dirent *entry;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        char *path = is_part(entry->d_name) ? join(folder, entry->d_name) : NULL;
+        char *path = is_part(entry->d_name) ? join_path(folder, entry->d_name) : NULL;
         if (path != NULL)
             remove_all(path);
         else if (strncmp(entry->d_name, "last.part-", 10) == 0
@@ -655,7 +657,7 @@ static pons_status prune_steps(const char *folder, int keep, const int64_t marke
 pons_status checkpoint_check_marks(const char *folder, pons_error *err)
 {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        char *path = join(folder, marks[i]);
+        char *path = join_path(folder, marks[i]);
         struct stat facts;
 
         if (path == NULL)
@@ -740,7 +742,7 @@ static pons_status find_valid(const char *folder, int64_t first, logger *l, char
     return PONS_OK;
 }
 
-/* The same as marked_step, and MARK_DAMAGED where the folder that is named is not there. */
+/* marked_step, but MARK_DAMAGED if the named folder is missing. */
 static int64_t found_mark(const char *folder, const char *mark, pons_error *err)
 {
     int64_t step = marked_step(folder, mark, err);

@@ -31,20 +31,21 @@ typedef struct checkpoint_fact {
     const char *name, *value;
 } checkpoint_fact;
 
-typedef struct checkpoint_content {
+/* Contents of a checkpoint: files of tensors, facts, and further members of the manifest. */
+typedef struct checkpoint_list {
     int file_count, fact_count;
     const checkpoint_file *file;
     const checkpoint_fact *fact;
     const char *resolved;     /* the file's sha256; NULL or "": there is none                     */
     const char *run;          /* the run's identity; NULL or "": none                             */
     const char *geometry; /* a JSON object (case_geometry.h); NULL: none                          */
-} checkpoint_content;
+} checkpoint_list;
 
 /*
  * 'folder' is .../checkpoints; made when missing. A valid folder of this step is exchanged for the
  * new one in one act; where the file system cannot do that, it stays as it is.
  */
-pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_content *content,
+pons_status checkpoint_write(const char *folder, int64_t step, const checkpoint_list *list,
                              pons_error *err);
 /* Let the one-line file 'mark' ("last", "best") name this step's folder, unless it does. */
 pons_status checkpoint_mark(const char *folder, const char *mark, int64_t step, pons_error *err);
@@ -62,7 +63,7 @@ bool checkpoint_is_there(const char *folder, int64_t step);
 pons_status checkpoint_prune(const char *folder, int keep, pons_error *err);
 
 /* The manifest of a checkpoint, verified by its own hash; its files are not looked at. */
-pons_status checkpoint_manifest(const char *path, json_document *out, pons_error *err);
+pons_status checkpoint_manifest(const char *path, json_t **out, pons_error *err);
 /*
  * Every file there, with the size and the hash that the manifest says, and the manifest's step the
  * one of the folder's name, unless that has another form. PONS_DATA if not.

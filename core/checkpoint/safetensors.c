@@ -22,8 +22,8 @@
 
 struct safetensors {
     char *bytes;           /* the data behind the header                                          */
-    json_document header;
-    const json_value *metadata;
+    json_t *header;
+    json_t *metadata;
     safetensor *item;      /* by place                                                            */
     int *by_name;          /* indices into item                                                   */
     int count;
@@ -38,11 +38,6 @@ static const struct { const char *name; size_t size; } types[SAFETENSORS_TYPE_CO
     [SAFETENSORS_U16] = { "U16", 2 },   [SAFETENSORS_U32] = { "U32", 4 },
     [SAFETENSORS_U64] = { "U64", 8 }
 };
-
-const char *safetensors_type_name(safetensors_type type)
-{
-    return types[type].name;
-}
 
 size_t safetensors_type_size(safetensors_type type)
 {
@@ -79,40 +74,49 @@ static bool measure(safetensor *t)
     return true;
 }
 
-static pons_status read_type(const json_value *v, const char *where, safetensor *t, pons_error *err)
+static pons_status read_type(const json_t *v, const char *where, safetensor *t, pons_error *err)
 {
-    const json_value *type = json_member(v, "dtype");
+    const char *type = json_string_value(json_object_get(v, "dtype"));
 
-    if (type == NULL || type->type != JSON_TEXT)
+    if (type == NULL)
         return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has no dtype, expected a string",
                          where, t->name);
     for (int i = 1; i < SAFETENSORS_TYPE_COUNT; i++) {
-        if (strcmp(types[i].name, type->text) == 0) {
+        if (strcmp(types[i].name, type) == 0) {
             t->type = (safetensors_type)i;
             return PONS_OK;
         }
     }
     return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has dtype '%.40s', expected F32, F64, "
-                     "F16, BF16, U8, I32, I64 or another integer type", where, t->name, type->text);
+                     "F16, BF16, U8, I32, I64 or another integer type", where, t->name, type);
 }
 
-static pons_status read_shape(const json_value *v, const char *where, safetensor *t,
+static pons_status refuse_extent(const json_t *extent, const char *where, const safetensor *t,
+                                 pons_error *err)
+{
+    char found[40];
+    size_t size = json_dumpb(extent, found, sizeof found, JSON_ENCODE_ANY);
+
+    return pons_fail(err, PONS_DATA, "'%s': shape of tensor '%.200s' holds %.*s, expected whole "
+                     "numbers", where, t->name, min_int((int)size, (int)sizeof found), found);
+}
+
+static pons_status read_shape(const json_t *v, const char *where, safetensor *t,
                               pons_error *err)
 {
-    const json_value *shape = json_member(v, "shape");
+    const json_t *shape = json_object_get(v, "shape"), *e;
     uint64_t extent;
+    size_t axis;
 
-    if (shape == NULL || shape->type != JSON_LIST)
+    if (!json_is_array(shape))
         return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has no shape, expected a list",
                          where, t->name);
-    if (shape->count > SAFETENSORS_RANK_MAX)
-        return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has %d axes, expected at most %d",
-                         where, t->name, shape->count, SAFETENSORS_RANK_MAX);
-    for (const json_value *e = shape->child; e != NULL; e = e->next) {
-        if (!json_whole(e, &extent) || extent > INT64_MAX)
-            return pons_fail(err, PONS_DATA, "'%s': shape of tensor '%.200s' holds '%.40s', "
-                             "expected whole numbers", where, t->name,
-                             e->text != NULL ? e->text : "something else");
+    if (json_array_size(shape) > SAFETENSORS_RANK_MAX)
+        return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has %zu axes, expected at most %d",
+                         where, t->name, json_array_size(shape), SAFETENSORS_RANK_MAX);
+    json_array_foreach(shape, axis, e) {
+        if (!json_whole(e, &extent))
+            return refuse_extent(e, where, t, err);
         t->extent[t->rank++] = (int64_t)extent;
     }
     if (!measure(t))
@@ -122,14 +126,14 @@ static pons_status read_shape(const json_value *v, const char *where, safetensor
 }
 
 /* The range [begin, end) of the data; 'begin' is kept in t->data until the data have been read. */
-static pons_status read_offsets(const json_value *v, const char *where, uint64_t room,
+static pons_status read_offsets(const json_t *v, const char *where, uint64_t room,
                                 safetensor *t, pons_error *err)
 {
-    const json_value *offsets = json_member(v, "data_offsets");
+    const json_t *offsets = json_object_get(v, "data_offsets");
     uint64_t begin, end;
 
-    if (offsets == NULL || offsets->type != JSON_LIST || offsets->count != 2
-        || !json_whole(offsets->child, &begin) || !json_whole(offsets->child->next, &end))
+    if (json_array_size(offsets) != 2 || !json_whole(json_array_get(offsets, 0), &begin)
+        || !json_whole(json_array_get(offsets, 1), &end))
         return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has no data_offsets, expected two "
                          "whole numbers", where, t->name);
     if (begin > end || end > room)
@@ -146,17 +150,19 @@ static pons_status read_offsets(const json_value *v, const char *where, uint64_t
     return PONS_OK;
 }
 
-static pons_status read_tensor(const json_value *v, const char *where, uint64_t room, safetensor *t,
+static pons_status read_tensor(json_t *v, const char *where, uint64_t room, safetensor *t,
                                pons_error *err)
 {
-    *t = (safetensor){ .name = v->key };
-    if (v->type != JSON_OBJECT)
-        return pons_fail(err, PONS_DATA, "'%s': entry '%.200s' is not an object", where, v->key);
-    for (const json_value *m = v->child; m != NULL; m = m->next) {
-        if (strcmp(m->key, "dtype") != 0 && strcmp(m->key, "shape") != 0
-            && strcmp(m->key, "data_offsets") != 0)
+    const char *key;
+    json_t *member;
+
+    if (!json_is_object(v))
+        return pons_fail(err, PONS_DATA, "'%s': entry '%.200s' is not an object", where, t->name);
+    json_object_foreach(v, key, member) {
+        if (strcmp(key, "dtype") != 0 && strcmp(key, "shape") != 0
+            && strcmp(key, "data_offsets") != 0)
             return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has key '%.40s', expected "
-                             "dtype, shape and data_offsets", where, v->key, m->key);
+                             "dtype, shape and data_offsets", where, t->name, key);
     }
     if (read_type(v, where, t, err) != PONS_OK || read_shape(v, where, t, err) != PONS_OK)
         return err->status;
@@ -201,14 +207,17 @@ static int compare_names(const void *a, const void *b, void *context)
     return strcmp(f->item[*(const int *)a].name, f->item[*(const int *)b].name);
 }
 
-static pons_status check_metadata(const json_value *metadata, const char *where, pons_error *err)
+static pons_status check_metadata(json_t *metadata, const char *where, pons_error *err)
 {
-    if (metadata->type != JSON_OBJECT)
+    const char *key;
+    json_t *v;
+
+    if (!json_is_object(metadata))
         return pons_fail(err, PONS_DATA, "'%s': __metadata__ is not an object", where);
-    for (const json_value *v = metadata->child; v != NULL; v = v->next) {
-        if (v->type != JSON_TEXT)
+    json_object_foreach(metadata, key, v) {
+        if (!json_is_string(v))
             return pons_fail(err, PONS_DATA, "'%s': __metadata__ holds '%.200s' that is not a "
-                             "string", where, v->key);
+                             "string", where, key);
     }
     return PONS_OK;
 }
@@ -216,20 +225,26 @@ static pons_status check_metadata(const json_value *metadata, const char *where,
 /* Fill f from its parsed header; 'room' is the number of bytes behind the header. */
 static pons_status read_header(safetensors *f, const char *where, uint64_t room, pons_error *err)
 {
-    const json_value *root = f->header.root;
+    const size_t room_items = json_object_size(f->header) + 1;
+    const char *name;
+    json_t *v;
 
-    f->item = calloc((size_t)root->count + 1, sizeof *f->item);
-    f->by_name = calloc((size_t)root->count + 1, sizeof *f->by_name);
+    f->item = calloc(room_items, sizeof *f->item);
+    f->by_name = calloc(room_items, sizeof *f->by_name);
     if (f->item == NULL || f->by_name == NULL)
         return pons_fail(err, PONS_DEVICE, "'%s': out of memory", where);
-    for (const json_value *v = root->child; v != NULL; v = v->next) {
-        if (strcmp(v->key, "__metadata__") == 0) {
+    json_object_foreach(f->header, name, v) {
+        safetensor *t = &f->item[f->count];
+        if (strcmp(name, "__metadata__") == 0) {
             f->metadata = v;
             if (check_metadata(v, where, err) != PONS_OK)
                 return err->status;
-        } else if (read_tensor(v, where, room, &f->item[f->count++], err) != PONS_OK) {
-            return err->status;
+            continue;
         }
+        t->name = name;
+        if (read_tensor(v, where, room, t, err) != PONS_OK)
+            return err->status;
+        f->count++;
     }
     qsort(f->item, (size_t)f->count, sizeof *f->item, compare_places);
     if (check_cover(f, where, room, err) != PONS_OK)
@@ -377,7 +392,7 @@ void safetensors_close(safetensors *f)
 {
     if (f == NULL)
         return;
-    json_free(&f->header);
+    json_decref(f->header);
     free(f->bytes);
     free(f->item);
     free(f->by_name);
@@ -413,21 +428,19 @@ const safetensor *safetensors_find(const safetensors *f, const char *name)
 
 const char *safetensors_metadata(const safetensors *f, const char *key)
 {
-    const json_value *v = json_member(f->metadata, key);
-
-    return v != NULL ? v->text : NULL;
+    return json_string_value(json_object_get(f->metadata, key));
 }
 
 bool safetensors_metadata_at(const safetensors *f, int index, const char **key, const char **value)
 {
-    const json_value *v = f->metadata != NULL ? f->metadata->child : NULL;
+    void *member = json_object_iter(f->metadata);
 
-    for (; v != NULL && index > 0; v = v->next)
-        index--;
-    if (v == NULL)
+    for (; member != NULL && index > 0; index--)
+        member = json_object_iter_next(f->metadata, member);
+    if (member == NULL)
         return false;
-    *key = v->key;
-    *value = v->text;
+    *key = json_object_iter_key(member);
+    *value = json_string_value(json_object_iter_value(member));
     return true;
 }
 
@@ -475,16 +488,6 @@ static double element(const safetensor *t, int64_t i)
     case SAFETENSORS_TYPE_COUNT: break;
     }
     return 0;
-}
-
-void safetensor_floats(const safetensor *t, float *out)
-{
-    if (t->type == SAFETENSORS_F32) {
-        memcpy(out, t->data, t->size);
-        return;
-    }
-    for (int64_t i = 0; i < t->count; i++)
-        out[i] = (float)element(t, i);
 }
 
 void safetensor_doubles(const safetensor *t, double *out)

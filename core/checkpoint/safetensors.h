@@ -33,7 +33,7 @@ typedef struct safetensors safetensors;
 
 /* A file that breaks a rule is PONS_DATA; the line names the file, the field and both values. */
 pons_status safetensors_open(const char *path, safetensors **out, pons_error *err);
-/* The same from memory, which is copied; 'where' names it in messages. */
+/* safetensors_open from memory, which is copied. 'where' names it in messages. */
 pons_status safetensors_read(const void *data, size_t size, const char *where, safetensors **out,
                              pons_error *err);
 void safetensors_close(safetensors *file);
@@ -47,16 +47,14 @@ const char *safetensors_metadata(const safetensors *file, const char *key);    /
 bool safetensors_metadata_at(const safetensors *file, int index, const char **key,
                              const char **value);
 
-const char *safetensors_type_name(safetensors_type type);
 size_t safetensors_type_size(safetensors_type type);
 const char *safetensor_shape(const safetensor *t, char *text, size_t size); /* "[16, 1, 3, 3, 3]" */
-/* All elements as float or double; the types F16, BF16, F32, F64 and the integers. */
-void safetensor_floats(const safetensor *t, float *out);
+/* All elements as double; the types F16, BF16, F32, F64 and the integers. */
 void safetensor_doubles(const safetensor *t, double *out);
 
 /*
- * What a file is to hold: name, type, rank and extent of each item are read, and its data unless
- * 'data' is given, which returns them and is asked once for each item, in order.
+ * The content of a file to be written: name, type, rank, extent and data of each item. If 'data' is
+ * given it returns the data instead; it is called once for each item, in order.
  */
 typedef struct safetensors_content {
     int count;

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_FILE "trainer.safetensors"
 #define REQUIRED INT64_MIN
 
-/* The numbers by name, and what stands for one that an older checkpoint lacks. */
+/* The numbers by name, and the default of one that an older checkpoint lacks. */
 static const struct { const char *name; size_t offset; int64_t otherwise; } numbers[] = {
     { "step", offsetof(trainer_state, step), REQUIRED },
     { "applied", offsetof(trainer_state, applied), REQUIRED },
@@ -69,7 +68,7 @@ pons_status saved_state_read(const char *checkpoint, saved_state *out, pons_erro
     saved_state s = { .file = NULL };
     char *path = NULL;
 
-    if (asprintf(&path, "%s/" STATE_FILE, checkpoint) < 0)
+    if (asprintf(&path, "%s/" SAVED_STATE_FILE, checkpoint) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (safetensors_open(path, &s.file, err) == PONS_OK && read_all(&s, path, err) == PONS_OK)
         *out = s;

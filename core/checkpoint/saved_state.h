@@ -1,5 +1,5 @@
 /*
- * saved_state.h - what a checkpoint knows beside tensors: how far training came, and with what.
+ * saved_state.h - the progress of a training and its choices, as a checkpoint holds them.
  *
  * trainer.safetensors holds the numbers as tensors, and as metadata every option ('[train] batch'),
  * resolved choice and case of the run.
@@ -10,6 +10,7 @@
 #include "graph/passes/precision.h"
 #include "checkpoint/safetensors.h"
 
+#define SAVED_STATE_FILE "trainer.safetensors"
 #define SAVED_STATE_DEBUG "debug" /* metadata that only runs with --debug have */
 
 enum { SAVED_CHOICES = 3, SAVED_TENSORS = 13 };

@@ -1,5 +1,5 @@
 /*
- * tensor_names.c - the border where names and axes become PyTorch's, and back.
+ * tensor_names.c - conversion of names and axes to PyTorch's, and back.
  */
 #include "checkpoint/tensor_names.h"
 
@@ -23,7 +23,7 @@ static bool is_kernel(const storage_tensor *t)
 }
 
 /* Shape and type of a tensor in a file. */
-static safetensor file_shape(const storage_tensor *t, const weights_format *format)
+static safetensor file_shape(const storage_tensor *t, const tensor_format *format)
 {
     const int64_t *e = t->shape.extent;
     safetensor out = { .name = t->name, .type = SAFETENSORS_F32, .rank = t->shape.rank };
@@ -41,7 +41,7 @@ static safetensor file_shape(const storage_tensor *t, const weights_format *form
 }
 
 /* Element numbers: of the file's order for each of the memory's, one kernel [O, S, I] at a time. */
-static int64_t place_in_file(const storage_tensor *t, int64_t i)
+static int64_t index_in_file(const storage_tensor *t, int64_t i)
 {
     const int64_t *e = t->shape.extent;
     int64_t inner = e[4], space = e[1] * e[2] * e[3];
@@ -54,7 +54,7 @@ static int64_t place_in_file(const storage_tensor *t, int64_t i)
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
-static const safetensor *find_item(const safetensors *file, const weights_format *format,
+static const safetensor *find_item(const safetensors *file, const tensor_format *format,
                                    const char *name)
 {
     char full[512];
@@ -67,7 +67,7 @@ static const safetensor *find_item(const safetensors *file, const weights_format
 }
 
 static pons_status check_one(const storage_tensor *t, const safetensors *file, const char *where,
-                             const weights_format *format, pons_error *err)
+                             const tensor_format *format, pons_error *err)
 {
     const safetensor *found = find_item(file, format, t->name);
     safetensor expected = file_shape(t, format);
@@ -96,7 +96,7 @@ static pons_status check_one(const storage_tensor *t, const safetensors *file, c
 }
 
 static pons_status fill_one(const storage_tensor *t, const safetensors *file,
-                            const weights_format *format, pons_error *err)
+                            const tensor_format *format, pons_error *err)
 {
     const safetensor *found = find_item(file, format, t->name);
     double *values = malloc((size_t)(found->count + 1) * sizeof *values);
@@ -105,7 +105,7 @@ static pons_status fill_one(const storage_tensor *t, const safetensors *file,
         return pons_fail(err, PONS_DEVICE, "out of memory for tensor '%s'", t->name);
     safetensor_doubles(found, values);
     for (int64_t i = 0; i < found->count; i++) {
-        double value = values[place_in_file(t, i)];
+        double value = values[index_in_file(t, i)];
         if (format->wide)
             ((double *)t->memory)[i] = value;
         else
@@ -116,17 +116,17 @@ static pons_status fill_one(const storage_tensor *t, const safetensors *file,
 }
 
 typedef pons_status (*visitor)(const storage_tensor *t, const safetensors *file, const char *where,
-                               const weights_format *format, pons_error *err);
+                               const tensor_format *format, pons_error *err);
 
 static pons_status fill_visit(const storage_tensor *t, const safetensors *file, const char *where,
-                              const weights_format *format, pons_error *err)
+                              const tensor_format *format, pons_error *err)
 {
     (void)where;
     return fill_one(t, file, format, err);
 }
 
 static pons_status visit(const storage *s, unsigned groups, const safetensors *file,
-                         const char *where, const weights_format *format, visitor to,
+                         const char *where, const tensor_format *format, visitor to,
                          pons_error *err)
 {
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
@@ -153,7 +153,7 @@ static bool is_known(const storage *s, unsigned groups, const char *name)
 }
 
 /* "conv1.weight" of "input_block.conv1.weight". */
-static const char *two_parts(const char *name)
+static const char *last_two_parts(const char *name)
 {
     const char *at = name + strlen(name);
 
@@ -167,13 +167,13 @@ static bool are_equal(const safetensor *a, const safetensor *b)
 {
     return a->type == b->type && a->rank == b->rank
         && memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0
-        && strcmp(two_parts(a->name), two_parts(b->name)) == 0
+        && strcmp(last_two_parts(a->name), last_two_parts(b->name)) == 0
         && memcmp(a->data, b->data, (size_t)a->count * safetensors_type_size(a->type)) == 0;
 }
 
 /* PyTorch writes a module that a network holds twice under both names (DynUNet's skip_layers). */
 static bool is_another_name(const storage *s, unsigned groups, const safetensors *file,
-                            const weights_format *format, const safetensor *extra)
+                            const tensor_format *format, const safetensor *extra)
 {
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
         int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
@@ -200,7 +200,7 @@ static bool is_counter(const safetensors *file, const safetensor *t)
 }
 
 static pons_status check_extra(const storage *s, unsigned groups, const safetensors *file,
-                               const char *where, const weights_format *format, pons_error *err)
+                               const char *where, const tensor_format *format, pons_error *err)
 {
     size_t skip = format->prefix != NULL ? strlen(format->prefix) : 0;
 
@@ -222,8 +222,8 @@ static pons_status check_extra(const storage *s, unsigned groups, const safetens
     return PONS_OK;
 }
 
-pons_status weights_read(storage *s, unsigned groups, const safetensors *file, const char *where,
-                         const weights_format *format, pons_error *err)
+pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *file,
+                              const char *where, const tensor_format *format, pons_error *err)
 {
     if (visit(s, groups, file, where, format, check_one, err) != PONS_OK
         || check_extra(s, groups, file, where, format, err) != PONS_OK)
@@ -231,14 +231,14 @@ pons_status weights_read(storage *s, unsigned groups, const safetensors *file, c
     return visit(s, groups, file, where, format, fill_visit, err);
 }
 
-pons_status weights_read_file(storage *s, unsigned groups, const char *path,
-                              const weights_format *format, pons_error *err)
+pons_status tensor_names_read_file(storage *s, unsigned groups, const char *path,
+                                   const tensor_format *format, pons_error *err)
 {
     safetensors *file = NULL;
 
     if (safetensors_open(path, &file, err) != PONS_OK)
         return err->status;
-    weights_read(s, groups, file, path, format, err);
+    tensor_names_read(s, groups, file, path, format, err);
     safetensors_close(file);
     return err->status;
 }
@@ -251,7 +251,7 @@ static float number_at(const void *memory, bool wide, int64_t i)
 }
 
 /* A kernel [O, S, I] as [O, I, S]. */
-static void turn_kernel(const storage_tensor *t, bool wide, float *to)
+static void reorder_kernel(const storage_tensor *t, bool wide, float *to)
 {
     const int64_t *e = t->shape.extent;
     int64_t inner = e[4], space = e[1] * e[2] * e[3];
@@ -264,7 +264,7 @@ static void turn_kernel(const storage_tensor *t, bool wide, float *to)
 
 static const void *item_data(void *context, int index)
 {
-    const weights_list *list = context;
+    const tensor_names_list *list = context;
     const storage_tensor *t = &list->from[index];
     bool wide = list->format.wide;
     int64_t count = shape_count(t->shape);
@@ -274,13 +274,13 @@ static const void *item_data(void *context, int index)
     if (!wide && !is_kernel(t))
         return t->memory;
     if (is_kernel(t))
-        turn_kernel(t, wide, list->buffer);
+        reorder_kernel(t, wide, list->buffer);
     for (int64_t i = 0; !is_kernel(t) && i < count; i++)
         list->buffer[i] = number_at(t->memory, wide, i);
     return list->buffer;
 }
 
-static bool add_item(weights_list *list, const storage_tensor *t, int64_t *largest)
+static bool add_item(tensor_names_list *list, const storage_tensor *t, int64_t *largest)
 {
     int at = list->content.count++;
 
@@ -299,18 +299,16 @@ static bool add_item(weights_list *list, const storage_tensor *t, int64_t *large
     return true;
 }
 
-pons_status weights_list_make(weights_list *list, const storage *s, unsigned groups,
-                              const weights_format *format, pons_error *err)
+pons_status tensor_names_list_make(tensor_names_list *list, const storage *s, unsigned groups,
+                                   const tensor_format *format, pons_error *err)
 {
     int64_t largest = 0;
     size_t room = 1;
     bool good = true;
 
-    if (storage_fetch(s, err) != PONS_OK)
-        return err->status;
-    *list = (weights_list){ .storage = s, .format = *format,
-                            .applied = whole_within(storage_get(s, STORAGE_APPLIED), 0,
-                                                    INT64_C(1) << 53) };
+    *list = (tensor_names_list){ .format = *format,
+                                 .applied = whole_within(storage_get(s, STORAGE_APPLIED), 0,
+                                                         INT64_C(1) << 53) };
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++)
         room += (groups >> group & 1) != 0 ? 2 * (size_t)storage_count(s, (storage_group)group) : 0;
     list->item = calloc(room, sizeof *list->item);
@@ -326,7 +324,7 @@ pons_status weights_list_make(weights_list *list, const storage *s, unsigned gro
     }
     list->buffer = malloc((size_t)(largest + 1) * sizeof *list->buffer);
     if (!good || list->buffer == NULL) {
-        weights_list_clear(list);
+        tensor_names_list_clear(list);
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint's tensors");
     }
     list->content.item = list->item;
@@ -335,7 +333,7 @@ pons_status weights_list_make(weights_list *list, const storage *s, unsigned gro
     return PONS_OK;
 }
 
-void weights_list_clear(weights_list *list)
+void tensor_names_list_clear(tensor_names_list *list)
 {
     for (int i = 0; list->made_name != NULL && i < list->content.count; i++)
         free(list->made_name[i]);
@@ -343,11 +341,11 @@ void weights_list_clear(weights_list *list)
     free(list->item);
     free(list->from);
     free(list->buffer);
-    *list = (weights_list){ .storage = NULL };
+    *list = (tensor_names_list){ .item = NULL };
 }
 
-/* Of one tensor in memory, at a multiple of 8; 0 for num_batches_tracked. */
-static size_t held_size(const weights_list *list, int index)
+/* Bytes of one tensor in memory, a multiple of 8; 0 for num_batches_tracked. */
+static size_t held_size(const tensor_names_list *list, int index)
 {
     const storage_tensor *t = &list->from[index];
     size_t real = list->format.wide ? sizeof(double) : sizeof(float);
@@ -355,7 +353,7 @@ static size_t held_size(const weights_list *list, int index)
     return t->memory != NULL ? round_up_size((size_t)shape_count(t->shape) * real, 8) : 0;
 }
 
-size_t weights_list_size(const weights_list *list)
+size_t tensor_names_list_size(const tensor_names_list *list)
 {
     size_t size = 0;
 
@@ -364,7 +362,7 @@ size_t weights_list_size(const weights_list *list)
     return size;
 }
 
-void weights_list_detach(weights_list *list, void *memory)
+void tensor_names_list_copy(tensor_names_list *list, void *memory)
 {
     size_t real = list->format.wide ? sizeof(double) : sizeof(float);
     char *to = memory;
@@ -390,7 +388,7 @@ static bool are_finite(const storage_tensor *t, bool wide)
     return i == count;
 }
 
-const char *weights_list_nonfinite(const weights_list *list)
+const char *tensor_names_list_nonfinite(const tensor_names_list *list)
 {
     for (int i = 0; i < list->content.count; i++)
         if (!are_finite(&list->from[i], list->format.wide))

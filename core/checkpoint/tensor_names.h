@@ -13,11 +13,11 @@
 #include "graph/program/program.h"
 #include "checkpoint/safetensors.h"
 
-typedef struct weights_format {
+typedef struct tensor_format {
     bool flat;          /* a 2D network                                                           */
     bool wide;          /* the storage holds doubles                                              */
     const char *prefix; /* before every name in the file; NULL: none; others are ignored then     */
-} weights_format;
+} tensor_format;
 
 enum {
     WEIGHTS_MODEL = 1 << STORAGE_PARAMETER | 1 << STORAGE_STATE,
@@ -30,34 +30,36 @@ enum {
  * unknown or of another shape is PONS_CONFIG and named, numbers that are not finite are PONS_DATA;
  * nothing is filled then. 'where' is the file's name.
  */
-pons_status weights_read(storage *s, unsigned groups, const safetensors *file, const char *where,
-                         const weights_format *format, pons_error *err);
-pons_status weights_read_file(storage *s, unsigned groups, const char *path,
-                              const weights_format *format, pons_error *err);
+pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *file,
+                              const char *where, const tensor_format *format, pons_error *err);
+pons_status tensor_names_read_file(storage *s, unsigned groups, const char *path,
+                                   const tensor_format *format, pons_error *err);
 
 /* The tensors of 'groups' to be written (f32). */
-typedef struct weights_list {
+typedef struct tensor_names_list {
     safetensors_content content;
-    const storage *storage;
-    weights_format format;
+    tensor_format format;
     int64_t applied;          /* written as num_batches_tracked                                   */
     safetensor *item;
     storage_tensor *from;     /* memory NULL: num_batches_tracked                                 */
     char **made_name;
     float *buffer;            /* the largest tensor                                               */
-} weights_list;
+} tensor_names_list;
 
-/* The content points into the list; weights_list_clear ends both. */
-pons_status weights_list_make(weights_list *list, const storage *s, unsigned groups,
-                              const weights_format *format, pons_error *err);
-void weights_list_clear(weights_list *list);
 /*
- * Copy what is to be written into 'memory' of that size: the storage may change from now on. The
- * size is a multiple of 8.
+ * The content points into the list; tensor_names_list_clear ends both. Call storage_fetch before:
+ * here it fails without a reason.
  */
-size_t weights_list_size(const weights_list *list);
-void weights_list_detach(weights_list *list, void *memory);
+pons_status tensor_names_list_make(tensor_names_list *list, const storage *s, unsigned groups,
+                                   const tensor_format *format, pons_error *err);
+void tensor_names_list_clear(tensor_names_list *list);
+/*
+ * Copy the tensors into 'memory' of that size. The storage may change afterwards. The size is a
+ * multiple of 8.
+ */
+size_t tensor_names_list_size(const tensor_names_list *list);
+void tensor_names_list_copy(tensor_names_list *list, void *memory);
 /* The name of the first tensor with an element that is not finite; NULL: there is none. */
-const char *weights_list_nonfinite(const weights_list *list);
+const char *tensor_names_list_nonfinite(const tensor_names_list *list);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum { FLAG_SIZE = 64, LINE_SIZE = 512 };
+enum { FLAG_SIZE = 64, LINE_SIZE = LIST_HINT_SIZE / 2 };
 
 typedef struct words {
     const command *command;
@@ -19,9 +19,9 @@ typedef struct words {
     char **word;
     invocation *call;
     void *flags;
-    bool *given; /* by row of the table                                                           */
-    int list_end; /* place behind the value of the last flag that takes a list, or of --set       */
-    int stray;    /* place of the first argument that stands there; 0: none                       */
+    bool *given; /* for each row of the table, whether the flag was given                         */
+    int list_end; /* index behind the value of the last flag with a list, or of the last --set    */
+    int stray;    /* index of the first argument at 'list_end'; 0: none                           */
     pons_error *err;
 } words;
 
@@ -99,7 +99,7 @@ static const struct common *find_common(const char *name)
 
 /* ---- flags of the command -------------------------------------------------------------------- */
 
-/* "node-rank" and "node_rank" are equal. */
+/* Compare two names. "node-rank" and "node_rank" are equal. */
 static bool same_name(const char *typed, const char *name)
 {
     for (; *typed != '\0' && *name != '\0'; typed++, name++)
@@ -116,7 +116,7 @@ static const pons_option *find_flag(const command *c, const char *name)
     return NULL;
 }
 
-/* 'o' -> "output", by the command's "o=output n=ranks". */
+/* The name of a letter in the command's 'letters': with "o=output n=ranks", 'o' is "output". */
 static bool name_of_letter(const command *c, char letter, char name[FLAG_SIZE])
 {
     for (const char *p = c->letters; p != NULL && *p != '\0';
@@ -158,27 +158,11 @@ static pons_status take_flag(words *w, const pons_option *o, const char *shown, 
     return PONS_OK;
 }
 
-/* Flags that are promised and that this build lacks. */
-static const struct { const char *command, *flag; } not_built[] = {
-    { "evaluate", "spacing" }, { "evaluate", "tolerance" },
-};
-
-static bool is_promised(const command *c, const char *name)
-{
-    for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++)
-        if (strcmp(not_built[i].command, c->name) == 0 && strcmp(not_built[i].flag, name) == 0)
-            return true;
-    return false;
-}
-
 static pons_status refuse_flag(const words *w, const char *shown, const char *name)
 {
     text_guess guess = text_guess_for(name);
     char best[FLAG_SIZE] = "";
 
-    if (is_promised(w->command, name))
-        return pons_fail(w->err, PONS_CONFIG, "'%s' of 'pons %s' is not in this build", shown,
-                         w->command->name);
     for (const pons_option *o = w->command->flags; o != NULL && o->name != NULL; o++)
         text_guess_try(&guess, o->name);
     for (int i = 0; i < COMMON_COUNT; i++)
@@ -209,7 +193,7 @@ static pons_status refuse_value(const words *w, const char *shown, const char *v
     return pons_fail(w->err, PONS_USAGE, "%s takes no value, found '%s'", shown, value);
 }
 
-/* 'name' without dashes; 'value' NULL: what follows, if it takes one. */
+/* Take the flag 'name' (without dashes). If 'value' is NULL, its value is the next word. */
 static pons_status take_named(words *w, const char *shown, const char *name, const char *value)
 {
     const pons_option *o = find_flag(w->command, name);
@@ -271,8 +255,8 @@ static pons_status take_words(words *w)
 }
 
 /*
- * Without quotes a shell hands over a list item by item, of which the flag takes the first: how it
- * is to be written.
+ * Write the flag with its list in quotes. Without quotes a shell splits the list into words, and
+ * the flag takes only the first.
  */
 static void quoted_list(const words *w, char *text, size_t size)
 {
@@ -286,7 +270,7 @@ static void quoted_list(const words *w, char *text, size_t size)
         used += (size_t)snprintf(list + used, sizeof list - used, " %s", w->word[i]);
     if (flag >= size)
         return;
-    /* Double quotes, as the manual has them, keep all but these. */
+    /* Double quotes, as in the manual, protect all characters except these. */
     if (list[strcspn(list, "\"$`\\!")] == '\0')
         snprintf(text + flag, size - flag, "\"%s\"", list);
     else
@@ -296,19 +280,17 @@ static void quoted_list(const words *w, char *text, size_t size)
 static pons_status refuse_arguments(const words *w)
 {
     const command *c = w->command;
-    char hint[2 * LINE_SIZE];
+    const char *list = w->call->list_hint;
+    char help[FLAG_SIZE];
 
-    if (w->stray > 0)
-        quoted_list(w, hint, sizeof hint);
-    else
-        snprintf(hint, sizeof hint, "pons %s --help", c->name);
+    snprintf(help, sizeof help, "pons %s --help", c->name);
     return pons_fail(w->err, PONS_USAGE, "'pons %s' takes %s, found %d argument%s\nhint: %s%.500s",
                      c->name, *c->usage != '\0' ? c->usage : "no argument",
                      w->call->argument_count, w->call->argument_count == 1 ? "" : "s",
-                     w->stray > 0 ? "a list needs quotes: " : "", hint);
+                     list[0] != '\0' ? "a list needs quotes: " : "", list[0] != '\0' ? list : help);
 }
 
-/* Commands that read no INI file, so that --set would change nothing. */
+/* Commands that read no INI file. They refuse --set, which would have no effect. */
 static const char *const without_file[] = {
     "data phantom", "data crop", "plugin list", "plugin show", "help"
 };
@@ -323,7 +305,7 @@ static pons_status check_set(const words *w)
     return PONS_OK;
 }
 
-/* Only a training has a short form. */
+/* Refuse --debug for all commands except train. */
 static pons_status check_debug(const words *w)
 {
     if (w->call->debug && strcmp(w->command->name, "train") != 0)
@@ -332,7 +314,7 @@ static pons_status check_debug(const words *w)
     return PONS_OK;
 }
 
-/* Defaults for what was not given; an option without a default must be given. */
+/* Set flags that were not given to their defaults. A flag without a default must be given. */
 static pons_status complete(words *w)
 {
     const command *c = w->command;
@@ -367,6 +349,8 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
     if (w.given == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     status = take_words(&w);
+    if (w.stray > 0)
+        quoted_list(&w, call->list_hint, sizeof call->list_hint);
     if (status == PONS_OK && !call->help)
         status = check_set(&w);
     if (status == PONS_OK && !call->help)

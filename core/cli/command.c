@@ -1,5 +1,5 @@
 /*
- * command.c - what every command begins with.
+ * command.c - the first step of every command: open its INI file.
  */
 #include "cli/command.h"
 

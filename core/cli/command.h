@@ -1,11 +1,12 @@
 /*
- * command.h - one subcommand: a file command_NAME.c with a constant 'command_NAME', and a row in
- * commands.c.
+ * command.h - the interface of a subcommand.
+ *
+ * A subcommand is a file command_NAME.c with a constant 'command_NAME', and a row in commands.c.
  *
  *     typedef struct bench_flags { bool json; int64_t rounds; } bench_flags;
  *     static const pons_option flags[] = {
- *         PONS_FLAG(bench_flags, json, no, "Write one JSON object to the standard output."),
- *         PONS_INTEGER(bench_flags, rounds, 5, 1, 1000, "How often it is measured."),
+ *         PONS_FLAG(bench_flags, json, "no", "Write one JSON object to the standard output."),
+ *         PONS_INTEGER(bench_flags, rounds, "5", 1, 1000, "How often it is measured."),
  *         PONS_OPTIONS_END
  *     };
  *     static pons_status run(const invocation *call, const void *flags, pons_error *err)
@@ -19,7 +20,7 @@
  *     const command command_bench = { "bench", "seconds per step", "FILE.ini", flags,
  *                                     sizeof(bench_flags), "", 1, 1, run };
  *
- * Results go to stdout, everything for the person to call->log (stderr).
+ * Results go to stdout, messages for the user to call->log (stderr).
  */
 #ifndef CORE_CLI_COMMAND_H
 #define CORE_CLI_COMMAND_H
@@ -29,13 +30,16 @@
 
 struct command;
 
-/* A command line that has been read. */
+enum { LIST_HINT_SIZE = 1024 };
+
+/* A parsed command line. */
 typedef struct invocation {
     const struct command *command;
-    int word_count;              /* as typed, behind the command's name                           */
+    int word_count;              /* words as typed, behind the command's name                     */
     char **word;
-    int argument_count;          /* what is not a flag                                            */
+    int argument_count;          /* words that are neither flags nor their values                 */
     const char **argument;
+    char list_hint[LIST_HINT_SIZE]; /* if an argument follows the value of a list: both in quotes */
     int set_count;
     const char **set;            /* --set section.key=value, in order                             */
     bool debug, help;
@@ -49,10 +53,10 @@ typedef struct command {
     const char *usage;           /* the arguments, as in "FILE.ini"                               */
     /*
      * Flags are options on the command line: 'json' is --json, 'node_rank' is --node-rank. A FLAG
-     * takes no value; lists of numbers are separated by commas. NULL: none.
+     * takes no value. Commas separate lists of numbers. NULL: the command has no flags.
      */
     const pons_option *flags;
-    size_t flags_size;           /* of the struct that they fill                                  */
+    size_t flags_size;           /* size of the struct that they fill                             */
     const char *letters;         /* "o=output n=ranks": short names                               */
     int argument_min, argument_max; /* -1: any number                                             */
     pons_status (*run)(const invocation *call, const void *flags, pons_error *err);
@@ -65,9 +69,9 @@ pons_status invocation_config(const invocation *call, const char *file, config *
                               pons_error *err);
 
 /*
- * command_launch.c: this same command once more, by one rank per listed device, until all have
- * ended: for mode = ddp where no launcher has started the ranks. Call it before there are threads.
+ * Run this command with one rank for each listed device, and wait for all ranks (command_launch.c).
+ * It serves mode = ddp without a launcher. No thread may be running when it is called.
  */
-pons_status launch_same(const invocation *call, pons_error *err);
+pons_status relaunch_under_launcher(const invocation *call, pons_error *err);
 
 #endif

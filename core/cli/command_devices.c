@@ -1,5 +1,5 @@
 /*
- * command_devices.c - pons devices: what there is to compute on.
+ * command_devices.c - pons devices: the devices and communicators of this machine.
  */
 #include "cli/command.h"
 

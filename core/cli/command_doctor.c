@@ -1,5 +1,6 @@
 /*
- * command_doctor.c - pons doctor: what was found on this machine, its limits, and what to install.
+ * command_doctor.c - pons doctor: devices and libraries of this machine, its limits, and missing
+ * packages.
  */
 #include <sched.h>
 #include <string.h>
@@ -91,13 +92,13 @@ static void print_space(const char *name, const char *folder)
                (double)s.f_bavail * (double)s.f_frsize * 0x1p-30, folder);
 }
 
-/* ---- what was there when this was built ------------------------------------------------------ */
+/* ---- parts of the build ---------------------------------------------------------------------- */
 
 static void print_parts(void)
 {
     int missing = 0;
 
-    for (const build_part *p = build_parts; p->name != NULL; p++) {
+    for (const build_feature *p = build_features; p->name != NULL; p++) {
         printf("%-10s %s: %s\n", p->name, p->use, p->there ? "yes" : "not in this build");
         missing += !p->there;
     }
@@ -105,7 +106,7 @@ static void print_parts(void)
         return;
     printf("\nWhat is not in this build is optional. It is found when pons is configured again "
            "after:\n    apt-get install");
-    for (const build_part *p = build_parts; p->name != NULL; p++)
+    for (const build_feature *p = build_features; p->name != NULL; p++)
         if (!p->there)
             printf(" %s", p->package);
     printf("\n");

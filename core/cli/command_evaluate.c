@@ -1,8 +1,10 @@
 /*
- * command_evaluate.c - pons evaluate: pairs of files, or a run's validation cases.
+ * command_evaluate.c - pons evaluate: pairs of files, a run's validation cases, or two predictions
+ * of the same labels.
  */
 #include "cli/command.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,31 +12,41 @@
 #include "base/text/text.h"
 #include "data/nifti/nifti_read.h"
 #include "data/volume/volume_files.h"
-#include "evaluate/evaluate.h"
-#include "evaluate/evaluate_run.h"
+#include "evaluate/comparison.h"
+#include "evaluate/evaluation.h"
+#include "evaluate/evaluation_run.h"
 #include "report/overlay.h"
 
 typedef struct evaluate_flags {
-    const char *prediction, *label, *run, *overlay, *image;
-    pons_texts labels;
+    const char *prediction, *label, *run, *csv, *overlay, *image;
+    pons_texts labels, metrics;
+    double tolerance;
+    pons_reals spacing;
     bool json, any;
 } evaluate_flags;
 
 static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, prediction, "", "A predicted label file, or a folder of them."),
     PONS_TEXT(evaluate_flags, label, "", "The label file, or a folder with the same file stems."),
-    PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run."),
+    PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
+              "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
-    PONS_FLAG(evaluate_flags, any, no, "With --run: where the run's best checkpoint is damaged, "
+    PONS_TEXTS(evaluate_flags, metrics, "dice iou hd hd95 asd nsd", "Metrics; docs/metrics.md has "
+               "all. The table begins with the worst case by the first."),
+    PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
+    PONS_REALS(evaluate_flags, spacing, "", FLT_MIN, FLT_MAX, "Spacing in millimetres, in place of "
+               "the label file's."),
+    PONS_FLAG(evaluate_flags, any, "no", "With --run: where the run's best checkpoint is damaged, "
               "take another and warn."),
-    PONS_FLAG(evaluate_flags, json, no, "One JSON object on the standard output."),
+    PONS_FLAG(evaluate_flags, json, "no", "One JSON object on the standard output."),
+    PONS_TEXT(evaluate_flags, csv, "", "Write cases by classes to this file as well."),
     PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
               "label green, prediction red, where they agree yellow."),
     PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
     PONS_OPTIONS_END
 };
 
-/* Two files that belong together. */
+/* A prediction and its label. */
 typedef struct pair {
     const char *name, *prediction, *label;
 } pair;
@@ -73,35 +85,40 @@ static pons_status pair_folders(pair_list *p, const char *predictions, const cha
     return PONS_OK;
 }
 
-static pons_status find_pairs(pair_list *p, const evaluate_flags *f, pons_error *err)
+/* Find the pairs of a prediction and a label; 'words' names them in messages. */
+static pons_status find_pairs(pair_list *p, const char *words, const char *prediction,
+                              const char *label, pons_error *err)
 {
-    if (folder_is_there(f->prediction) != folder_is_there(f->label))
-        return pons_fail(err, PONS_USAGE, "--prediction and --label: expected two files or two "
-                         "folders");
-    if (folder_is_there(f->label))
-        return pair_folders(p, f->prediction, f->label, err);
+    if (folder_is_there(prediction) != folder_is_there(label))
+        return pons_fail(err, PONS_USAGE, "%s: expected two files or two folders", words);
+    if (folder_is_there(label))
+        return pair_folders(p, prediction, label, err);
     p->item = arena_alloc(p->memory, sizeof *p->item);
-    p->item[p->count++] = (pair){ volume_file_stem(p->memory, f->label), f->prediction, f->label };
+    p->item[p->count++] = (pair){ volume_file_stem(p->memory, label), prediction, label };
     return PONS_OK;
 }
 
-/* Both as areas of the classes, or as regions where the prediction has several channels. */
+/* Read both files as areas of the classes, or as regions if the prediction has several channels. */
 static pons_status read_pair(const evaluation *e, const pair *p, volume *prediction, volume *label,
                              pons_error *err)
 {
     volume_facts facts;
 
-    if (volume_read_facts(p->prediction, &facts, err) != PONS_OK)
+    if (nifti_read_facts(p->prediction, &facts, err) != PONS_OK)
         return err->status;
-    if (facts.channels > 1)
-        return evaluation_read_regions(e, p->prediction, p->label, prediction, label, err);
-    if (volume_read_label(p->prediction, prediction, NULL, err) != PONS_OK
-        || id_areas_check(p->prediction, prediction, err) != PONS_OK
-        || volume_read_label(p->label, label, NULL, err) != PONS_OK
-        || id_areas_check(p->label, label, err) != PONS_OK)
+    if (facts.channels > 1) {
+        if (evaluation_read_regions(e, p->prediction, p->label, prediction, label, err) == PONS_OK)
+            metric_clear_ignored(prediction->voxels, label->voxels, pons_volume_count(label),
+                                 label->channels, TARGET_IGNORED);
         return err->status;
-    id_areas_apply(&e->areas, prediction);
-    id_areas_apply(&e->areas, label);
+    }
+    if (nifti_read_label(p->prediction, prediction, NULL, err) != PONS_OK
+        || id_partition_check_ids(p->prediction, prediction, err) != PONS_OK
+        || nifti_read_label(p->label, label, NULL, err) != PONS_OK
+        || id_partition_check_ids(p->label, label, err) != PONS_OK)
+        return err->status;
+    id_partition_apply(&e->areas, prediction);
+    id_partition_apply(&e->areas, label);
     return PONS_OK;
 }
 
@@ -115,7 +132,7 @@ static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair
     memset(&label, 0, sizeof label);
     memset(&image, 0, sizeof image);
     if (read_pair(e, p, &prediction, &label, err) == PONS_OK
-        && (!shown || volume_read_image(f->image, &image, NULL, err) == PONS_OK))
+        && (!shown || nifti_read_image(f->image, &image, NULL, err) == PONS_OK))
         overlay_write(f->overlay, &label, &prediction, shown ? &image : NULL, err);
     pons_volume_clear(&prediction);
     pons_volume_clear(&label);
@@ -125,22 +142,52 @@ static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair
 
 /* ---- evaluate -------------------------------------------------------------------------------- */
 
-static pons_status add_pairs(evaluation *e, const pair_list *p, const evaluate_flags *f,
-                             pons_error *err)
+/* Set the classes: those of --labels, or every id of the pairs' files; 'more' may be NULL. */
+static pons_status set_classes(evaluation *e, const evaluate_flags *f, const pair_list *p,
+                               const pair_list *more, pons_error *err)
 {
-    const char **file = arena_alloc(p->memory, 2 * (size_t)p->count * sizeof *file + 1);
+    const char **file = arena_alloc(p->memory, 3 * (size_t)p->count * sizeof *file + 1);
+    int count = 0;
 
-    for (int i = 0; i < p->count; i++) {
-        file[2 * i] = p->item[i].prediction;
-        file[2 * i + 1] = p->item[i].label;
-    }
     if (f->labels.count > 0)
-        evaluation_name_classes(e, &f->labels, err);
-    else
-        evaluation_find_classes(e, 2 * p->count, file, err);
+        return evaluation_name_classes(e, &f->labels, err);
+    for (int i = 0; i < p->count; i++) {
+        file[count++] = p->item[i].prediction;
+        file[count++] = p->item[i].label;
+        if (more != NULL)
+            file[count++] = more->item[i].prediction;
+    }
+    return evaluation_find_classes(e, count, file, err);
+}
+
+static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
+{
     for (int i = 0; i < p->count && err->status == PONS_OK; i++)
         evaluation_add_files(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
     return err->status;
+}
+
+/* Set the metrics, in their own order, and what they are measured by. */
+static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
+{
+    e->metrics = 0;
+    for (int n = 0; n < f->metrics.count; n++) {
+        metric_kind kind = metric_kind_find(f->metrics.item[n]);
+        if (kind == METRIC_KIND_COUNT)
+            return pons_fail(err, PONS_USAGE, "--metrics: unknown metric '%s', expected dice, iou, "
+                             "hd, hd95, asd, nsd, or another of docs/metrics.md",
+                             f->metrics.item[n]);
+        e->order = n == 0 ? kind : e->order;
+        e->metrics |= (metric_set)1 << kind;
+    }
+    if (e->metrics == 0)
+        return pons_fail(err, PONS_USAGE, "--metrics names no metric");
+    if (f->spacing.count != 0 && f->spacing.count != 3)
+        return pons_fail(err, PONS_USAGE, "--spacing has %d numbers, expected 3", f->spacing.count);
+    for (int axis = 0; axis < f->spacing.count; axis++)
+        e->spacing[axis] = f->spacing.item[axis];
+    e->tolerance = f->tolerance;
+    return PONS_OK;
 }
 
 static pons_status evaluate(const invocation *call, const evaluate_flags *f, evaluation *e,
@@ -156,7 +203,7 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         if (given(f->prediction) || given(f->label) || given(f->overlay))
             return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "
                              "--overlay");
-        return evaluate_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
+        return evaluation_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
                             .set = call->set, .any = f->any }, call->log, err);
     }
     if (f->any)
@@ -166,14 +213,107 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         return pons_fail(err, PONS_USAGE, "--set %s: only --run reads an INI file", call->set[0]);
     if (!given(f->prediction) || !given(f->label))
         return pons_fail(err, PONS_USAGE, "evaluate needs --prediction and --label, or --run");
-    if (find_pairs(&pairs, f, err) != PONS_OK)
+    if (find_pairs(&pairs, "--prediction and --label", f->prediction, f->label, err) != PONS_OK)
         return err->status;
     if (given(f->overlay) && pairs.count != 1)
         return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
                          pairs.count);
-    if (add_pairs(e, &pairs, f, err) != PONS_OK || !given(f->overlay))
+    if (set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
+        || !given(f->overlay))
         return err->status;
     return draw(e, f, &pairs.item[0], err);
+}
+
+/* ---- two predictions ------------------------------------------------------------------------- */
+
+static pons_status check_compared(const invocation *call, const evaluate_flags *f,
+                                  pons_error *err)
+{
+    const char *quoted = call->list_hint;
+    bool others = given(f->prediction) || given(f->run) || given(f->csv) || given(f->overlay)
+                  || given(f->image) || f->any || call->set_count > 0;
+
+    if (quoted[0] != '\0' && (others || call->argument_count == 1))
+        return pons_fail(err, PONS_USAGE, "evaluate compares two predictions, found '%s'\n"
+                         "hint: a list needs quotes: %.500s", call->argument[0], quoted);
+    if (call->argument_count == 1)
+        return pons_fail(err, PONS_USAGE, "evaluate compares two predictions, found only '%s'\n"
+                         "hint: --prediction %s evaluates one", call->argument[0],
+                         call->argument[0]);
+    if (others)
+        return pons_fail(err, PONS_USAGE, "evaluate of two predictions takes --label, --labels, "
+                         "--metrics, --tolerance, --spacing and --json, and no other flag");
+    if (!given(f->label))
+        return pons_fail(err, PONS_USAGE, "evaluate of two predictions needs --label");
+    return PONS_OK;
+}
+
+/* Score both predictions; 'b' takes its classes from 'a'. */
+static pons_status score_both(const invocation *call, const evaluate_flags *f, evaluation *a,
+                              evaluation *b, pons_error *err)
+{
+    pair_list pairs[2] = { { .memory = a->memory }, { .memory = b->memory } };
+
+    for (int n = 0; n < 2; n++)
+        if (find_pairs(&pairs[n], n == 0 ? "A and --label" : "B and --label", call->argument[n],
+                       f->label, err) != PONS_OK)
+            return err->status;
+    if (set_classes(a, f, &pairs[0], &pairs[1], err) != PONS_OK)
+        return err->status;
+    evaluation_share_classes(b, a);
+    if (add_pairs(a, &pairs[0], err) == PONS_OK)
+        add_pairs(b, &pairs[1], err);
+    return err->status;
+}
+
+static pons_status compare(const invocation *call, const evaluate_flags *f, evaluation *a,
+                           evaluation *b, pons_error *err)
+{
+    comparison c;
+
+    if (score_both(call, f, a, b, err) != PONS_OK || comparison_make(a, b, &c, err) != PONS_OK)
+        return err->status;
+    if (f->json)
+        comparison_print_json(&c, stdout);
+    else
+        comparison_print_table(&c, stdout);
+    return PONS_OK;
+}
+
+static pons_status run_compared(const invocation *call, const evaluate_flags *f, pons_error *err)
+{
+    evaluation a, b;
+
+    if (check_compared(call, f, err) != PONS_OK || evaluation_open(&a, err) != PONS_OK)
+        return err->status;
+    if (evaluation_open(&b, err) == PONS_OK) {
+        if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK)
+            compare(call, f, &a, &b, err);
+        evaluation_close(&b);
+    }
+    evaluation_close(&a);
+    return err->status;
+}
+
+/* ---- command --------------------------------------------------------------------------------- */
+
+static pons_status print(const evaluate_flags *f, const evaluation *e, pons_error *err)
+{
+    mean_interval *interval = NULL;
+
+    if (e->case_count > 1) {
+        interval = arena_alloc(e->memory, ((size_t)e->class_count + 1) * METRIC_KIND_COUNT
+                                          * sizeof *interval);
+        if (evaluation_intervals(e, interval, err) != PONS_OK)
+            return err->status;
+    }
+    if (given(f->csv) && evaluation_write_csv(e, f->csv, err) != PONS_OK)
+        return err->status;
+    if (f->json)
+        evaluation_print_json(e, interval, stdout);
+    else
+        evaluation_print_table(e, interval, stdout);
+    return PONS_OK;
 }
 
 static pons_status run(const invocation *call, const void *flags_given, pons_error *err)
@@ -181,19 +321,18 @@ static pons_status run(const invocation *call, const void *flags_given, pons_err
     const evaluate_flags *f = flags_given;
     evaluation e;
 
+    if (call->argument_count > 0)
+        return run_compared(call, f, err);
     if (evaluation_open(&e, err) != PONS_OK)
         return err->status;
-    if (evaluate(call, f, &e, err) == PONS_OK && !e.told) {
-        if (f->json)
-            evaluation_print_json(&e, stdout);
-        else
-            evaluation_print_table(&e, stdout);
-    }
+    if (choose_metrics(f, &e, err) == PONS_OK && evaluate(call, f, &e, err) == PONS_OK
+        && !e.printed_elsewhere)
+        print(f, &e, err);
     evaluation_close(&e);
     return err->status;
 }
 
 const command command_evaluate = {
-    "evaluate", "Dice and IoU of predictions", "--prediction P --label L | --run RUN", flags,
-    sizeof(evaluate_flags), "", 0, 0, run
+    "evaluate", "metrics of predictions", "--prediction P --label L | --run RUN | A B --label L",
+    flags, sizeof(evaluate_flags), "", 0, 2, run
 };

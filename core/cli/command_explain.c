@@ -1,10 +1,12 @@
 /*
- * command_explain.c - pons explain: the training step before it runs, kernel by kernel.
+ * command_explain.c - pons explain: the kernels of a training step, without running it.
  */
 #include <inttypes.h>
 
 #include "base/file/json.h"
+#include "base/integer.h"
 #include "base/system/memory_limit.h"
+#include "base/text/text.h"
 #include "bench/memory_estimate.h"
 #include "cli/command.h"
 #include "config/memory_hints.h"
@@ -20,9 +22,9 @@ typedef struct explain_flags {
 } explain_flags;
 
 static const pons_option flags[] = {
-    PONS_FLAG(explain_flags, json, no, "One JSON object on the standard output."),
-    PONS_FLAG(explain_flags, dot, no, "The graph of model and loss in the DOT language."),
-    PONS_FLAG(explain_flags, schedule, no, "The learning rate over the steps."),
+    PONS_FLAG(explain_flags, json, "no", "One JSON object on the standard output."),
+    PONS_FLAG(explain_flags, dot, "no", "The graph of model and loss in the DOT language."),
+    PONS_FLAG(explain_flags, schedule, "no", "The learning rate over the steps."),
     PONS_OPTIONS_END
 };
 
@@ -34,7 +36,7 @@ typedef struct explained {
     program *training, *evaluation;
     local_comm *comm;
     program_facts facts;
-    forecast forecast;
+    memory_estimate memory_estimate;
 } explained;
 
 /* ---- print ----------------------------------------------------------------------------------- */
@@ -47,22 +49,9 @@ static void put_name(const explained *x, int index)
     json_put_text(stdout, text);
 }
 
-/* "12.3 kB": four characters of a number, whatever its size. */
-static const char *amount(double x, const char *unit, char text[32])
-{
-    static const char *const prefixes[] = { "", "k", "M", "G", "T" };
-    int p = 0;
-
-    for (; x >= 999.5 && p < 4; p++)
-        x /= 1000;
-    snprintf(text, 32, "%.*f %s%s", p == 0 || x >= 99.95 ? 0 : x >= 9.995 ? 1 : 2, x, prefixes[p],
-             unit);
-    return text;
-}
-
 static void print_json(const explained *x)
 {
-    const forecast *f = &x->forecast;
+    const memory_estimate *f = &x->memory_estimate;
     const struct { const char *name; double value; } numbers[] = {
         { "peak", f->peak }, { "arena", f->arena }, { "parameters", f->parameters },
         { "scratch", f->scratch }, { "libraries", f->libraries }, { "cache", f->cache },
@@ -74,7 +63,7 @@ static void print_json(const explained *x)
     printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"replicas\":%d,"
            "\"buckets\":%d,\"segments\":%d,\"kernels\":[", x->facts.parameter_count,
            x->facts.sum_of_tensors, x->experiment->replicas, x->facts.bucket_count,
-           x->facts.segment_count);
+           x->facts.captured_graph_count);
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
@@ -89,23 +78,23 @@ static void print_json(const explained *x)
 
 static void print_kernels(const explained *x)
 {
-    printf("%-7s %-28s %-10s %6s %10s %11s  %s\n", "section", "kernel", "by", "nodes", "moved",
+    printf("%-7s %-28s %-16s %6s %10s %11s  %s\n", "section", "kernel", "by", "nodes", "moved",
            "operations", "memory alive");
     for (int i = 0; i < x->facts.kernel_count; i++) {
         static const char bar[] = "########################################";
         kernel_facts k = program_kernel(x->training, i);
         int size = x->facts.arena > 0 ? (int)(40.0 * (double)k.arena / (double)x->facts.arena) : 0;
         char moved[32], flop[32], alive[32];
-        printf("%-7s %-28.28s %-10s %6d %10s %11s  %10s %.*s %s\n", sections_of[k.section], k.kind,
+        printf("%-7s %-28.28s %-16s %6d %10s %11s  %10s %.*s %s\n", sections_of[k.section], k.kind,
                k.implementation != NULL ? k.implementation : "", k.nodes,
-               amount((double)k.bytes, "B", moved), amount((double)k.flop, "FLOP", flop),
-               amount((double)k.arena, "B", alive), size < 40 ? size : 40, bar, k.name);
+               text_amount((double)k.bytes, "B", moved), text_amount((double)k.flop, "FLOP", flop),
+               text_amount((double)k.arena, "B", alive), min_int(size, 40), bar, k.name);
     }
 }
 
 static void print_table(const explained *x)
 {
-    const forecast *f = &x->forecast;
+    const memory_estimate *f = &x->memory_estimate;
     const experiment *e = x->experiment;
     const struct { const char *name; double value; } parts[] = {
         { "parameters", f->parameters }, { "scratch", f->scratch },
@@ -113,7 +102,7 @@ static void print_table(const explained *x)
         { "peak", f->peak }
     };
     uint64_t bytes = 0, flop = 0;
-    double room = room_of_process();
+    double room = memory_limit_bytes();
     char a[32], b[32];
 
     print_kernels(x);
@@ -124,26 +113,27 @@ static void print_table(const explained *x)
     }
     printf("\n%" PRId64 " parameters, %s, %d nodes in %d kernels, %s moved, %s a micro-batch\n",
            x->facts.parameter_count, precision_name(e->precision), x->facts.node_count,
-           x->facts.kernel_count, amount((double)bytes, "B", a), amount((double)flop, "FLOP", b));
+           x->facts.kernel_count, text_amount((double)bytes, "B", a),
+           text_amount((double)flop, "FLOP", b));
     printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
            e->micro_batches);
     if (e->replicas > 1)
         printf("replicas    %d, which add up a step in %d buckets\n", e->replicas,
                x->facts.bucket_count);
-    if (x->facts.segment_count > 0)
+    if (x->facts.captured_graph_count > 0)
         printf("launches    %d a step, each of kernels that the device has recorded\n",
-               x->facts.segment_count);
-    printf("arena       %10s (tensors without reuse: %s)\n", amount(f->arena, "B", a),
-           amount((double)x->facts.sum_of_tensors, "B", b));
+               x->facts.captured_graph_count);
+    printf("arena       %10s (tensors without reuse: %s)\n", text_amount(f->arena, "B", a),
+           text_amount((double)x->facts.sum_of_tensors, "B", b));
     if (f->sums > 0)
         printf("sums        %10s of a case's windows, which '%s' adds up\n",
-               amount(f->sums, "B", a), e->device.facts.name);
+               text_amount(f->sums, "B", a), e->device.facts.name);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        printf("%-11s %10s\n", parts[i].name, amount(parts[i].value, "B", a));
-    printf("memory      %10s that this process may have\n", amount(room, "B", a));
+        printf("%-11s %10s\n", parts[i].name, text_amount(parts[i].value, "B", a));
+    printf("memory      %10s that this process may have\n", text_amount(room, "B", a));
     if (room > 0 && f->peak > room)
         log_warning(e->log, "a peak of %s is more than the memory of this machine, %s",
-                    amount(f->peak, "B", a), amount(room, "B", b));
+                    text_amount(f->peak, "B", a), text_amount(room, "B", b));
     for (int i = 0; i < x->facts.untrained_count; i++)
         printf("not trained (no path from the loss): %s\n", program_untrained(x->training, i));
 }
@@ -164,7 +154,7 @@ static pons_status print_dot(const experiment *e, pons_error *err)
     pons_graph *g = NULL;
     pons_node *loss = NULL;
 
-    if (network_graph_training(e, experiment_device_cuts(e), &g, &loss, err) != PONS_OK)
+    if (programs_graph_training(e, experiment_device_extracts(e), &g, &loss, err) != PONS_OK)
         return err->status;
     graph_print_dot(g, stdout);
     graph_free(g);
@@ -179,21 +169,22 @@ static pons_status build(explained *x, pons_error *err)
     const train_options *t = &e->sections.train;
     bool validates = e->data->validation_count > 0
                      && (t->validate_every > 0 || t->validate_steps > 0);
-    network_place place = { &e->device, NULL, experiment_device_cuts(e) };
+    program_seat place = { &e->device, NULL, experiment_device_extracts(e) };
 
     if (e->replicas > 1) {
         if (local_comm_new(e->replicas, &x->comm, err) != PONS_OK)
             return err->status;
-        place.collective = local_comm_seat(x->comm, 0);
+        place.collective = local_comm_collective(x->comm, 0);
     }
     if (storage_new(&e->device, &x->storage, err) != PONS_OK
-        || network_build_training(e, &place, x->storage, &x->training, err) != PONS_OK)
+        || programs_build_training(e, &place, x->storage, &x->training, err) != PONS_OK)
         return err->status;
-    if (validates && network_build_evaluation(e, &e->device, x->storage, &x->evaluation, err)
+    if (validates && programs_build_evaluation(e, &e->device, x->storage, &x->evaluation, err)
                      != PONS_OK)
         return err->status;
     program_describe(x->training, &x->facts);
-    return forecast_make(e, x->storage, x->training, x->evaluation, &x->forecast, err);
+    return memory_estimate_make(e, x->storage, x->training, x->evaluation, &x->memory_estimate,
+                                err);
 }
 
 static pons_status explain(explained *x, const explain_flags *f, pons_error *err)
@@ -217,7 +208,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 {
     const explain_flags *f = given;
     explained x = { .experiment = NULL };
-    experiment_known known = { 0 };
+    experiment_overrides known = { 0 };
     config *c = NULL;
 
     if (f->json + f->dot + f->schedule > 1)
@@ -226,7 +217,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return err->status;
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
         explain(&x, f, err);
-    shortage_hint(x.experiment != NULL ? &x.experiment->sections : NULL, SHORTAGE_EXPLAIN, err);
+    memory_hints_add(x.experiment != NULL ? &x.experiment->sections : NULL, MEMORY_HINTS_EXPLAIN,
+                     err);
     program_free(x.evaluation);
     program_free(x.training);
     if (x.storage != NULL)

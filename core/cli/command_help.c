@@ -18,7 +18,7 @@ typedef struct help_flags {
 } help_flags;
 
 static const pons_option flags[] = {
-    PONS_FLAG(help_flags, list, no,
+    PONS_FLAG(help_flags, list, "no",
               "Print every option instead, one a line: place, plugin, name, type and default, "
               "separated by tabs."),
     PONS_OPTIONS_END
@@ -37,7 +37,7 @@ static const section_table *find_section(const char *name)
     return find_part(name, strlen(name));
 }
 
-/* "preprocess.spacing" is a section of the kind transform too. */
+/* The kind of a topic, also of one like "preprocess.spacing", a section of the kind transform. */
 static int kind_of_topic(const char *name)
 {
     const section_table *t = find_section(name);
@@ -127,7 +127,7 @@ static const pons_option *find_row(const pons_option *options, const char *name)
     return NULL;
 }
 
-/* A key of every section that has it; how many. */
+/* Print a key of every section that has it. Return the number of sections. */
 static int print_key(const char *key)
 {
     int printed = 0;
@@ -152,7 +152,7 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
         text_guess_try(&guess, t->name);
     for (const section_table *t = section_tables; t->name != NULL; t++)
         for (const pons_option *o = t->options; o->name != NULL; o++)
-            if (o->name[0] == topic[0]) /* 'init' is not a misspelt 'unit' */
+            if (o->name[0] == topic[0]) /* a first letter is never misspelt: 'init' is not 'unit' */
                 text_guess_try(&guess, o->name);
     if (guess.best != NULL)
         return pons_fail(err, PONS_USAGE, "no help on '%s'; did you mean '%s'?", topic, guess.best);
@@ -181,7 +181,7 @@ static bool is_plugin(const plugin_file *files, int count, int kind, const char 
     return i < count;
 }
 
-/* "train.epochs" and "train epochs"; "preprocess.spacing" is a plugin. */
+/* Print a topic like "train.epochs" or "train epochs", or a plugin like "preprocess.spacing". */
 static pons_status print_part(const section_table *t, const char *key, pons_error *err)
 {
     const pons_option *row = find_row(t->options, key);
@@ -203,7 +203,7 @@ static pons_status print_part(const section_table *t, const char *key, pons_erro
     return err->status;
 }
 
-/* A topic that is a plugin's name, of whatever kind. */
+/* Print a topic that is the name of a plugin of any kind. */
 static pons_status print_named(const char *name, pons_error *err)
 {
     plugin_file *files;
@@ -236,7 +236,7 @@ static pons_status print_topic(const char *first, const char *second, pons_error
     const section_table *whole = dot != NULL ? find_part(first, (size_t)(dot - first)) : NULL;
     int kind = kind_of_topic(first);
 
-    /* 'train' and 'predict' are a command and a section. */
+    /* 'train' and 'predict' each name a command and a section. */
     if (c != NULL)
         usage_print(stdout, c);
     if (c != NULL && t != NULL && second == NULL)

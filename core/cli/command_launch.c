@@ -1,6 +1,7 @@
 /*
- * command_launch.c - pons launch: how many ranks, where they meet, and what each of them runs. The
- * watch over them is cluster/launch/launch.c.
+ * command_launch.c - pons launch: the number of ranks, their rendezvous, and the command of each.
+ *
+ * cluster/launch/launch.c starts and supervises them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/text/text.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/train_folds.h"
 #include "cli/usage.h"
 #include "cluster/launch/launch.h"
 #include "cluster/rendezvous/rank_info.h"
@@ -34,36 +36,36 @@ static const pons_option flags[] = {
     PONS_INTEGER_OR(launch_flags, ranks, "auto", 1, LAUNCH_RANKS_MAX, auto_words,
                     "Ranks on this node; auto: as many as [distribute] devices lists, one for "
                     "each GPU of 'auto' and 'cuda', one for 'cpu'."),
-    PONS_INTEGER(launch_flags, nodes, 1, 1, 65536,
+    PONS_INTEGER(launch_flags, nodes, "1", 1, 65536,
                  "Nodes; the command runs once on each, with the same --ranks."),
-    PONS_INTEGER(launch_flags, node_rank, 0, 0, 65535,
+    PONS_INTEGER(launch_flags, node_rank, "0", 0, 65535,
                  "Number of this node, from 0; its ranks begin at node rank x ranks."),
     PONS_TEXT(launch_flags, master, "",
               "HOST:PORT on node 0 where the ranks meet; one node needs none and takes a free "
-              "port. Several nodes may share a secret as " DIST_TOKEN " in the environment."),
-    PONS_INTEGER(launch_flags, restarts, 0, 0, 1000000,
+              "port. Several nodes may share a secret as " RANK_INFO_TOKEN " in the environment."),
+    PONS_INTEGER(launch_flags, restarts, "0", 0, 1000000,
                  "How often all start again from the last checkpoint after a rank was killed, or "
                  "lost a device, memory or the others."),
-    PONS_CHOICE(launch_flags, show, first, show_words,
+    PONS_CHOICE(launch_flags, show, "first", show_words,
                 "Whose output is shown: rank 0's as it is, or all lines behind '[rank] '."),
     PONS_OPTIONS_END
 };
 
 /* ---- the command of the ranks ---------------------------------------------------------------- */
 
-/* What the ranks will run, read before they start: its mistakes are told once, and soon. */
+/* The command of the ranks. It is parsed before they start, so its errors are reported once. */
 typedef struct inner {
     const command *command;
-    int word_count;            /* of the command's name and what stands behind it                 */
+    int word_count;            /* words of the command, its name included                         */
     const char **word;
-    const char **kept;         /* those of a restart                                              */
+    const char **kept;         /* words of a restart                                              */
     invocation call;
     void *flags;
     config *config;
     sections sections;
     run_folder folder;
     bool folder_was_there;
-    dev_t device;              /* of the run folder before the first start                        */
+    dev_t device;              /* device of the run folder before the first start                 */
     ino_t inode;
 } inner;
 
@@ -88,10 +90,10 @@ static pons_status make_words(inner *in, int count, pons_error *err)
     return PONS_OK;
 }
 
-/* "train", then --set of the launcher itself, then what stands behind "train". */
+/* Gather the words: "train", the launcher's own --set, then all words behind "train". */
 static pons_status gather_words(inner *in, const invocation *call, pons_error *err)
 {
-    if (make_words(in, call->argument_count + 2 * call->set_count, err) != PONS_OK)
+    if (make_words(in, call->argument_count + 2 * call->set_count + 2, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < call->set_count; i++) {
         in->word[in->word_count++] = "--set";
@@ -104,7 +106,7 @@ static pons_status gather_words(inner *in, const invocation *call, pons_error *e
 
 static pons_status copy_words(inner *in, const invocation *call, pons_error *err)
 {
-    if (make_words(in, call->word_count + 1, err) != PONS_OK)
+    if (make_words(in, call->word_count + 3, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < call->word_count; i++)
         in->word[in->word_count++] = call->word[i];
@@ -114,7 +116,7 @@ static pons_status copy_words(inner *in, const invocation *call, pons_error *err
 static pons_status read_words(inner *in, const logger *log, pons_error *err)
 {
     invocation *call = &in->call;
-    logger own = *log; /* -q and -v behind the command's name are the ranks' */
+    logger own = *log; /* -q and -v behind the command's name belong to the ranks */
 
     call->command = in->command;
     call->log = &own;
@@ -138,7 +140,7 @@ static pons_status read_file(inner *in, pons_error *err)
     if (invocation_config(&in->call, in->call.argument[0], &in->config, err) != PONS_OK
         || sections_fill(in->config, &in->sections, err) != PONS_OK)
         return err->status;
-    if (e->name == NULL || e->output == NULL) /* the ranks say so */
+    if (e->name == NULL || e->output == NULL) /* the ranks report it */
         return PONS_OK;
     if (run_folder_name(e->output, e->name, &in->folder, err) != PONS_OK)
         return err->status;
@@ -150,11 +152,18 @@ static pons_status read_file(inner *in, pons_error *err)
     return PONS_OK;
 }
 
-static void clear_inner(inner *in, logger *log)
+/* Close what belongs to one start of the ranks. */
+static void close_start(inner *in, logger *log)
 {
     run_folder_close(&in->folder, log);
     if (in->config != NULL)
         config_close(in->config);
+    in->config = NULL;
+}
+
+static void clear_inner(inner *in, logger *log)
+{
+    close_start(in, log);
     if (in->call.values != NULL)
         config_close(in->call.values);
     free(in->call.argument);
@@ -166,7 +175,7 @@ static void clear_inner(inner *in, logger *log)
 
 /* ---- restarts -------------------------------------------------------------------------------- */
 
-/* The ranks got as far as to make a folder of their own, or to take the earlier one. */
+/* Whether the run folder is not the one found before the first start: the ranks have made it. */
 static bool has_own_folder(const inner *in)
 {
     struct stat facts;
@@ -187,8 +196,8 @@ static bool has_checkpoint(const inner *in)
 }
 
 /*
- * A restart goes on with what the run has: --fresh would begin once more, --resume would refuse to
- * leave the run's own checkpoint aside.
+ * The words of a restart, which continues the run. --fresh is dropped, because it would begin anew.
+ * --resume is dropped, because it would be refused beside the run's own checkpoint.
  */
 static const char *const *words_of(void *context, int restart)
 {
@@ -212,9 +221,9 @@ static const char *const *words_of(void *context, int restart)
     return in->kept;
 }
 
-/* ---- how many, where ------------------------------------------------------------------------- */
+/* ---- number of ranks, rendezvous ------------------------------------------------------------- */
 
-/* A rank that the GPUs of this machine are not enough for would fail once all have started. */
+/* Refuse more ranks than GPUs before the start. A surplus rank would fail only after it. */
 static pons_status check_gpus(const char *text, const device_list *list, int ranks, pons_error *err)
 {
     bool all = device_is_auto(text) || strcmp(text, "cuda") == 0;
@@ -234,7 +243,7 @@ static pons_status count_ranks(const launch_flags *f, const inner *in, launch_se
     char listed[DEVICE_LIST_TEXT];
     device_list list;
 
-    if (device_choose(text, DEVICE_USE_ALL, config_place(in->config, "distribute", "devices"),
+    if (device_choose(text, DEVICE_USE_ALL, config_location(in->config, "distribute", "devices"),
                       &list, err) != PONS_OK)
         return err->status;
     s->ranks = f->ranks > 0 ? (int)f->ranks : list.count;
@@ -246,7 +255,7 @@ static pons_status count_ranks(const launch_flags *f, const inner *in, launch_se
     return PONS_OK;
 }
 
-/* "node-a:29500", "10.0.0.1:29500", "[fe80::1]:29500" */
+/* Parse "node-a:29500", "10.0.0.1:29500" or "[fe80::1]:29500". */
 static pons_status read_master(const char *text, char host[256], int *port, pons_error *err)
 {
     const char *colon = strrchr(text, ':');
@@ -268,12 +277,12 @@ static pons_status read_master(const char *text, char host[256], int *port, pons
 }
 
 /*
- * Launchers of several nodes must hold the same token and have nothing to share but the command
- * line: without a secret it keeps jobs at other addresses apart, no more.
+ * Launchers of several nodes need the same token, but share only the command line. Without a secret
+ * the token only separates jobs at different addresses.
  */
 static void choose_token(const launch_flags *f, launch_settings *s, char token[129])
 {
-    const char *secret = getenv(DIST_TOKEN);
+    const char *secret = getenv(RANK_INFO_TOKEN);
 
     if (secret != NULL && secret[0] != '\0' && strlen(secret) <= 128)
         snprintf(token, 129, "%s", secret);
@@ -329,14 +338,54 @@ static pons_status start(const launch_flags *f, inner *in, logger *log, pons_err
     if (place_nodes(f, &s, host, token, err) != PONS_OK)
         return err->status;
     if (read_file(in, err) != PONS_OK)
-        return in->config != NULL ? config_blame(in->config, NULL, NULL, err) : err->status;
+        return in->config != NULL ? config_location_add(in->config, NULL, NULL, err) : err->status;
     s.patience_s = in->sections.distribute.timeout_s;
     if (count_ranks(f, in, &s, log, err) != PONS_OK || find_program(program, err) != PONS_OK)
         return err->status;
     return launch_run(&s, err);
 }
 
-/* One process of these takes all devices that it is given. */
+/* Start the ranks of one fold. All folds differ in values of --set and the last two words alone. */
+static pons_status start_fold(const launch_flags *f, inner *in, const fold_range *range, int fold,
+                              logger *log, pons_error *err)
+{
+    const invocation whole = in->call;
+    const int words = in->word_count;
+    fold_call one;
+
+    if (train_fold_open(&whole, range, fold, &one, err) == PONS_OK) {
+        train_fold_tell(range, fold, log);
+        in->call.set = one.call.set;
+        in->call.set_count = one.call.set_count;
+        if (range->end - range->first > 1) {
+            in->word[in->word_count++] = "--fold";
+            in->word[in->word_count++] = one.number;
+        }
+        start(f, in, log, err);
+    }
+    in->call = whole;
+    in->word_count = words;
+    close_start(in, log);
+    train_fold_close(&one);
+    return err->status;
+}
+
+/* Start the ranks, for several folds once for each. */
+static pons_status start_all(const launch_flags *f, inner *in, logger *log, pons_error *err)
+{
+    fold_range range = { 0 };
+
+    if (strcmp(in->command->name, "train") == 0
+        && train_folds_find(&in->call, in->flags, &range, err) != PONS_OK)
+        return err->status;
+    if (range.count == 0)
+        return start(f, in, log, err);
+    for (int fold = range.first; fold < range.end && err->status == PONS_OK; fold++)
+        start_fold(f, in, &range, fold, log, err);
+    return err->status;
+}
+
+/* The hint for a command of which one process uses all listed devices. */
 static const char *hint_for(const char *name)
 {
     if (strcmp(name, "predict") != 0 && strcmp(name, "evaluate") != 0)
@@ -357,19 +406,19 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         if (in.call.help)
             usage_print(stdout, in.command);
         else
-            start(given, &in, call->log, err);
+            start_all(given, &in, call->log, err);
     }
     clear_inner(&in, call->log);
     return err->status;
 }
 
-pons_status launch_same(const invocation *call, pons_error *err)
+pons_status relaunch_under_launcher(const invocation *call, pons_error *err)
 {
     static const launch_flags flags_of_none = { .ranks = -1, .nodes = 1, .show = SHOW_FIRST };
     inner in = { .command = call->command, .folder = { NULL, NULL, -1, NULL } };
 
     if (copy_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK)
-        start(&flags_of_none, &in, call->log, err);
+        start_all(&flags_of_none, &in, call->log, err);
     clear_inner(&in, call->log);
     return err->status;
 }

@@ -1,5 +1,5 @@
 /*
- * command_predict.c - pons predict: which files are a case, and where its results go.
+ * command_predict.c - pons predict: the files of each case, and the paths of its results.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,9 @@
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
+#include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "config/sections.h"
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
 #include "data/volume/volume_files.h"
@@ -18,18 +20,27 @@
 
 typedef struct predict_flags {
     const char *output, *config;
-    bool logits, probabilities, any, force;
+    int64_t fold;            /* OPTION_AUTO: all                                                  */
+    bool logits, probabilities, uncertainty, any, force;
 } predict_flags;
+
+static const char *const all_words[] = { "all", NULL };
 
 static const pons_option flags[] = {
     PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
     PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file. In a checkpoint's "
               "folder its manifest says what training saw."),
-    PONS_FLAG(predict_flags, logits, no, "Also write OUT_logits.nii.gz (4D, class last)."),
-    PONS_FLAG(predict_flags, probabilities, no, "Also write OUT_probabilities.nii.gz."),
-    PONS_FLAG(predict_flags, any, no,
+    PONS_INTEGER_OR(predict_flags, fold, "all", 0, RUN_FOLDS_MAX - 1, all_words,
+                    "Fold of a cross-validation to use; all: the average of the probabilities of "
+                    "all finished folds."),
+    PONS_FLAG(predict_flags, logits, "no", "Also write OUT_logits.nii.gz (4D, class last)."),
+    PONS_FLAG(predict_flags, probabilities, "no", "Also write OUT_probabilities.nii.gz."),
+    PONS_FLAG(predict_flags, uncertainty, "no",
+              "Also write OUT_entropy.nii.gz and OUT_variance.nii.gz: of the probabilities over "
+              "folds or networks, of a single network over the flips of [window] mirror."),
+    PONS_FLAG(predict_flags, any, "no",
               "Where the run's best checkpoint is damaged, take another and warn."),
-    PONS_FLAG(predict_flags, force, no, "Take an image as it is whose orientation training never "
+    PONS_FLAG(predict_flags, force, "no", "Take an image as it is whose orientation training never "
               "saw."),
     PONS_OPTIONS_END
 };
@@ -43,12 +54,12 @@ typedef struct job {
     int case_count, case_room;
     predict_input *cases;
     bool folder;             /* output is a folder                                                */
-    int failed, first_failed; /* cases that could not be read                                     */
+    int failed, first_failed; /* number of cases that could not be read; index of the first       */
 } job;
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Characters of the stem before a channel's suffix '_0000'; all of them when there is none. */
+/* The length of the stem without a channel's suffix like '_0000'. */
 static size_t channel_stem(const char *stem)
 {
     size_t size = strlen(stem);
@@ -60,7 +71,7 @@ static size_t channel_stem(const char *stem)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* A case without files, and room for them. */
+/* Add a case with space for its files. */
 static const char **new_case(job *j, const char *name, int files)
 {
     if (j->case_count == j->case_room) {
@@ -76,7 +87,7 @@ static const char **new_case(job *j, const char *name, int files)
     return file;
 }
 
-/* Of "a.nii.gz,b.nii.gz", unless there is a file of that name. */
+/* The number of files in a list like "a.nii.gz,b.nii.gz"; 1 if a file has that very name. */
 static int count_files(const char *list)
 {
     int files = 1;
@@ -86,7 +97,7 @@ static int count_files(const char *list)
     return files;
 }
 
-/* "a.nii.gz,b.nii.gz": the channels of one case. */
+/* Add the case whose channels are listed as "a.nii.gz,b.nii.gz". */
 static void add_list(job *j, const char *list)
 {
     int files = count_files(list);
@@ -103,7 +114,7 @@ static void add_list(job *j, const char *list)
     c->name = volume_file_stem(j->memory, file[0]);
 }
 
-/* All volumes of a folder; with several channels those that differ only in '_0000' are one case. */
+/* Add all volumes of a folder. With 'channels', files that differ only in '_0000' are one case. */
 static pons_status add_folder(job *j, const char *path, bool channels, pons_error *err)
 {
     volume_file *file = NULL;
@@ -143,17 +154,17 @@ static pons_status list_cases(job *j, pons_error *err)
             return err->status;
     }
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
-                || (of_folder && !volume_file_named(output));
-    if (!j->folder && !volume_file_named(output))
+                || (of_folder && !volume_file_has_suffix(output));
+    if (!j->folder && !volume_file_has_suffix(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
                          output);
-    if (j->folder && volume_file_named(output) && !folder_is_there(output))
+    if (j->folder && volume_file_has_suffix(output) && !folder_is_there(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d images", output,
                          j->case_count);
     return PONS_OK;
 }
 
-/* Channels of the first image, for weights whose file does not say them. */
+/* The number of channels of the first image, for weights whose file does not state it. */
 static int count_channels(const char *argument)
 {
     pons_error ignored = PONS_ERROR_INIT;
@@ -161,20 +172,20 @@ static int count_channels(const char *argument)
     int files = count_files(argument);
 
     if (files > 1 || folder_is_there(argument)
-        || volume_read_facts(argument, &facts, &ignored) != PONS_OK)
+        || nifti_read_facts(argument, &facts, &ignored) != PONS_OK)
         return files;
     return facts.channels;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* What a voxel of one region, or of one of several channels, is in the file. */
+/* The id of a voxel of a region in the file, for one region or a channel for each region. */
 static int32_t id_of_region(const experiment *e)
 {
     return e->task.classes == 1 && e->classes[0].id[0] > 0 ? e->classes[0].id[0] : 1;
 }
 
-/* Class indices to the first id of each name. Several regions keep a channel of 0 and 1 each. */
+/* Map class indices to the first id of each name. Several regions keep channels of 0 and 1. */
 static pons_status to_ids(const experiment *e, const volume *classes, volume *out, pons_error *err)
 {
     int64_t voxels = pons_volume_count(classes) * classes->channels;
@@ -184,7 +195,7 @@ static pons_status to_ids(const experiment *e, const volume *classes, volume *ou
 
     if (pons_volume_init(out, PONS_I32, classes->channels, classes->extent, err) != PONS_OK)
         return err->status;
-    volume_place(out, classes);
+    volume_copy_position(out, classes);
     int32_t *to = out->voxels;
     for (int64_t i = 0; i < voxels; i++)
         to[i] = indices ? e->classes[from[i]].id[0] : from[i] != 0 ? region : 0;
@@ -208,7 +219,8 @@ static const char *path_of_more(const job *j, const char *path, const char *what
     return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
 }
 
-enum { RESULTS_MAX = 3 }; /* of a case: classes, logits, probabilities */
+/* files of a case: classes, logits, probabilities, entropy, variance */
+enum { RESULTS_MAX = 5 };
 
 static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
 {
@@ -219,6 +231,10 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
         path[count++] = path_of_more(j, path[0], "logits");
     if (j->flags->probabilities)
         path[count++] = path_of_more(j, path[0], "probabilities");
+    if (j->flags->uncertainty) {
+        path[count++] = path_of_more(j, path[0], "entropy");
+        path[count++] = path_of_more(j, path[0], "variance");
+    }
     return count;
 }
 
@@ -270,8 +286,8 @@ static int compare_paths(const void *a, const void *b)
 }
 
 /*
- * An image that is read is never replaced by a result, and no result by another one: asked before
- * the first is computed.
+ * Refuse results that would replace an input image or another result. The check precedes the first
+ * prediction.
  */
 static pons_status check_paths(const job *j, pons_error *err)
 {
@@ -300,16 +316,19 @@ static pons_status write_result(const job *j, const char *path, const predict_re
 
     memset(&ids, 0, sizeof ids);
     if (to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err) == PONS_OK)
-        volume_write(path, &ids, &r->grid, err);
+        nifti_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
     if (err->status == PONS_OK && j->flags->logits)
-        volume_write(path_of_more(j, path, "logits"), &r->logits, &r->grid, err);
+        nifti_write(path_of_more(j, path, "logits"), &r->logits, &r->grid, err);
     if (err->status == PONS_OK && j->flags->probabilities)
-        volume_write(path_of_more(j, path, "probabilities"), &r->probabilities, &r->grid, err);
+        nifti_write(path_of_more(j, path, "probabilities"), &r->probabilities, &r->grid, err);
+    if (err->status == PONS_OK && j->flags->uncertainty
+        && nifti_write(path_of_more(j, path, "entropy"), &r->entropy, &r->grid, err) == PONS_OK)
+        nifti_write(path_of_more(j, path, "variance"), &r->variance, &r->grid, err);
     return err->status;
 }
 
-/* One of many that cannot be read does not keep the others from being written. */
+/* Record a case that could not be read. Other cases are still written. */
 static pons_status note_failure(job *j, int number, const char *problem, pons_error *err)
 {
     if (j->case_count == 1)
@@ -321,7 +340,7 @@ static pons_status note_failure(job *j, int number, const char *problem, pons_er
     return PONS_OK;
 }
 
-/* What the others hear of a case: why there is no result, or "". */
+/* The outcome of a case for all ranks: the error that prevented its result, or "". */
 typedef struct outcome {
     char problem[sizeof ((pons_error *)NULL)->text];
 } outcome;
@@ -354,6 +373,7 @@ static pons_status predict_cases(job *j, pons_error *err)
     const predict_work work = {
         .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
         .probabilities = j->flags->probabilities, .force = j->flags->force,
+        .uncertainty = j->flags->uncertainty,
         .record_size = sizeof(outcome),
         .take = take_result, .tell = tell_result, .context = j
     };
@@ -366,6 +386,65 @@ static pons_status predict_cases(job *j, pons_error *err)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
+static pons_status open_member(job *j, predict_source *source, const char *run, pons_error *err)
+{
+    if (j->member_count == MEMBERS_MAX)
+        return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
+    source->run = run;
+    if (predictor_open(source, j->member_count > 0 ? j->member[0] : NULL, j->call->log,
+                       &j->member[j->member_count], err) == PONS_OK)
+        j->member_count++;
+    return err->status;
+}
+
+/* Open the fold that --fold names, finished or not. */
+static pons_status open_fold(job *j, predict_source *source, const char *run, pons_error *err)
+{
+    char *path = run_folds_path(run, (int)j->flags->fold);
+
+    if (path == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+    if (folder_is_there(path))
+        open_member(j, source, path, err);
+    else
+        pons_fail(err, PONS_CONFIG, "--fold %lld: '%s' is not there", (long long)j->flags->fold,
+                  path);
+    free(path);
+    return err->status;
+}
+
+static pons_status open_finished_folds(job *j, predict_source *source, const char *run,
+                                       pons_error *err)
+{
+    run_folds folds;
+
+    if (run_folds_finished(run, source->any, j->call->log, &folds, err) != PONS_OK)
+        return err->status;
+    for (int fold = 0; fold < folds.count && err->status == PONS_OK; fold++) {
+        char *path = run_folds_path(run, fold);
+
+        if (path == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+        else if (folds.state[fold] == RUN_FOLD_FINISHED)
+            open_member(j, source, path, err);
+        free(path);
+    }
+    return err->status;
+}
+
+/* Open the networks of a word of RUN: a network, or those of the folds in a folder. */
+static pons_status open_run(job *j, predict_source *source, const char *run, pons_error *err)
+{
+    bool one = j->flags->fold != OPTION_AUTO;
+
+    if (run_folds_are_there(run))
+        return one ? open_fold(j, source, run, err) : open_finished_folds(j, source, run, err);
+    if (one)
+        return pons_fail(err, PONS_USAGE, "--fold %lld: '%s' holds no folds",
+                         (long long)j->flags->fold, run);
+    return open_member(j, source, run, err);
+}
+
 static pons_status open_members(job *j, pons_error *err)
 {
     const invocation *call = j->call;
@@ -376,18 +455,12 @@ static pons_status open_members(job *j, pons_error *err)
         .image_channels = count_channels(call->argument[1]), .any = j->flags->any
     };
 
-    for (char *word = strtok(list, ","); word != NULL; word = strtok(NULL, ",")) {
-        if (j->member_count == MEMBERS_MAX)
-            return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
-        source.run = word;
-        if (predictor_open(&source, j->member_count > 0 ? j->member[0] : NULL, call->log,
-                           &j->member[j->member_count], err) != PONS_OK)
-            return err->status;
-        j->member_count++;
-    }
-    if (j->member_count == 0)
-        return pons_fail(err, PONS_USAGE, "RUN is empty");
-    return PONS_OK;
+    for (char *word = strtok(list, ","); word != NULL && err->status == PONS_OK;
+         word = strtok(NULL, ","))
+        open_run(j, &source, word, err);
+    if (err->status == PONS_OK && j->member_count == 0)
+        pons_fail(err, PONS_USAGE, "RUN is empty");
+    return err->status;
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)

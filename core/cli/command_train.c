@@ -1,8 +1,7 @@
 /*
- * command_train.c - pons train: which run this is, whether it goes on, and its folder (R31).
+ * command_train.c - pons train: identify the run, start or resume it, and open its folder (R31).
  *
- * Of several processes rank 0 alone looks at the folder and writes it; the others hear from it what
- * they need to know.
+ * Rank 0 alone reads and writes the folder. It broadcasts the facts that other ranks need.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,10 @@
 
 #include "base/broken_pipe.h"
 #include "base/text/shell_word.h"
+#include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "cli/train_folds.h"
+#include "cluster/rendezvous/rank_info.h"
 #include "cluster/watchdog/status_page.h"
 #include "config/list.h"
 #include "config/memory_hints.h"
@@ -25,53 +27,56 @@
 #include "report/run_folder.h"
 #include "train/trainer.h"
 
-typedef struct train_flags {
-    bool fresh;
-    const char *resume;
-} train_flags;
+static const char *const none_words[] = { "none", NULL };
 
 static const pons_option flags[] = {
-    PONS_FLAG(train_flags, fresh, no,
+    PONS_FLAG(train_flags, fresh, "no",
               "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
     PONS_TEXT(train_flags, resume, "",
               "Go on from another run's folder or checkpoint, with its options."),
+    PONS_INTEGER_OR(train_flags, folds, "none", 2, RUN_FOLDS_MAX, none_words,
+                    "Cross-validation: train this number of runs NAME/fold_0, NAME/fold_1, ... one "
+                    "after the other, each with [data] validation = fold:K/N."),
+    PONS_INTEGER_OR(train_flags, fold, "none", 0, RUN_FOLDS_MAX - 1, none_words,
+                    "Train this fold alone; their number is that of --folds, else of [data] "
+                    "validation = fold:K/N, else 5."),
     PONS_OPTIONS_END
 };
 
-/* A run that is being started. */
+/* The state of a starting run. */
 typedef struct start {
     const invocation *call;
     const train_flags *flags;
+    bool fold;              /* the run is a fold of a cross-validation                            */
     config *config;
     sections sections;
     run_folder folder;
-    char *checkpoint;       /* to go on from, or NULL                                             */
-    bool own;               /* it lies in this run's folder                                       */
-    int other;              /* lock of the run it lies in, while it is read; -1: none             */
+    char *checkpoint;       /* path of the checkpoint to resume from, or NULL                     */
+    bool own;               /* the checkpoint lies in this run's folder                           */
+    int other;              /* lock of another run while its checkpoint is read; -1: none         */
     saved_state saved;
     processes processes;
     experiment *experiment;
     metrics *metrics;
     devices_file *devices;
-    FILE *held;             /* what is logged before there is a log.txt                           */
+    FILE *held;             /* log lines until log.txt is open                                    */
     char *held_text;
     size_t held_size;
-    interrupt *interrupt;
-    bool joined;            /* 'processes' has a group; changed between the interrupt's enter and */
-                            /* leave                                                              */
-    bool launched;          /* the ranks have done it all                                         */
+    signals *signals;
+    bool joined;            /* 'processes' has a group; changed only while signals are held       */
+    bool launched;          /* this process was the launcher, and the ranks have run              */
 } start;
 
-/* ---- where to go on from --------------------------------------------------------------------- */
+/* ---- the checkpoint to resume from ----------------------------------------------------------- */
 
-/* A checkpoint, NAME/checkpoints/STEP; elsewhere nobody minds what is locked. */
+/* Take a checkpoint NAME/checkpoints/STEP, with a shared lock of its run. */
 static pons_status take_checkpoint(start *s, const char *path, pons_error *err)
 {
     char *run = NULL;
 
     if (asprintf(&run, "%s/../..", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (run_folder_read(&s->folder, run, &s->other, err) == PONS_OK
+    if (run_folder_lock_shared(&s->folder, run, &s->other, err) == PONS_OK
         && checkpoint_verify(path, err) == PONS_OK)
         s->checkpoint = strdup(path);
     free(run);
@@ -84,7 +89,7 @@ static pons_status take_newest(start *s, const char *path, pons_error *err)
 
     if (asprintf(&folder, "%s/checkpoints", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (run_folder_read(&s->folder, path, &s->other, err) == PONS_OK)
+    if (run_folder_lock_shared(&s->folder, path, &s->other, err) == PONS_OK)
         checkpoint_newest(folder, s->call->log, &s->checkpoint, err);
     free(folder);
     return err->status;
@@ -108,7 +113,7 @@ static pons_status find_other(start *s, pons_error *err)
     return PONS_OK;
 }
 
-/* It has been read, or is not needed. */
+/* Release the lock of the other run. */
 static void leave_other(start *s)
 {
     if (s->other >= 0)
@@ -122,8 +127,12 @@ static pons_status find_checkpoint(start *s, pons_error *err)
 
     if (s->flags->fresh && other)
         return pons_fail(err, PONS_USAGE, "--fresh and --resume exclude each other");
-    /* Nothing of a run is read that another process may still write. */
-    if (run_folder_hold(&s->folder, err) != PONS_OK || s->flags->fresh
+    if (run_folds_are_there(s->folder.path))
+        return pons_fail(err, PONS_CONFIG, "'%s' holds the folds of a cross-validation, expected a "
+                         "folder of its own\nhint: --folds N goes on with them; --set "
+                         "experiment.name=NAME is another run", s->folder.path);
+    /* The lock comes first, because another process may still write the folder. */
+    if (run_folder_lock(&s->folder, err) != PONS_OK || s->flags->fresh
         || checkpoint_check_marks(s->folder.checkpoints, err) != PONS_OK)
         return err->status;
     if (checkpoint_newest(s->folder.checkpoints, s->call->log, &s->checkpoint, err) != PONS_OK)
@@ -145,20 +154,20 @@ static bool writes(const start *s)
     return s->processes.place.rank == 0;
 }
 
-/* 'mode = ddp' without a launcher: this process becomes one. */
+/* Become the launcher of 'mode = ddp' if there is none. */
 static pons_status become_launcher(start *s, pons_error *err)
 {
-    interrupt_close(s->interrupt); /* the signals are the launcher's */
-    s->interrupt = NULL;
+    signals_close(s->signals); /* the launcher handles signals */
+    s->signals = NULL;
     s->launched = true;
-    return launch_same(s->call, err);
+    return relaunch_under_launcher(s->call, err);
 }
 
 static void set_joined(start *s, bool joined)
 {
-    interrupt_enter(s->interrupt);
+    signals_hold(s->signals);
     s->joined = joined;
-    interrupt_leave(s->interrupt);
+    signals_release(s->signals);
 }
 
 static pons_status join_others(start *s, pons_error *err)
@@ -168,7 +177,7 @@ static pons_status join_others(start *s, pons_error *err)
     return err->status;
 }
 
-/* All have agreed on an interruption: it is no failure. */
+/* An interruption is no failure: the others have agreed on it, or have been told. */
 static void leave_others(start *s, const pons_error *err)
 {
     static const pons_error none = PONS_ERROR_INIT;
@@ -177,12 +186,12 @@ static void leave_others(start *s, const pons_error *err)
     processes_close(&s->processes, err->status == PONS_INTERRUPTED ? &none : err);
 }
 
-/* What all processes need to know of the checkpoint that rank 0 has found. */
+/* The facts of rank 0's checkpoint that all processes need. */
 typedef struct choice {
     int64_t threads, precision;
 } choice;
 
-static pons_status share_choice(start *s, experiment_known *known, pons_error *err)
+static pons_status share_choice(start *s, experiment_overrides *known, pons_error *err)
 {
     choice c = { s->saved.threads, s->saved.precision };
 
@@ -194,7 +203,7 @@ static pons_status share_choice(start *s, experiment_known *known, pons_error *e
     return PONS_OK;
 }
 
-/* Whether nothing is left to do. */
+/* Share whether the run is finished. */
 static pons_status share_finished(start *s, const trainer_settings *settings, bool *finished,
                                   pons_error *err)
 {
@@ -239,7 +248,7 @@ static pons_status on_devices(void *context, int count, const device_reading *re
 
 /* ---- an edited resolved.ini ------------------------------------------------------------------ */
 
-/* The file of the run that is read, malloc'ed; NULL for another run's that is not there. */
+/* The path of the checkpoint's resolved.ini, malloc'ed; NULL if another run has none. */
 static char *find_resolved(const start *s)
 {
     char *above = NULL, *path;
@@ -253,7 +262,7 @@ static char *find_resolved(const start *s)
     return path;
 }
 
-/* Warn that the file is not what the checkpoint's run wrote; 'outcome' says what becomes of it. */
+/* Warn if resolved.ini is not as its run wrote it. 'outcome' states the consequence. */
 static void compare_resolved(const start *s, const char *outcome)
 {
     char *path = s->checkpoint != NULL ? find_resolved(s) : NULL;
@@ -269,13 +278,16 @@ static void compare_resolved(const start *s, const char *outcome)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* A run with --debug has few cases: it is none that another may go on from. */
+/*
+ * Name the folder. A run with --debug has few cases and a folder of its own; that of a fold lies in
+ * the folder of its cross-validation with --debug.
+ */
 static pons_status name_folder(start *s, pons_error *err)
 {
     const experiment_options *e = &s->sections.experiment;
     char *name = NULL;
 
-    if (asprintf(&name, "%s%s", e->name, s->call->debug ? "-debug" : "") < 0)
+    if (asprintf(&name, "%s%s", e->name, s->call->debug && !s->fold ? "-debug" : "") < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
     run_folder_name(e->output, name, &s->folder, err);
     free(name);
@@ -292,11 +304,11 @@ static pons_status read_file(start *s, pons_error *err)
     if (e->name == NULL || e->name[0] == '\0')
         sections_require("experiment", "name", err);
     if (err->status != PONS_OK)
-        return config_blame(s->config, NULL, NULL, err);
+        return config_location_add(s->config, NULL, NULL, err);
     return name_folder(s, err);
 }
 
-/* The words of a command that takes the weights of the checkpoint; "" where there is none. */
+/* The value of --set that takes the checkpoint's weights; "" if its path is unknown. */
 static const char *set_pretrained(const start *s, char *word, size_t size)
 {
     char *path = realpath(s->checkpoint, NULL);
@@ -311,7 +323,7 @@ static const char *set_pretrained(const start *s, char *word, size_t size)
     return word;
 }
 
-/* Append the hint to the error of a run that cannot go on as asked. */
+/* Append a hint to the error of a run that cannot resume as asked. */
 static pons_status add_way_out(const start *s, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text - used;
@@ -333,7 +345,7 @@ static pons_status add_way_out(const start *s, pons_error *err)
 
 static pons_status prepare(start *s, pons_error *err)
 {
-    experiment_known known = { .processes = &s->processes, .debug = s->call->debug };
+    experiment_overrides known = { .processes = &s->processes, .debug = s->call->debug };
     int wanted = 0;
 
     if (read_file(s, err) != PONS_OK
@@ -351,14 +363,14 @@ static pons_status prepare(start *s, pons_error *err)
         != PONS_OK)
         return err->status;
     if (s->checkpoint != NULL)
-        resume_compare(&s->saved, s->experiment, err);
+        resume_check(&s->saved, s->experiment, err);
     return s->checkpoint != NULL && s->experiment != NULL ? add_way_out(s, err) : err->status;
 }
 
-/* What a run without a checkpoint has left, or somebody else, is kept under another name. */
+/* Rename a folder that has files but no checkpoint to resume from, or with --fresh any. */
 static pons_status make_room(start *s, pons_error *err)
 {
-    const char *found = s->own ? NULL : run_folder_found(&s->folder);
+    const char *found = s->own ? NULL : run_folder_foreign_file(&s->folder);
 
     if (found != NULL && !s->flags->fresh)
         log_warning(s->call->log, "'%s' holds '%s' but no checkpoint to go on from",
@@ -368,7 +380,7 @@ static pons_status make_room(start *s, pons_error *err)
     return err->status;
 }
 
-/* A run that goes on keeps its identity, one that begins draws it. */
+/* Read the identity of a run that resumes, or draw that of a new run. */
 static pons_status identify(start *s, pons_error *err)
 {
     experiment *e = s->experiment;
@@ -380,7 +392,7 @@ static pons_status identify(start *s, pons_error *err)
         return err->status;
     snprintf(line, sizeof line, "run %s", e->run);
     if (e->run[0] != '\0')
-        config_remark(s->config, line);
+        config_add_comment(s->config, line);
     return PONS_OK;
 }
 
@@ -394,7 +406,7 @@ static pons_status open_folder(start *s, pons_error *err)
     if (resolved == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (identify(s, err) == PONS_OK && make_room(s, err) == PONS_OK
-        && run_folder_take(&s->folder, err) == PONS_OK
+        && run_folder_make(&s->folder, err) == PONS_OK
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0
@@ -405,7 +417,7 @@ static pons_status open_folder(start *s, pons_error *err)
     return err->status;
 }
 
-/* Lines that came before the folder was opened belong into its log.txt too. */
+/* Write the held lines to log.txt. */
 static void log_held(start *s)
 {
     fflush(s->held);
@@ -414,11 +426,11 @@ static void log_held(start *s)
     log_line(s->call->log, "run folder '%s'", s->folder.path);
 }
 
-/* The checkpoint with the cases and the network, which are there now; then it is not read again. */
+/* Compare the checkpoint with the dataset and the network. Its run's lock is then released. */
 static pons_status leave_checkpoint(start *s, pons_error *err)
 {
     if (s->checkpoint != NULL) {
-        resume_keep(&s->saved, s->experiment);
+        resume_restore(&s->saved, s->experiment);
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
         if (add_way_out(s, err) == PONS_OK)
             compare_resolved(s, s->own ? "it is written anew"
@@ -429,8 +441,8 @@ static pons_status leave_checkpoint(start *s, pons_error *err)
 }
 
 /*
- * A dataset or a network that is refused leaves the folder of an earlier run as it was. A signal
- * finds the folder opened or not yet, nothing between.
+ * Open the folder once dataset and network are accepted. A refused one leaves the folder of an
+ * earlier run unchanged. Signals are held meanwhile, so none meets a partly opened folder.
  */
 static pons_status on_begin(void *context, pons_error *err)
 {
@@ -438,36 +450,36 @@ static pons_status on_begin(void *context, pons_error *err)
 
     if (leave_checkpoint(s, err) != PONS_OK || !writes(s))
         return err->status;
-    interrupt_enter(s->interrupt);
+    signals_hold(s->signals);
     if (open_folder(s, err) == PONS_OK
         && tuning_write(s->experiment->tuning, s->folder.path, err) == PONS_OK)
         log_held(s);
-    interrupt_leave(s->interrupt);
+    signals_release(s->signals);
     return err->status;
 }
 
-/* From the interrupt's thread, which ends the process: there is nothing to save yet. */
+/* The saver thread calls it and ends the process. Nothing exists that could be saved. */
 static pons_status end_before_first_step(void *context)
 {
     static const char line[] = "interrupted before the first step; start it again";
     const start *s = context;
     logger terminal = *s->call->log;
-    board_seat *seat = board_sit(getenv(BOARD_VARIABLE));
+    status_page_slot *seat = status_page_attach(getenv(STATUS_PAGE_VARIABLE));
     pons_error cause = PONS_ERROR_INIT;
 
     terminal.file = NULL;
-    board_end(seat, PONS_INTERRUPTED, line);
+    status_page_report(seat, PONS_INTERRUPTED, line);
     if (seat == NULL)
         log_error(&terminal, line);
     if (s->joined) {
         pons_fail(&cause, PONS_INTERRUPTED, "rank %d was %s", group_rank(s->processes.group), line);
-        group_leave(s->processes.group, &cause);
-        group_wait_heard(s->processes.group, GROUP_HEARD_S);
+        group_publish_interruption(s->processes.group, &cause);
+        group_wait_acknowledged(s->processes.group, GROUP_ACKNOWLEDGE_S);
     }
     return PONS_INTERRUPTED;
 }
 
-/* Lines are held for a log.txt that there is not yet. */
+/* Hold log lines until log.txt is open. */
 static pons_status hold_lines(start *s, pons_error *err)
 {
     if (!writes(s))
@@ -479,7 +491,7 @@ static pons_status hold_lines(start *s, pons_error *err)
     return PONS_OK;
 }
 
-/* What the run to go on with has chosen by timing. */
+/* Read the autotune entries of the run to resume. */
 static pons_status read_choices(start *s, pons_error *err)
 {
     char *other = NULL;
@@ -495,7 +507,7 @@ static pons_status read_choices(start *s, pons_error *err)
     return err->status;
 }
 
-/* Nothing is left to do, or nothing of the few steps of --debug. */
+/* Report that the run is finished, or that the few steps of --debug are. */
 static void tell_finished(const start *s)
 {
     logger *l = s->call->log;
@@ -517,7 +529,7 @@ static pons_status go(start *s, pons_error *err)
     bool finished;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
-        .own = s->own, .interrupt = s->interrupt, .debug = s->call->debug
+        .own = s->own, .signals = s->signals, .debug = s->call->debug
     };
 
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
@@ -532,21 +544,22 @@ static pons_status go(start *s, pons_error *err)
                                              on_devices };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
-    return config_blame(s->config, NULL, NULL, err);
+    return config_location_add(s->config, NULL, NULL, err);
 }
 
-static pons_status run(const invocation *call, const void *given, pons_error *err)
+static pons_status train_run(const invocation *call, const train_flags *flags_given, bool fold,
+                             pons_error *err)
 {
-    start s = { .call = call, .flags = given, .folder = { NULL, NULL, -1, NULL },
-                .other = -1 };
+    start s = { .call = call, .flags = flags_given, .fold = fold,
+                .folder = { NULL, NULL, -1, NULL }, .other = -1 };
 
     broken_pipe_ignore();
-    if (interrupt_open(end_before_first_step, &s, &s.interrupt, err) != PONS_OK)
+    if (signals_open(end_before_first_step, &s, &s.signals, err) != PONS_OK)
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
-    shortage_hint(s.experiment != NULL ? &s.experiment->sections
-                  : s.config != NULL ? &s.sections : NULL, SHORTAGE_TRAIN, err);
+    memory_hints_add(s.experiment != NULL ? &s.experiment->sections
+                     : s.config != NULL ? &s.sections : NULL, MEMORY_HINTS_TRAIN, err);
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
@@ -563,7 +576,58 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (s.config != NULL)
         config_close(s.config);
     free(s.checkpoint);
-    interrupt_close(s.interrupt);
+    signals_close(s.signals);
+    return err->status;
+}
+
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+static const char *look_up_environment(void *context, const char *name)
+{
+    return getenv(name);
+}
+
+/* Ranks of another launcher can join once, so they train one fold. */
+static pons_status check_launcher(const fold_range *range, pons_error *err)
+{
+    rank_info place;
+
+    if (range->end - range->first < 2
+        || rank_info_find(look_up_environment, NULL, &place, err) != PONS_OK || place.size < 2)
+        return err->status;
+    return pons_fail(err, PONS_USAGE, "%d folds in one command, but a launcher has started %d "
+                     "ranks (%s), expected --fold K\nhint: pons launch -- train FILE.ini --folds "
+                     "%d starts ranks for each fold", range->count, place.size, place.origin,
+                     range->count);
+}
+
+static pons_status train_fold(const invocation *call, const train_flags *f,
+                              const fold_range *range, int fold, pons_error *err)
+{
+    fold_call one;
+
+    if (train_fold_open(call, range, fold, &one, err) == PONS_OK) {
+        train_fold_tell(range, fold, call->log);
+        train_run(&one.call, f, true, err);
+    }
+    train_fold_close(&one);
+    return err->status;
+}
+
+static pons_status run(const invocation *call, const void *given, pons_error *err)
+{
+    const train_flags *f = given;
+    fold_range range;
+
+    if (train_folds_find(call, f, &range, err) != PONS_OK
+        || check_launcher(&range, err) != PONS_OK) {
+        processes_refuse(err);
+        return err->status;
+    }
+    if (range.count == 0)
+        return train_run(call, f, false, err);
+    for (int fold = range.first; fold < range.end && err->status == PONS_OK; fold++)
+        train_fold(call, f, &range, fold, err);
     return err->status;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "cli/command.h"
 
+extern const command command_init;
 extern const command command_train;
 extern const command command_launch;
 extern const command command_predict;
@@ -10,6 +11,7 @@ extern const command command_evaluate;
 extern const command command_explain;
 extern const command command_bench;
 extern const command command_data_preprocess;
+extern const command command_data_show;
 extern const command command_data_phantom;
 extern const command command_data_crop;
 extern const command command_plugin_list;
@@ -21,12 +23,14 @@ extern const command command_help;
 extern const command command_data_check;
 
 const command *const commands[] = {
+    &command_init,
     &command_train,
     &command_launch,
     &command_predict,
     &command_evaluate,
     &command_explain,
     &command_bench,
+    &command_data_show,
     &command_data_preprocess,
     &command_data_phantom,
     &command_data_crop,

@@ -1,9 +1,13 @@
 /*
- * environment.c - OpenMP and oneDNN read the environment when a device plugin brings them in. The
- * file and the replicas decide about threads (R20), the processor about kernels (R4), so whatever
- * is set outside is cleared before: ONEDNN_MAX_CPU_ISA alone would change every bit of a run, and
- * no file of it would say so. The C library is told to give large blocks back, and the system to
- * report a file that may not grow as an error. Descriptors 0 to 2 are open afterwards.
+ * environment.c - clear the environment of kernel libraries, and check limits.
+ *
+ * OpenMP and oneDNN read the environment when a device plugin loads them. But the INI file and the
+ * replicas decide the threads (R20), and the processor decides the kernels (R4). ONEDNN_MAX_CPU_ISA
+ * alone would change every bit of a run, and no file of the run would record it. So their variables
+ * are cleared.
+ *
+ * The C library returns large blocks to the system. A file at its size limit fails with an error
+ * instead of a signal. Descriptors 0 to 2 are open afterwards.
  */
 #include "cli/environment.h"
 
@@ -30,7 +34,7 @@ static bool is_cleared(const char *entry)
     return false;
 }
 
-/* Returns false when there is nothing left to clear. */
+/* Clear one variable. Returns false if none is left. */
 static bool clear_one(void)
 {
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
@@ -46,9 +50,9 @@ static bool clear_one(void)
 }
 
 /*
- * Volumes and tensors always get pages of their own. By default glibc raises the limit for that
- * with every large block that is freed, and then keeps the holes that volumes of different extents
- * leave between cached cases: an eighth of the process for twelve cases of 112^3.
+ * Volumes and tensors always get pages of their own. By default glibc raises the threshold for that
+ * with every freed large block. It would then keep the holes that volumes of different extents
+ * leave between cached cases.
  */
 #ifdef M_MMAP_THRESHOLD
 static void give_large_blocks_back(void)
@@ -62,15 +66,15 @@ static void give_large_blocks_back(void)
 #endif
 
 /*
- * How often a kernel thread looks for the next kernel before it sleeps: below a millisecond. A step
- * has hundreds of kernels one behind the other, and to wake a thread takes as long as a small one:
- * without any looking a step takes an eighth longer, with more it gets no shorter.
+ * The number of times that a kernel thread polls for the next kernel before it sleeps, which takes
+ * less than a millisecond. A step has hundreds of kernels in sequence, and waking a thread takes as
+ * long as a small kernel. More polling shortens no step.
  */
 #define SPINS "10000"
 
 /*
- * A file that is opened later must not get the number of a standard stream that the starter of this
- * process has closed: its lines would go into that file. To read ends there, to write fails.
+ * Open standard streams that the parent process has closed. A file opened later would else get the
+ * descriptor of such a stream and receive its lines. Reads then end at once, and writes fail.
  */
 static void open_standard_streams(void)
 {
@@ -83,11 +87,13 @@ static void open_standard_streams(void)
         close(file);
 }
 
-/* Bytes; several times the deepest chain of calls in pons and its libraries. */
+/* The least stack in bytes, several times the deepest chain of calls in pons and its libraries. */
 enum { STACK_LEAST = 512 << 10 };
 
-/* A thread's stack is as large as the first one's, and what outgrows it ends without a word. */
-/* The usual way of an error takes more stack than there may be. */
+/*
+ * Report a stack that is too small. All threads have a stack of this size, and an overflow would
+ * end the process without a message. pons_fail and the logger need more stack than may be left.
+ */
 static void tell_stack(unsigned long long size)
 {
     char line[160];
@@ -95,7 +101,7 @@ static void tell_stack(unsigned long long size)
                           "least %d KiB\nhint: ulimit -s 8192\n", size >> 10, STACK_LEAST >> 10);
 
     if (write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* the exit code says it */
+        return; /* the exit code reports it */
 }
 
 pons_status environment_check(void)
@@ -117,5 +123,5 @@ void environment_prepare(void)
     setenv("OMP_WAIT_POLICY", "passive", 1);
     setenv("GOMP_SPINCOUNT", SPINS, 1);
     setenv("OMP_DYNAMIC", "false", 1);
-    signal(SIGXFSZ, SIG_IGN); /* write then fails with EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
 }

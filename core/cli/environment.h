@@ -1,14 +1,14 @@
 /*
- * environment.h - the environment and the limits that the process runs under.
+ * environment.h - the environment and the limits of the process.
  */
 #ifndef CORE_CLI_ENVIRONMENT_H
 #define CORE_CLI_ENVIRONMENT_H
 
 #include <pons/plugin.h>
 
-/* Hide what libraries of kernels would read from the environment (R20). */
+/* Hide the variables of kernel libraries (R20). */
 void environment_prepare(void);
-/* Check the limits that no command survives. It writes the line about one to stderr by itself. */
+/* Check the limits that no command survives. The function itself writes an error to stderr. */
 pons_status environment_check(void);
 
 #endif

@@ -4,7 +4,8 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_help.c \
 	core/cli/command_launch.c core/cli/command_predict.c core/cli/command_train.c core/cli/commands.c \
 	core/cli/environment.c core/cli/environment.h core/cli/machine.c core/cli/machine.h \
-	core/cli/options_list.c core/cli/options_list.h core/cli/pons_main.c core/cli/usage.c \
+	core/cli/options_list.c core/cli/options_list.h core/cli/pons_main.c core/cli/train_folds.c \
+	core/cli/train_folds.h core/cli/usage.c \
 	core/cli/usage.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \
@@ -12,7 +13,8 @@ libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/command_bench.c
 libcore_la_SOURCES += core/cli/data/command_data_check.c core/cli/data/command_data_crop.c \
 	core/cli/data/command_data_phantom.c core/cli/data/command_data_preprocess.c \
-	core/cli/data/preprocess.c core/cli/data/preprocess.h
+	core/cli/data/command_data_show.c core/cli/data/preprocess.c core/cli/data/preprocess.h \
+	core/cli/data/show.c core/cli/data/show.h
 libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/command_plugin_list.c \
 	core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
 	core/cli/plugin/plugin_check.h core/cli/plugin/plugin_check_comm.c \
@@ -20,3 +22,6 @@ libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/com
 	core/cli/plugin/plugin_check_op.c core/cli/plugin/plugin_check_random.c \
 	core/cli/plugin/plugin_check_requests.c core/cli/plugin/plugin_check_sink.c \
 	core/cli/plugin/plugin_check_transform.c
+libcore_la_SOURCES += core/cli/init/command_init.c core/cli/init/ini_text.c core/cli/init/ini_text.h \
+	core/cli/init/init_plan.c core/cli/init/init_plan.h core/cli/init/init_plan_ini.c \
+	core/cli/init/init_plan_table.c

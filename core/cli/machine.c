@@ -1,5 +1,5 @@
 /*
- * machine.c - devices and communicators of this machine: what their plugins say when asked.
+ * machine.c - devices and communicators of this machine, as their plugins describe them.
  */
 #include "cli/machine.h"
 
@@ -15,7 +15,7 @@
 #include "plugin/plugin_search.h"
 #include "plugin/plugin_status.h"
 
-/* Further lines of the text stand below its first one. */
+/* Print a text behind a name. Further lines are indented to the first. */
 static void print_lines(FILE *to, const char *name, const char *text)
 {
     quote_print(to, "%-10s ", name);
@@ -48,7 +48,7 @@ static void print_device(FILE *to, const char *name, const device *d)
     quote_print(to, "\n%-10s %s\n", "", f->features);
 }
 
-/* The processors are one device, which is divided on request; other devices are counted. */
+/* Print device k. All processors are one device ('one'), which runs divide on request. */
 static void print_number(FILE *to, const plugin *p, int k, bool one, pons_error *err)
 {
     const pons_device_settings settings = { .index = k, .count = one ? 1 : DEVICES_MAX };
@@ -62,7 +62,7 @@ static void print_number(FILE *to, const plugin *p, int k, bool one, pons_error 
     device_close(&d);
 }
 
-/* One that does not open has a line in its place, but the one that is behind the last. */
+/* Print all devices of a plugin. A device that does not open has a line with the reason. */
 static void print_all_of(FILE *to, const char *name)
 {
     const pons_device_operations *o;
@@ -101,8 +101,8 @@ static void print_comm(FILE *to, const char *name)
         return;
     }
     o = p->operations;
-    if (o->check != NULL)
-        plugin_answer(o->check(&err), "the comm plugin", "check", &err);
+    if (o->available != NULL)
+        plugin_status(o->available(&err), "the comm plugin", "available", &err);
     if (err.status != PONS_OK) {
         print_lines(to, name, err.text);
         return;

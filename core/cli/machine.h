@@ -1,5 +1,5 @@
 /*
- * machine.h - what this machine offers, as lines for a person.
+ * machine.h - devices and communicators of this machine, as lines for the user.
  */
 #ifndef CORE_CLI_MACHINE_H
 #define CORE_CLI_MACHINE_H
@@ -7,9 +7,9 @@
 #include <pons/plugin.h>
 #include <stdio.h>
 
-/* A line for each device, and one for each device plugin that finds none: why. */
+/* Print a line for each device, and the reason for each device plugin that finds none. */
 pons_status machine_print_devices(FILE *to, pons_error *err);
-/* A line for each comm plugin: ready, or what its library misses. */
+/* Print a line for each comm plugin: that it is ready, or the missing part of its library. */
 pons_status machine_print_comms(FILE *to, pons_error *err);
 
 #endif

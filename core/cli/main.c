@@ -1,5 +1,5 @@
 /*
- * main.c - the program; all of it lives in libpons.
+ * main.c - the program. All of its code is in libpons.
  */
 #include <pons/pons.h>
 

@@ -1,12 +1,12 @@
 /*
- * options_list.c - pons help --list: every option of every table, one a line, for scripts that hold
- * them against something (tests, manuals, completions).
+ * options_list.c - pons help --list: every option of every table, one a line, for scripts (tests,
+ * manuals, completions).
  *
  *     PLACE<tab>PLUGIN<tab>NAME<tab>TYPE<tab>DEFAULT
  *
- * PLACE is a section of the INI file ('preprocess.NAME' for the keys of every step) or
- * 'pons COMMAND' for its flags, 'pons' for those of all commands. PLUGIN is '-' for what the core
- * reads. DEFAULT is '-' for what must be given and empty for what is not given.
+ * PLACE is a section of the INI file, 'pons COMMAND' for a command's flags, or 'pons' for the flags
+ * of all commands. 'preprocess.NAME' is the place of keys that every step has. PLUGIN is '-' for
+ * options of the core. DEFAULT is '-' for a required option and empty for an unset one.
  */
 #include "cli/options_list.h"
 
@@ -48,7 +48,7 @@ static void list_sections(void)
     }
 }
 
-/* The section in which a plugin's options stand; kinds without one go by their own name. */
+/* The section of a plugin's options, or the name of its kind if that has no section. */
 static const char *section_of(const plugin *p)
 {
     const pons_transform_operations *transform = p->operations;

@@ -1,5 +1,5 @@
 /*
- * pons_main.c - the command line: find the command, read its flags, run it, say what went wrong.
+ * pons_main.c - the command line: find the command, read its flags, run it, report its error.
  */
 #include <config.h>
 
@@ -25,7 +25,7 @@ const char *pons_version(void)
 
 /* ---- find ------------------------------------------------------------------------------------ */
 
-/* A name of two words wins over one of one word; *used is how many it took. */
+/* Find a command. A name of two words precedes one of one word. *used is its number of words. */
 static const command *find_command(int count, char **word, int *used)
 {
     char two[128] = "";
@@ -57,7 +57,7 @@ static bool is_group(const char *word)
     return false;
 }
 
-/* Commands of a group are alike in their first word, so only the second one is compared. */
+/* Commands of a group share their first word, so only the second is compared. */
 static pons_status refuse_in_group(const char *group, const char *word, pons_error *err)
 {
     size_t size = strlen(group);
@@ -178,20 +178,20 @@ static pons_status flush_output(pons_status status, pons_error *err)
     return status;
 }
 
-/* A launcher shows the first cause among its ranks, once; a rank keeps silent then. */
+/* Report the end. A rank of a launcher prints nothing; the launcher prints the root cause once. */
 static void say_end(logger *log, pons_status status, const pons_error *err)
 {
     const char *text = status == PONS_OK ? "" : err->status != PONS_OK ? err->text
                                                                       : "something went wrong";
-    board_seat *seat = board_sit(getenv(BOARD_VARIABLE));
+    status_page_slot *seat = status_page_attach(getenv(STATUS_PAGE_VARIABLE));
 
-    board_end(seat, (int)status, text);
+    status_page_report(seat, (int)status, text);
     if (status != PONS_OK && seat == NULL)
         log_error(log, text);
-    board_leave(seat);
+    status_page_detach(seat);
 }
 
-/* Not part of pons_main: its frame is larger than a stack that environment_check refuses. */
+/* Not inlined into pons_main, because its frame exceeds a stack that environment_check refuses. */
 __attribute__((noinline)) static pons_status run_program(int argc, char **argv)
 {
     logger log = { stderr, NULL, LOG_NORMAL, color_wanted(),

@@ -1,5 +1,5 @@
 /*
- * usage.c - what --help and help print, all of it from the tables of commands and options.
+ * usage.c - the output of --help and help, from the tables of commands and options.
  */
 #include "cli/usage.h"
 
@@ -50,7 +50,7 @@ static const char *default_text(const pons_option *o)
            o->fallback;
 }
 
-/* How a list is written as one word of a shell; NULL: the option is none. */
+/* The form of a list as one shell word; NULL if the option is no list. */
 static const char *list_form(const pons_option *o)
 {
     switch (o->type) {

@@ -15,5 +15,5 @@ libcore_la_SOURCES += core/cluster/store/message.c core/cluster/store/message.h 
 libcore_la_SOURCES += core/cluster/watchdog/heartbeat.c core/cluster/watchdog/heartbeat.h \
 	core/cluster/watchdog/status_page.c core/cluster/watchdog/status_page.h \
 	core/cluster/watchdog/watchdog.c core/cluster/watchdog/watchdog.h \
-	core/cluster/watchdog/watchdog_internal.h core/cluster/watchdog/watchdog_root_cause.c \
+	core/cluster/watchdog/watchdog_internal.h core/cluster/watchdog/watchdog_outcome.c \
 	core/cluster/watchdog/watchdog_rounds.c

@@ -1,6 +1,6 @@
 /*
- * config.c - entries are found, put into structs by option tables, and accounted for: what no table
- * asked for is unknown.
+ * config.c - find entries, fill structs by option tables, and report entries that no table has
+ * read.
  */
 #include "config/config.h"
 
@@ -17,15 +17,15 @@
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-config_entry *entry_find(const config *c, const char *section, const char *key)
+config_entry *config_entry_find(const config *c, const char *section, const char *key)
 {
     int place = name_index_find(&c->by_name, section, key);
 
     return place >= 0 ? &c->entry[place] : NULL;
 }
 
-/* An array in an arena that doubles; the old one stays behind until the arena goes. */
-static void *grown(arena *a, const void *old, int count, int *room, size_t size)
+/* Double the size of an array. The arena keeps the old array until it is freed. */
+static void *grown_array(arena *a, const void *old, int count, int *room, size_t size)
 {
     void *larger;
 
@@ -36,12 +36,13 @@ static void *grown(arena *a, const void *old, int count, int *room, size_t size)
     return larger;
 }
 
-pons_status entry_add(config *c, config_entry entry, pons_error *err)
+pons_status config_entry_add(config *c, config_entry entry, pons_error *err)
 {
     if (name_index_add(&c->by_name, entry.section, entry.key, c->entry_count) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory reading '%s'", entry.file);
     if (c->entry_count == c->entry_room)
-        c->entry = grown(c->arena, c->entry, c->entry_count, &c->entry_room, sizeof *c->entry);
+        c->entry = grown_array(c->arena, c->entry, c->entry_count, &c->entry_room,
+                               sizeof *c->entry);
     c->entry[c->entry_count++] = entry;
     return PONS_OK;
 }
@@ -103,7 +104,7 @@ const char *config_path(config *c, const config_entry *e, const char *value)
 
 const config_entry *config_find(const config *c, const char *section, const char *key)
 {
-    return entry_find(c, section, key);
+    return config_entry_find(c, section, key);
 }
 
 bool config_is_part(const char *section, const char *whole)
@@ -115,7 +116,7 @@ bool config_is_part(const char *section, const char *whole)
 
 bool config_given(const config *c, const char *section, const char *key)
 {
-    return entry_find(c, section, key) != NULL;
+    return config_entry_find(c, section, key) != NULL;
 }
 
 static const char *origin_of(config *c, const config_entry *e)
@@ -123,26 +124,16 @@ static const char *origin_of(config *c, const config_entry *e)
     return e->line == 0 ? e->file : arena_format(c->arena, "%s:%d", e->file, e->line);
 }
 
-const char *config_where(config *c, const char *section, const char *key)
+const char *config_origin(config *c, const char *section, const char *key)
 {
-    const config_entry *e = entry_find(c, section, key);
+    const config_entry *e = config_entry_find(c, section, key);
     return e != NULL ? origin_of(c, e) : NULL;
-}
-
-bool config_has_section(const config *c, const char *section)
-{
-    for (const section_line *s = c->section; s != NULL; s = s->next)
-        if (strcmp(s->name, section) == 0)
-            return true;
-    for (int i = 0; i < c->entry_count; i++)
-        if (strcmp(c->entry[i].section, section) == 0)
-            return true;
-    return false;
 }
 
 /* ---- fill ------------------------------------------------------------------------------------ */
 
-static void section_known(config *c, const char *section, const pons_option *options, bool skipped)
+static void add_known_section(config *c, const char *section, const pons_option *options,
+                              bool skipped)
 {
     known_section *k = arena_alloc(c->arena, sizeof *k);
 
@@ -164,8 +155,8 @@ static filled *filled_add(config *c, const char *section, const char *key)
 
     if (f == NULL) {
         if (c->filled_count == c->filled_room)
-            c->filled = grown(c->arena, c->filled, c->filled_count, &c->filled_room,
-                              sizeof *c->filled);
+            c->filled = grown_array(c->arena, c->filled, c->filled_count, &c->filled_room,
+                                    sizeof *c->filled);
         f = &c->filled[c->filled_count++];
         f->section = arena_string(c->arena, section);
         f->key = arena_string(c->arena, key);
@@ -174,7 +165,7 @@ static filled *filled_add(config *c, const char *section, const char *key)
     return f;
 }
 
-/* NULL where a quote does not end. A single path needs no quotes, and may have them. */
+/* Paths as absolute paths; NULL: a quote does not end. Quotes around a single path are optional. */
 static const char *absolute_paths(config *c, const config_entry *e, const char *value, bool several)
 {
     int count;
@@ -192,7 +183,10 @@ static const char *absolute_paths(config *c, const config_entry *e, const char *
     return several ? list_join(c->arena, count, path) : path[0];
 }
 
-/* A list of paths that cannot be read is left as it is, for option_parse to refuse. */
+/*
+ * The entry's value or the default. A malformed list of paths stays, so that option_parse refuses
+ * it.
+ */
 static const char *value_of(config *c, const config_entry *e, const pons_option *option)
 {
     const char *value = e != NULL ? e->value : option->fallback, *absolute = NULL;
@@ -202,7 +196,7 @@ static const char *value_of(config *c, const config_entry *e, const pons_option 
     return absolute != NULL ? absolute : value;
 }
 
-/* A folder above may have any name; what a line cannot hold would not survive config_write. */
+/* Refuse control characters, also in the folder of the file: config_write could not write them. */
 static pons_status check_path(const pons_option *option, const char *value, const char *where,
                               pons_error *err)
 {
@@ -216,8 +210,8 @@ static pons_status check_path(const pons_option *option, const char *value, cons
     return PONS_OK;
 }
 
-static pons_status refuse(pons_error *err, const char *where, const char *what, const char *name,
-                          const char *behind, const char *best)
+static pons_status refuse_name(pons_error *err, const char *where, const char *what,
+                               const char *name, const char *behind, const char *best)
 {
     if (best != NULL)
         return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s; did you mean '%s'?", where, what,
@@ -225,7 +219,7 @@ static pons_status refuse(pons_error *err, const char *where, const char *what, 
     return pons_fail(err, PONS_CONFIG, "%s: unknown %s '%s'%s", where, what, name, behind);
 }
 
-static bool is_near(const char *wrong, const char *name)
+static bool is_near_name(const char *wrong, const char *name)
 {
     text_guess guess = text_guess_for(wrong);
 
@@ -238,12 +232,13 @@ static bool is_step(const char *section)
     return strchr(section, '.') != NULL;
 }
 
-/* Whether the 'steps' of the section in front of the dot have the name behind it. */
+/* Whether 'steps' of the section before the dot lists the name after it. */
 static bool is_listed(config *c, const char *section)
 {
     const char *dot = strchr(section, '.');
-    config_entry *e = entry_find(c, arena_format(c->arena, "%.*s", (int)(dot - section), section),
-                                 "steps");
+    config_entry *e = config_entry_find(c, arena_format(c->arena, "%.*s", (int)(dot - section),
+                                                        section),
+                                        "steps");
     char **item;
     int count = 0;
 
@@ -258,22 +253,22 @@ pons_status config_refuse_misspelt(config *c, const char *section, const char *k
 {
     for (int i = 0; i < c->entry_count && is_step(section); i++) {
         const config_entry *e = &c->entry[i];
-        if (is_step(e->section) && is_near(e->section, section) && !is_listed(c, e->section))
-            return refuse(err, origin_of(c, e), "section", e->section, "", section);
+        if (is_step(e->section) && is_near_name(e->section, section) && !is_listed(c, e->section))
+            return refuse_name(err, origin_of(c, e), "section", e->section, "", section);
     }
     for (int i = 0; i < c->entry_count; i++) {
         const config_entry *e = &c->entry[i];
-        if (!e->used && strcmp(e->section, section) == 0 && is_near(e->key, key))
-            return refuse(err, origin_of(c, e), "key", e->key,
-                          arena_format(c->arena, " in [%s]", section), key);
+        if (!e->used && strcmp(e->section, section) == 0 && is_near_name(e->key, key))
+            return refuse_name(err, origin_of(c, e), "key", e->key,
+                               arena_format(c->arena, " in [%s]", section), key);
     }
     return PONS_OK;
 }
 
-static pons_status fill_one(config *c, const char *section, const pons_option *option, void *target,
-                            pons_error *err)
+static pons_status fill_option(config *c, const char *section, const pons_option *option,
+                               void *target, pons_error *err)
 {
-    config_entry *e = entry_find(c, section, option->name);
+    config_entry *e = config_entry_find(c, section, option->name);
     const char *origin = e != NULL ? origin_of(c, e) : "default";
     const char *value, *where;
     filled *f;
@@ -282,7 +277,7 @@ static pons_status fill_one(config *c, const char *section, const pons_option *o
         if (config_refuse_misspelt(c, section, option->name, err) != PONS_OK)
             return PONS_CONFIG;
         return pons_fail(err, PONS_CONFIG, "%s: [%s] has no '%s', which must be given: %s",
-                         config_place(c, section, NULL), section, option->name, option->help);
+                         config_location(c, section, NULL), section, option->name, option->help);
     }
     if (e != NULL)
         e->used = true;
@@ -307,9 +302,9 @@ pons_status config_fill(config *c, const char *section, const pons_option *optio
 
     if (err == NULL)
         err = &own;
-    section_known(c, section, options, false);
+    add_known_section(c, section, options, false);
     for (const pons_option *o = options; status == PONS_OK && o != NULL && o->name != NULL; o++)
-        status = fill_one(c, section, o, target, err);
+        status = fill_option(c, section, o, target, err);
     return status;
 }
 
@@ -317,7 +312,7 @@ pons_status config_fill(config *c, const char *section, const pons_option *optio
 
 void config_skip(config *c, const char *section)
 {
-    section_known(c, section, NULL, true);
+    add_known_section(c, section, NULL, true);
     for (int i = 0; i < c->entry_count; i++)
         if (strcmp(c->entry[i].section, section) == 0)
             c->entry[i].used = true;
@@ -341,9 +336,9 @@ static pons_status refuse_section(config *c, const char *section, const char *wh
 
     for (const known_section *k = c->known; k != NULL; k = k->next)
         text_guess_try(&guess, k->name);
-    if (dot != NULL && is_known(c, whole)) /* a step that is not among the steps */
+    if (dot != NULL && is_known(c, whole)) /* a step that 'steps' does not list */
         behind = arena_format(c->arena, ": [%s] does not name '%s'", whole, dot + 1);
-    return refuse(err, where, "section", section, behind, guess.best);
+    return refuse_name(err, where, "section", section, behind, guess.best);
 }
 
 static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
@@ -354,8 +349,8 @@ static pons_status refuse_key(config *c, const config_entry *e, pons_error *err)
         for (const pons_option *o = k->options; strcmp(k->name, e->section) == 0 && o != NULL &&
                                                 o->name != NULL; o++)
             text_guess_try(&guess, o->name);
-    return refuse(err, origin_of(c, e), "key", e->key,
-                  arena_format(c->arena, " in [%s]", e->section), guess.best);
+    return refuse_name(err, origin_of(c, e), "key", e->key,
+                       arena_format(c->arena, " in [%s]", e->section), guess.best);
 }
 
 static pons_status refuse_sections(config *c, bool steps, pons_error *err)
@@ -394,8 +389,8 @@ pons_status config_refuse_unknown(config *c, pons_error *err)
 
 /* ---- resolved -------------------------------------------------------------------------------- */
 
-void config_resolve(config *c, const char *section, const char *key, const char *value,
-                    const char *reason)
+const char *config_resolve(config *c, const char *section, const char *key, const char *value,
+                           const char *reason)
 {
     filled *f = filled_find(c, section, key);
 
@@ -405,14 +400,15 @@ void config_resolve(config *c, const char *section, const char *key, const char 
     }
     f->value = arena_string(c->arena, value);
     f->reason = reason != NULL ? arena_string(c->arena, reason) : NULL;
+    return f->value;
 }
 
-void config_remark(config *c, const char *text)
+void config_add_comment(config *c, const char *text)
 {
     c->remarks = arena_format(c->arena, "%s; %s\n", c->remarks != NULL ? c->remarks : "", text);
 }
 
-/* The files that the origins name, each with its absolute path. */
+/* A comment per file: the name in origins and its absolute path. */
 static void write_origins(const config *c, FILE *to)
 {
     const char *last = "";
@@ -444,7 +440,7 @@ void config_item(const config *c, int index, const char **section, const char **
     *value = c->filled[index].value;
 }
 
-/* Two values may have been filled by two tables far apart: a section is printed where it began. */
+/* Two tables may fill a section at different times. All its keys are printed together. */
 static void write_section(config *c, const char *section, FILE *to)
 {
     fprintf(to, "[%s]\n", section);
@@ -453,7 +449,7 @@ static void write_section(config *c, const char *section, FILE *to)
         if (strcmp(f->section, section) != 0)
             continue;
         const char *value = f->path ? list_single(c->arena, f->value) : f->value;
-        /* A long value keeps its line to itself: a line has a largest length. */
+        /* a long value gets its own line, since a line has a maximum length */
         if (strlen(value) + strlen(f->origin) > 500)
             fprintf(to, "; %s%s%s\n%s = %s\n", f->origin, f->reason != NULL ? "; " : "",
                     f->reason != NULL ? f->reason : "", f->key, value);
@@ -463,7 +459,7 @@ static void write_section(config *c, const char *section, FILE *to)
     }
 }
 
-static bool began_before(const config *c, int index)
+static bool has_section_before(const config *c, int index)
 {
     for (int i = 0; i < index; i++)
         if (strcmp(c->filled[i].section, c->filled[index].section) == 0)
@@ -476,7 +472,7 @@ static void write_sections(config *c, FILE *to)
     bool first = true;
 
     for (int i = 0; i < c->filled_count; i++) {
-        if (began_before(c, i))
+        if (has_section_before(c, i))
             continue;
         if (!first)
             fputc('\n', to);
@@ -485,13 +481,13 @@ static void write_sections(config *c, FILE *to)
     }
 }
 
-static bool write_sealed(config *c, FILE *to, char **text, size_t *size)
+static bool write_with_digest(config *c, FILE *to, char **text, size_t *size)
 {
     write_origins(c, to);
     write_sections(c, to);
     if (fflush(to) != 0)
         return false;
-    seal_line_put(to, *text, *size);
+    json_digest_put_line(to, *text, *size);
     return fflush(to) == 0 && !ferror(to);
 }
 
@@ -518,7 +514,7 @@ pons_status config_write(config *c, const char *path, pons_error *err)
     char *text = NULL;
     size_t size = 0;
     FILE *to = open_memstream(&text, &size);
-    bool good = to != NULL && write_sealed(c, to, &text, &size);
+    bool good = to != NULL && write_with_digest(c, to, &text, &size);
 
     if (to != NULL && fclose(to) != 0)
         good = false;
@@ -530,7 +526,7 @@ pons_status config_write(config *c, const char *path, pons_error *err)
     return err->status;
 }
 
-const char *config_written(const config *c)
+const char *config_written_hash(const config *c)
 {
     return c->written;
 }

@@ -1,9 +1,10 @@
 /*
  * config.h - an INI file with its includes and --set values: sections of keys with their origin.
  *
- * The order of use: config_open, config_fill once per section and table (a section may belong to
- * two tables, the core's and a plugin's), config_skip for sections that a command does not need,
- * config_refuse_unknown, config_resolve for what 'auto' became, config_write.
+ * A command opens the file (config_open) and fills one struct per section and table (config_fill);
+ * a section may belong to two tables, the core's and a plugin's. It skips sections that it does not
+ * need (config_skip) and refuses the unknown rest (config_refuse_unknown). It records what 'auto'
+ * became (config_resolve) and writes the result (config_write).
  */
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
@@ -14,62 +15,69 @@
 typedef struct config config;
 
 typedef struct config_entry {
-    const char *section, *key, *value; /* value without comment and outer blanks                  */
-    const char *file;                  /* where it stands, or "--set"                             */
-    const char *folder;                /* absolute; where relative paths in the value begin       */
+    const char *section, *key, *value; /* 'value' without comment and outer blanks                */
+    const char *file;                  /* file of the entry, as it was named, or "--set"          */
+    const char *folder;                /* absolute base of relative paths in 'value'              */
     int line;                          /* 0 for --set                                             */
-    bool used;                         /* a table has asked for it                                */
+    bool used;                         /* a table has read it                                     */
 } config_entry;
 
 /*
- * 'file' may be NULL (only --set). set[i] is "section.key=value"; section may hold dots. Relative
- * paths begin at the folder of the file they stand in, those of --set at the folder of 'file'.
+ * Read 'file' (NULL: only --set) and its includes, then 'set'. set[i] is "section.key=value"; the
+ * section may contain dots. Relative paths start at the folder of the file that has them, those of
+ * --set at the folder of 'file'.
  */
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
                         pons_error *err);
 void config_close(config *c);
-/* As it was given to config_open. */
+/* The file as it was named to config_open. */
 const char *config_file(const config *c);
-/* The value as an absolute path; 'e' NULL: relative paths begin at the folder of the file. */
+/* 'value' as an absolute path. 'e' NULL: a relative path starts at the folder of the file. */
 const char *config_path(config *c, const config_entry *e, const char *value);
+/* The entry of a key; NULL if it was not given. */
 const config_entry *config_find(const config *c, const char *section, const char *key);
-/* "spleen.ini:12" or "--set"; NULL where the key was not given. For messages about a value. */
-const char *config_where(config *c, const char *section, const char *key);
+/* "spleen.ini:12" or "--set", for a message about a value; NULL if the key was not given. */
+const char *config_origin(config *c, const char *section, const char *key);
 /*
- * Where to mend it: "spleen.ini:12", where the section begins, the 'steps' that name it, the file,
- * or "--set".
+ * The location to correct, for a message: the key's line ("spleen.ini:12"), else the section's,
+ * else that of the 'steps' that name it, else the file or "--set".
  */
-const char *config_place(config *c, const char *section, const char *key);
+const char *config_location(config *c, const char *section, const char *key);
 /*
- * For who asked a plugin or a reader of data, which know no file: put
- * "spleen.ini:12: [section] key: " before the message of a PONS_CONFIG in 'err'. The key is the one
- * of [section] that the message has in quotes ('strides' or 'model.strides'), else 'key' (NULL:
- * none). A message that begins with "[section] key" gets its place only, and 'section' may be NULL
- * to mean those alone; one that begins with a place is left as it is. Of PONS_DATA only messages
- * that begin with "[section] key" are about the file. Returns the status of 'err'.
+ * Add the location to the message of 'err', for callers of plugins and data readers, which know no
+ * file. A message of status PONS_CONFIG gets "spleen.ini:12: [section] key: " before it. The key is
+ * the one that the message begins with ("strides: found ...", pons_option_fail), else the first
+ * key of [section] that it quotes ('strides' or 'model.strides'), else 'key'; NULL: none.
+ *
+ * A message that begins with "[section] key" gets only the location; 'section' NULL restricts the
+ * call to such messages. A message that begins with a location stays as it is. A message of status
+ * PONS_DATA changes only if it begins with "[section] key". Returns the status of 'err'.
  */
-pons_status config_blame(config *c, const char *section, const char *key, pons_error *err);
-/* The section is named in a file or by --set, even if it holds nothing. */
-bool config_has_section(const config *c, const char *section);
+pons_status config_location_add(config *c, const char *section, const char *key, pons_error *err);
 
 /*
- * Fill 'target' (zeroed, of the size the table belongs to) from [section] by 'options'. Unset keys
- * get their defaults. The first problem ends with PONS_CONFIG and a line that names file, line,
- * key, found and expected. Lists and texts belong to the configuration.
+ * Fill 'target' (zeroed, of the size that the table describes) from [section] by 'options'. Absent
+ * keys get their defaults. The first problem ends the call with PONS_CONFIG and a line with file,
+ * line, key, found and expected value. 'c' owns lists and texts.
  */
 pons_status config_fill(config *c, const char *section, const pons_option *options, void *target,
                         pons_error *err);
-/* Whether [section] key was given (not defaulted). */
+/* Whether a file or --set gives the key; a default does not count. */
 bool config_given(const config *c, const char *section, const char *key);
-/* The section is known but not needed now: its keys are neither checked nor written. */
+/* Mark a section as known but not needed: its keys are neither checked nor written. */
 void config_skip(config *c, const char *section);
-/* An unused section or key: PONS_CONFIG, with the nearest known name. Called when all is read. */
+/* PONS_CONFIG for an unused section or key, with the nearest known name. Called last. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
 /*
- * The parts of it that can be said early, before a value is missed that stands under a
- * misspelt name: sections without a dot, all of which must have been filled or skipped; unused
- * keys of one section (NULL: of all); a key of [section] that nothing has asked for yet and
- * that is nearly 'key', or the section of a step that is not listed and is nearly [section].
+ * Parts of config_refuse_unknown that run early, so that a misspelt name is reported before the
+ * value that is missing because of it.
+ *
+ * config_refuse_sections: sections without a dot, which must all have been filled or skipped.
+ *
+ * config_refuse_keys: unused keys of one section; NULL: of all.
+ *
+ * config_refuse_misspelt: an unused key of [section] that resembles 'key', or the section of an
+ * unlisted step that resembles [section].
  */
 pons_status config_refuse_sections(config *c, pons_error *err);
 pons_status config_refuse_keys(config *c, const char *section, pons_error *err);
@@ -77,42 +85,43 @@ pons_status config_refuse_misspelt(config *c, const char *section, const char *k
                                    pons_error *err);
 
 /*
- * Record what a value was resolved to ('auto' became something), with the reason; config_write
- * prints every section and key that was filled, defaults included, with its origin as a comment.
+ * Record the value that replaced 'auto', with the reason, and return it. config_write prints every
+ * filled section and key, defaults included, with its origin as a comment.
  */
-void config_resolve(config *c, const char *section, const char *key, const char *value,
-                    const char *reason);
-/* Whether 'section' is 'whole' or a part of it: "log.csv" of "log". */
+const char *config_resolve(config *c, const char *section, const char *key, const char *value,
+                           const char *reason);
+/* Whether 'section' is 'whole' or a subsection of it: "log.csv" of "log". */
 bool config_is_part(const char *section, const char *whole);
-/* A line of comment at the top of what config_write writes. */
-void config_remark(config *c, const char *text);
-/* The last line is a comment that seals those before it (json_digest.h). */
+/* Add a comment line to the top of the file that config_write writes. */
+void config_add_comment(config *c, const char *text);
+/*
+ * Write the resolved file. Its last line is a comment with the hash of the others (json_digest.h).
+ */
 pons_status config_write(config *c, const char *path, pons_error *err);
-/* The sha256 of the file that config_write has written last; "": none. */
-const char *config_written(const config *c);
-/* Every value that config_write would print, in its order; for checkpoints and comparisons. */
+/* The SHA-256 of the file that config_write wrote last; "": none. */
+const char *config_written_hash(const config *c);
+/* The values that config_write would print, in its order; for checkpoints and comparisons. */
 int config_count(const config *c);
 void config_item(const config *c, int index, const char **section, const char **key,
                  const char **value);
 
-/*
- * ---- config_option.c
- * --------------------------------------------------------------------------------
- */
+/* ---- config_option.c */
 
 /*
- * Parse one value by one row into target + option->offset, for command-line flags and tests;
- * 'where' starts the message. 'c' keeps lists and texts and must live as long as they.
+ * Parse a value by one row into target + option->offset, for command-line flags and tests. 'where'
+ * begins the message. 'c' owns lists and texts and must outlive them.
  */
 pons_status option_parse(config *c, const pons_option *option, const char *value, const char *where,
                          void *target, pons_error *err);
-/* Both values mean the same to [section] key: '16' and '16 16 16', '1e-3' and '0.001'. */
+/* Whether both values parse to the same: '16' and '16 16 16', '1e-3' and '0.001'. */
 bool config_same(config *c, const char *section, const char *key, const char *a, const char *b);
-/* "integer from 1 to 64", "yes or no", ...: what is expected, for messages and help. */
+/* The default of a filled section's key; "": it has none. */
+const char *config_default(const config *c, const char *section, const char *key);
+/* The expected value for messages and help: "integer from 1 to 64", "yes or no". */
 const char *option_expected(const pons_option *option, char *text, size_t size);
-/* Add names and values of a filled struct: equal values, however written, give an equal hash. */
+/* Hash names and values of a filled struct. Equal values, however written, hash equally. */
 void option_hash(sha256 *h, const pons_option *options, const void *values);
-/* The rules that a table must keep: names, defaults that parse, a sentence of help. */
+/* Check the rules of a table: names, defaults that parse, a sentence of help. */
 pons_status option_table_check(const pons_option *options, size_t config_size, const char *name,
                                pons_error *err);
 

@@ -1,7 +1,6 @@
 /*
- * config_location.c - the file and line of what a message is about. Plugins and readers of data
- * see values and no file; their message names the key in quotes, and who asked them puts the place
- * before it.
+ * config_location.c - the file and line that a message is about. Plugins and data readers see
+ * values but no file. Their message quotes the key, and their caller adds the location.
  */
 #include "config/config_internal.h"
 
@@ -9,9 +8,9 @@
 
 enum { NAME_LIMIT = 128 };
 
-const char *config_place(config *c, const char *section, const char *key)
+const char *config_location(config *c, const char *section, const char *key)
 {
-    const char *where = key != NULL ? config_where(c, section, key) : NULL, *dot;
+    const char *where = key != NULL ? config_origin(c, section, key) : NULL, *dot;
 
     if (where != NULL)
         return where;
@@ -20,8 +19,8 @@ const char *config_place(config *c, const char *section, const char *key)
             return arena_format(c->arena, "%s:%d", s->file, s->line);
     dot = strchr(section, '.');
     if (dot != NULL)
-        where = config_where(c, arena_format(c->arena, "%.*s", (int)(dot - section), section),
-                             "steps");
+        where = config_origin(c, arena_format(c->arena, "%.*s", (int)(dot - section), section),
+                              "steps");
     if (where != NULL)
         return where;
     return c->file != NULL ? c->file : "--set";
@@ -39,7 +38,7 @@ static bool begins_with_place(const config *c, const char *text)
     return false;
 }
 
-/* 'word' may be 'KEY' or 'PLUGIN-KIND.KEY'. */
+/* The key that 'word' names as 'KEY' or 'KIND.KEY'; NULL if [section] has none of that name. */
 static const char *known_key(const config *c, const char *section, const char *word, size_t size)
 {
     char name[NAME_LIMIT];
@@ -58,7 +57,15 @@ static const char *known_key(const config *c, const char *section, const char *w
     return NULL;
 }
 
-/* The first key of [section] that the text has in quotes. */
+/* The key that a text begins with, as pons_option_fail writes it: "key: ..."; NULL: none. */
+static const char *leading_key(const config *c, const char *section, const char *text)
+{
+    size_t size = strcspn(text, ": ");
+
+    return text[size] == ':' ? known_key(c, section, text, size) : NULL;
+}
+
+/* The first key of [section] that the text quotes; NULL: none. */
 static const char *quoted_key(const config *c, const char *section, const char *text)
 {
     for (const char *open = strchr(text, '\''); open != NULL; open = strchr(open + 1, '\'')) {
@@ -69,7 +76,7 @@ static const char *quoted_key(const config *c, const char *section, const char *
     return NULL;
 }
 
-/* "[section] key ...": copies the section; returns what is behind it, NULL: no such begin. */
+/* Copy the section of "[section] key ..." and return its end; NULL if the text begins otherwise. */
 static const char *behind_head(const char *text, char section[NAME_LIMIT])
 {
     size_t size = strcspn(text, "]");
@@ -81,10 +88,10 @@ static const char *behind_head(const char *text, char section[NAME_LIMIT])
     return text + size + 1 + strspn(text + size + 1, " ");
 }
 
-pons_status config_blame(config *c, const char *section, const char *key, pons_error *err)
+pons_status config_location_add(config *c, const char *section, const char *key, pons_error *err)
 {
     char named[NAME_LIMIT];
-    const char *text, *behind, *found;
+    const char *text, *behind, *found, *leading;
     pons_status status;
 
     if (err == NULL || (err->status != PONS_CONFIG && err->status != PONS_DATA)
@@ -93,20 +100,24 @@ pons_status config_blame(config *c, const char *section, const char *key, pons_e
     status = err->status;
     text = arena_string(c->arena, err->text);
     behind = behind_head(text, named);
-    if (behind == NULL && status == PONS_DATA) /* it names a file */
+    if (behind == NULL && status == PONS_DATA) /* the message is about a data file */
         return status;
     if (behind != NULL)
         section = named;
     if (section == NULL)
         return err->status;
-    found = behind != NULL ? known_key(c, section, behind, strcspn(behind, " :")) : NULL;
+    leading = behind == NULL ? leading_key(c, section, text) : NULL;
+    found = behind != NULL ? known_key(c, section, behind, strcspn(behind, " :")) : leading;
     if (found == NULL)
         found = quoted_key(c, section, text);
     if (found != NULL)
         key = found;
     *err = (pons_error)PONS_ERROR_INIT;
     if (behind != NULL)
-        return pons_fail(err, status, "%s: %s", config_place(c, section, key), text);
-    return pons_fail(err, PONS_CONFIG, "%s: [%s]%s%s: %s", config_place(c, section, key), section,
-                     key != NULL ? " " : "", key != NULL ? key : "", text);
+        return pons_fail(err, status, "%s: %s", config_location(c, section, key), text);
+    if (leading != NULL)
+        return pons_fail(err, status, "%s: [%s] %s", config_location(c, section, key), section,
+                         text);
+    return pons_fail(err, PONS_CONFIG, "%s: [%s]%s%s: %s", config_location(c, section, key),
+                     section, key != NULL ? " " : "", key != NULL ? key : "", text);
 }

@@ -1,6 +1,6 @@
 /*
- * config_option.c - one value by one row of an option table: parsing, ranges, and what to say
- * about both.
+ * config_option.c - parse one value by one row of an option table, check its range, and describe
+ * both in messages.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -13,12 +13,12 @@
 #include "config/config_internal.h"
 #include "config/list.h"
 
-/* One value on its way into a struct. */
+/* A value that is being parsed. */
 typedef struct parsing {
     config *config;
     const pons_option *option;
     const char *value, *where;
-    void *to; /* the member                                                                       */
+    void *to; /* the struct member                                                                */
     pons_error *err;
 } parsing;
 
@@ -29,7 +29,7 @@ static bool has_range(const pons_option *o)
     return o->minimum < o->maximum;
 }
 
-/* 16 and not 16.000000, 1000000000 and not 1e+09; as many digits as are needed. */
+/* The shortest decimal of at least 10 digits: 16 and not 16.000000, 1000000000 and not 1e+09. */
 static const char *number_text(double x, char text[32])
 {
     for (int digits = 10; digits <= 17; digits++) {
@@ -42,7 +42,7 @@ static const char *number_text(double x, char text[32])
 
 static void range_text(const pons_option *o, bool whole, char *text, size_t size)
 {
-    const double huge = whole ? 2147483647 : FLT_MAX; /* as far as a stored value can go */
+    const double huge = whole ? 2147483647 : FLT_MAX; /* range of a stored value */
     char low[32], high[32];
 
     number_text(o->minimum, low);
@@ -79,14 +79,39 @@ static const struct { const char *name; bool whole, ranged; } type_facts[] = {
 };
 enum { TYPE_COUNT = sizeof type_facts / sizeof *type_facts };
 
+static bool has_counts(const pons_option *o)
+{
+    return o->count_min > 0 || o->count_max > 0;
+}
+
+/* "2 ", "1 or 2 ", "3 to 16 ", "at least 2 ", before what the entries are. */
+static void count_text(const pons_option *o, char *text, size_t size)
+{
+    if (!has_counts(o))
+        *text = '\0';
+    else if (o->count_max == 0)
+        snprintf(text, size, "at least %d ", o->count_min);
+    else if (o->count_min == o->count_max)
+        snprintf(text, size, "%d ", o->count_min);
+    else if (o->count_min == 0)
+        snprintf(text, size, "at most %d ", o->count_max);
+    else
+        snprintf(text, size, "%d %s %d ", o->count_min,
+                 o->count_min + 1 == o->count_max ? "or" : "to", o->count_max);
+}
+
 const char *option_expected(const pons_option *option, char *text, size_t size)
 {
-    char range[96] = "";
+    char range[96] = "", counts[48];
+    const char *name = type_facts[option->type].name;
+    bool single = option->count_max == 1 && name[strlen(name) - 1] == 's';
     size_t used;
 
     if (type_facts[option->type].ranged)
         range_text(option, type_facts[option->type].whole, range, sizeof range);
-    used = (size_t)snprintf(text, size, "%s%s", type_facts[option->type].name, range);
+    count_text(option, counts, sizeof counts);
+    used = (size_t)snprintf(text, size, "%s%.*s%s", counts, (int)strlen(name) - single, name,
+                            range);
     for (const char *const *word = option->choices; word != NULL && *word != NULL; word++)
         if (used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s",
@@ -96,8 +121,8 @@ const char *option_expected(const pons_option *option, char *text, size_t size)
     return text;
 }
 
-/* 'found' is the offending part of the value, or NULL for all of it. */
-static pons_status refuse(const parsing *p, const char *found)
+/* 'found' is the invalid part of the value; NULL: all of it. */
+static pons_status refuse_value(const parsing *p, const char *found)
 {
     char expected[512];
     text_guess guess = text_guess_for(p->value);
@@ -123,15 +148,16 @@ static bool in_range(const pons_option *o, double x)
 
 static pons_status read_real(const parsing *p, const char *text, double *x)
 {
-    return text_real(text, x) && in_range(p->option, *x) ? PONS_OK : refuse(p, text);
+    return text_real(text, x) && in_range(p->option, *x) ? PONS_OK : refuse_value(p, text);
 }
 
 static pons_status read_integer(const parsing *p, const char *text, int64_t *x)
 {
-    return text_integer(text, x) && in_range(p->option, (double)*x) ? PONS_OK : refuse(p, text);
+    return text_integer(text, x) && in_range(p->option, (double)*x) ? PONS_OK : refuse_value(p,
+                                                                                             text);
 }
 
-/* The place of a word that may stand for a number, or -1. */
+/* The index of the value among the words that stand for numbers, or -1. */
 static int word_index(const parsing *p)
 {
     for (int i = 0; p->option->choices != NULL && p->option->choices[i] != NULL; i++)
@@ -171,7 +197,7 @@ static pons_status parse_size(const parsing *p)
     if (word < 0 && *p->value == '\0')
         x = 0;
     else if (word < 0 && (!text_size(p->value, &x) || x < 0 || !in_range(p->option, (double)x)))
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     *(int64_t *)p->to = x;
     return PONS_OK;
 }
@@ -181,7 +207,7 @@ static pons_status parse_flag(const parsing *p)
     bool yes = strcmp(p->value, "yes") == 0;
 
     if (!yes && *p->value != '\0' && strcmp(p->value, "no") != 0)
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     *(bool *)p->to = yes;
     return PONS_OK;
 }
@@ -191,7 +217,7 @@ static pons_status parse_choice(const parsing *p)
     int word = word_index(p);
 
     if (word < 0)
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     *(int *)p->to = word;
     return PONS_OK;
 }
@@ -204,8 +230,8 @@ static pons_status parse_text(const parsing *p)
     return PONS_OK;
 }
 
-/* The numbers of a list, separated by blanks. */
-static char **split(const parsing *p, int *count)
+/* Split a list of numbers at blanks. */
+static char **split_numbers(const parsing *p, int *count)
 {
     char *copy = arena_string(p->config->arena, p->value), *rest = NULL;
     char **item = arena_alloc(p->config->arena, (strlen(copy) / 2 + 2) * sizeof *item);
@@ -222,7 +248,7 @@ static pons_status parse_texts(const parsing *p)
     char **item = list_split(p->config->arena, p->value, &count);
 
     if (item == NULL)
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     *(pons_texts *)p->to = (pons_texts){ count, (const char *const *)item };
     return PONS_OK;
 }
@@ -230,7 +256,7 @@ static pons_status parse_texts(const parsing *p)
 static pons_status parse_reals(const parsing *p)
 {
     int count;
-    char **item = split(p, &count);
+    char **item = split_numbers(p, &count);
     double *x = arena_alloc(p->config->arena, (size_t)count * sizeof *x + 1);
 
     for (int i = 0; i < count; i++)
@@ -243,7 +269,7 @@ static pons_status parse_reals(const parsing *p)
 static pons_status parse_integers(const parsing *p)
 {
     int count;
-    char **item = split(p, &count);
+    char **item = split_numbers(p, &count);
     int64_t *x = arena_alloc(p->config->arena, (size_t)count * sizeof *x + 1);
 
     for (int i = 0; i < count; i++)
@@ -262,7 +288,7 @@ static pons_status read_int(const parsing *p, const char *text, int *x)
     if (read_integer(p, text, &wide) != PONS_OK)
         return PONS_CONFIG;
     if (wide < INT32_MIN || wide > INT32_MAX)
-        return refuse(p, text);
+        return refuse_value(p, text);
     *x = (int)wide;
     return PONS_OK;
 }
@@ -270,10 +296,10 @@ static pons_status read_int(const parsing *p, const char *text, int *x)
 static pons_status parse_axes(const parsing *p)
 {
     int count, x[3] = { 0, 0, 0 };
-    char **item = split(p, &count);
+    char **item = split_numbers(p, &count);
 
     if (count != 0 && count != 1 && count != 3)
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     for (int i = 0; count > 0 && i < 3; i++)
         if (read_int(p, item[count == 1 ? 0 : i], &x[i]) != PONS_OK)
             return PONS_CONFIG;
@@ -285,10 +311,10 @@ static pons_status parse_real_axes(const parsing *p)
 {
     int count;
     double x[3] = { 0, 0, 0 };
-    char **item = split(p, &count);
+    char **item = split_numbers(p, &count);
 
     if (count != 0 && count != 1 && count != 3)
-        return refuse(p, NULL);
+        return refuse_value(p, NULL);
     for (int i = 0; count > 0 && i < 3; i++)
         if (read_real(p, item[count == 1 ? 0 : i], &x[i]) != PONS_OK)
             return PONS_CONFIG;
@@ -304,14 +330,14 @@ static pons_status read_triple(const parsing *p, const char *text, int x[3])
     for (char *at = copy; at != NULL; count++) {
         char *comma = strchr(at, ',');
         if (count == 3)
-            return refuse(p, text);
+            return refuse_value(p, text);
         if (comma != NULL)
             *comma++ = '\0';
         part[count] = at;
         at = comma;
     }
     if (count == 2)
-        return refuse(p, text);
+        return refuse_value(p, text);
     for (int i = 0; i < 3; i++)
         if (read_int(p, part[count == 1 ? 0 : i], &x[i]) != PONS_OK)
             return PONS_CONFIG;
@@ -321,7 +347,7 @@ static pons_status read_triple(const parsing *p, const char *text, int x[3])
 static pons_status parse_triples(const parsing *p)
 {
     int count;
-    char **item = split(p, &count);
+    char **item = split_numbers(p, &count);
     int (*x)[3] = arena_alloc(p->config->arena, (size_t)count * sizeof *x + 1);
 
     for (int i = 0; i < count; i++)
@@ -331,16 +357,31 @@ static pons_status parse_triples(const parsing *p)
     return PONS_OK;
 }
 
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* An empty list is not given, whatever its counts. */
+static pons_status check_count(const parsing *p, int count)
+{
+    const pons_option *o = p->option;
+    char expected[512];
+
+    if (count == 0 || !has_counts(o)
+        || (count >= o->count_min && (o->count_max == 0 || count <= o->count_max)))
+        return PONS_OK;
+    return pons_fail(p->err, PONS_CONFIG, "%s = '%s': found %d, expected %s", p->where, p->value,
+                     count, option_expected(o, expected, sizeof expected));
+}
+
 /* ---- table ----------------------------------------------------------------------------------- */
 
-/* Room for one value of any type. */
+/* Storage for one value of any type. */
 typedef union option_value {
     const char *text;
     pons_texts texts;
     double reals[3];
 } option_value;
 
-/* 'item_size': of one item of a list, else 0. */
+/* item_size: size of a list's item, else 0. */
 static const struct {
     pons_status (*parse)(const parsing *p);
     size_t size, item_size;
@@ -366,12 +407,17 @@ pons_status option_parse(config *c, const pons_option *option, const char *value
 {
     parsing p = { c, option, value, where, (char *)target + option->offset, err };
 
-    /* Nothing behind '=' means 'not given', which an option with a default cannot be; but a list of
-     * words that has one can be empty, as in 'sinks ='. */
+    /*
+     * An empty value means 'not given', which is an error for an option with a default. A list of
+     * words with a default may be empty, as in 'sinks ='.
+     */
     if (*value == '\0' && (option->fallback == NULL || (*option->fallback != '\0'
                                                         && option->type != PONS_OPTION_TEXTS)))
-        return refuse(&p, NULL);
-    return types[option->type].parse(&p);
+        return refuse_value(&p, NULL);
+    pons_status status = types[option->type].parse(&p);
+    if (status != PONS_OK || types[option->type].item_size == 0)
+        return status;
+    return check_count(&p, *(const int *)p.to); /* every list begins with its count               */
 }
 
 static bool same_parsed(const pons_option *o, const option_value *a, const option_value *b)
@@ -382,7 +428,7 @@ static bool same_parsed(const pons_option *o, const option_value *a, const optio
         return strcmp(a->text != NULL ? a->text : "", b->text != NULL ? b->text : "") == 0;
     if (types[o->type].item_size == 0)
         return memcmp(a, b, types[o->type].size) == 0;
-    if (s->count != t->count) /* every list begins with its count */
+    if (s->count != t->count) /* every list type begins with its count */
         return false;
     if (o->type != PONS_OPTION_TEXTS && o->type != PONS_OPTION_PATHS)
         return s->count == 0
@@ -416,6 +462,16 @@ bool config_same(config *c, const char *section, const char *key, const char *a,
     return false;
 }
 
+const char *config_default(const config *c, const char *section, const char *key)
+{
+    for (const known_section *k = c->known; k != NULL; k = k->next)
+        for (const pons_option *o = k->options; strcmp(k->name, section) == 0 && o != NULL
+                                                && o->name != NULL; o++)
+            if (strcmp(o->name, key) == 0 && o->fallback != NULL)
+                return o->fallback;
+    return "";
+}
+
 enum { HELP_MIN = 8 };
 
 static pons_status check_row(const pons_option *o, size_t config_size, const char *name, config *c,
@@ -436,6 +492,12 @@ static pons_status check_row(const pons_option *o, size_t config_size, const cha
                          types[o->type].size, config_size);
     if (o->type == PONS_OPTION_CHOICE && (o->choices == NULL || o->choices[0] == NULL))
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no choices", name, o->name);
+    if (has_counts(o) && types[o->type].item_size == 0)
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has a number of entries and is no list",
+                         name, o->name);
+    if (o->count_min < 0 || (o->count_max != 0 && o->count_max < o->count_min))
+        return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the empty range %d to %d of "
+                         "entries", name, o->name, o->count_min, o->count_max);
     if (o->minimum > o->maximum)
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has the empty range %g to %g", name,
                          o->name, o->minimum, o->maximum);
@@ -443,7 +505,7 @@ static pons_status check_row(const pons_option *o, size_t config_size, const cha
         return pons_fail(err, PONS_PLUGIN, "%s: option '%s' has no sentence of help: found '%s', "
                          "expected at least %d characters that end with a full stop", name,
                          o->name, o->help != NULL ? o->help : "", HELP_MIN);
-    option_expected(o, expected, sizeof expected); /* reads what help and errors read of the row */
+    option_expected(o, expected, sizeof expected); /* reads every member that help and errors use */
     if (o->fallback != NULL && (*o->fallback != '\0' || o->type == PONS_OPTION_CHOICE)) {
         pons_error problem = PONS_ERROR_INIT;
         if (option_parse(c, o, o->fallback, o->name, target, &problem) != PONS_OK)

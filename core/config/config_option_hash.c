@@ -1,6 +1,7 @@
 /*
- * config_option_hash.c - the values of an option table as bytes for a hash: equal values give
- * equal bytes however they were written, and each value ends where the next can only begin.
+ * config_option_hash.c - hash the values of an option table. Equal values hash equally, however
+ * they were written. Each value has a size before it, so that no two sequences of values are the
+ * same bytes.
  */
 #include "config/config.h"
 

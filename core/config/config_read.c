@@ -1,7 +1,7 @@
 /*
- * config_read.c - from text to entries. inih splits lines into section, key and value; what it
- * would cut, join or skip without a word (long or indented lines, text behind a section) is
- * refused before it sees the line.
+ * config_read.c - parse a file into entries. inih splits a line into section, key and value. It
+ * would silently cut, join or skip some lines: long lines, indented lines, text after a section.
+ * These lines are refused before inih sees them.
  */
 #include <ini.h>
 #include <stdlib.h>
@@ -18,22 +18,22 @@ typedef struct reading {
     config *config;
     const char *file, *folder;
     const char *next;     /* rest of the text                                                     */
-    int line;             /* of the line that inih holds                                          */
-    name_index lines;     /* of this file's keys                                                  */
-    const char *value;    /* of a line too long for inih's buffer, else NULL                      */
+    int line;             /* line number of the line that inih has                                */
+    name_index lines;     /* line numbers of this file's keys                                     */
+    const char *value;    /* value of a line that was shortened, else NULL                        */
     const char *include;  /* path, NULL: none                                                     */
     int include_line;
     bool section_seen;
     pons_error *err;
 } reading;
 
-/* The files that are open now, innermost first, to find a cycle. */
-typedef struct opened {
+/* The open files, innermost first, for finding a cycle of includes. */
+typedef struct open_file {
     dev_t device;
     ino_t inode;
     int depth;
-    const struct opened *outer;
-} opened;
+    const struct open_file *outer;
+} open_file;
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ static pons_status check_line(reading *r, const char *line, size_t size)
     return PONS_OK;
 }
 
-/* The value at 'begin' as inih would give it, but for quotes: up to ' ;', without outer blanks. */
+/* The value at 'begin': up to ' ;' outside quotes, without outer blanks, as inih reads it. */
 static const char *value_at(config *c, const char *begin, const char *end)
 {
     end = list_comment(begin, end);
@@ -114,11 +114,11 @@ static const char *value_at(config *c, const char *begin, const char *end)
 }
 
 /*
- * inih's buffer has the size it was built with, often 200 bytes, and it knows no quotes. Of a
- * longer line, or one with quotes, it gets the part that it shall judge; the value is kept here.
- * Returns the size of that part.
+ * The bytes of a line that inih gets. Its buffer has a compiled-in size, often 200 bytes, and it
+ * does not know quotes. Of a longer or quoted line inih gets only the key, and r->value keeps the
+ * value.
  */
-static size_t shorten(reading *r, const char *line, size_t size, size_t room)
+static size_t shorten_line(reading *r, const char *line, size_t size, size_t room)
 {
     const char *end = line + size, *stop = line;
 
@@ -136,7 +136,7 @@ static size_t shorten(reading *r, const char *line, size_t size, size_t room)
     return (size_t)(stop - line) + 1;
 }
 
-/* Hands inih one checked line, as fgets would. */
+/* A reader for inih: returns one checked line, as fgets would. */
 static char *next_line(char *to, int room, void *stream)
 {
     reading *r = stream;
@@ -154,7 +154,7 @@ static char *next_line(char *to, int room, void *stream)
     if (check_line(r, line, size) != PONS_OK)
         return NULL;
     r->value = NULL;
-    size = shorten(r, line, size, (size_t)room - 2);
+    size = shorten_line(r, line, size, (size_t)room - 2);
     if (size > (size_t)room - 2) {
         pons_fail(r->err, PONS_CONFIG, "%s:%d: key has %zu characters, at most %d are expected",
                   r->file, r->line, size - 1, room - 3);
@@ -202,18 +202,18 @@ static pons_status take_entry(reading *r, const char *section, const char *key, 
     if (line != e.line)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: duplicate key '%s' in [%s], first on "
                          "line %d", r->file, r->line, key, section, line);
-    if (entry_find(c, e.section, e.key) != NULL) /* a file that includes this one has it */
+    if (config_entry_find(c, e.section, e.key) != NULL) /* an including file has the key */
         return PONS_OK;
-    return entry_add(c, e, r->err);
+    return config_entry_add(c, e, r->err);
 }
 
-static int handle(void *user, const char *section, const char *name, const char *value)
+static int handle_entry(void *user, const char *section, const char *name, const char *value)
 {
     reading *r = user;
     return take_entry(r, section, name, r->value != NULL ? r->value : value) == PONS_OK;
 }
 
-static pons_status parse(reading *r, const char *text, size_t size)
+static pons_status parse_file(reading *r, const char *text, size_t size)
 {
     const char *zero = memchr(text, '\0', size);
     int result;
@@ -225,7 +225,7 @@ static pons_status parse(reading *r, const char *text, size_t size)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: NUL byte: not a text file", r->file, line);
     }
     r->next = text;
-    result = ini_parse_stream(next_line, r, handle, r);
+    result = ini_parse_stream(next_line, r, handle_entry, r);
     if (r->err->status != PONS_OK)
         return r->err->status;
     if (result < 0)
@@ -250,10 +250,10 @@ static const char *folder_of(config *c, const char *file)
     return folder;
 }
 
-static pons_status read_one(config *c, const char *file, const char *folder, const opened *outer,
+static pons_status read_one(config *c, const char *file, const char *folder, const open_file *outer,
                             const char *where, pons_error *err);
 
-static pons_status read_included(reading *r, const opened *self)
+static pons_status read_included(reading *r, const open_file *self)
 {
     config *c = r->config;
     const char *path = r->include[0] == '/' ? r->include :
@@ -263,10 +263,10 @@ static pons_status read_included(reading *r, const opened *self)
     return read_one(c, path, NULL, self, where, r->err);
 }
 
-static pons_status read_one(config *c, const char *file, const char *folder, const opened *outer,
+static pons_status read_one(config *c, const char *file, const char *folder, const open_file *outer,
                             const char *where, pons_error *err)
 {
-    opened self = { 0, 0, outer != NULL ? outer->depth + 1 : 0, outer };
+    open_file self = { 0, 0, outer != NULL ? outer->depth + 1 : 0, outer };
     reading r = { .config = c, .err = err };
     pons_error problem = PONS_ERROR_INIT;
     struct stat facts;
@@ -281,7 +281,7 @@ static pons_status read_one(config *c, const char *file, const char *folder, con
         self.inode = facts.st_ino;
     }
     status = PONS_OK;
-    for (const opened *o = outer; o != NULL; o = o->outer)
+    for (const open_file *o = outer; o != NULL; o = o->outer)
         if (o->device == self.device && o->inode == self.inode)
             status = pons_fail(err, PONS_CONFIG, "%sinclude of '%s' is a cycle", where, file);
     if (status == PONS_OK && self.depth > DEPTH_LIMIT)
@@ -290,7 +290,7 @@ static pons_status read_one(config *c, const char *file, const char *folder, con
     r.file = arena_string(c->arena, file);
     r.folder = folder != NULL ? folder : folder_of(c, file);
     if (status == PONS_OK)
-        status = parse(&r, text, size);
+        status = parse_file(&r, text, size);
     free(text);
     name_index_clear(&r.lines);
     if (status == PONS_OK && r.include != NULL)
@@ -309,7 +309,7 @@ pons_status config_read_file(config *c, const char *file, pons_error *err)
 
 /* ---- --set ----------------------------------------------------------------------------------- */
 
-static const char *trimmed(config *c, const char *begin, const char *end)
+static const char *trimmed_text(config *c, const char *begin, const char *end)
 {
     while (begin < end && is_blank(*begin))
         begin++;
@@ -318,7 +318,7 @@ static const char *trimmed(config *c, const char *begin, const char *end)
     return arena_format(c->arena, "%.*s", (int)(end - begin), begin);
 }
 
-/* What could not stand in a file would not survive resolved.ini. */
+/* Refuse a value that a line of resolved.ini could not hold. */
 static pons_status check_set_value(const char *set, const char *value, pons_error *err)
 {
     if (strlen(set) > LINE_LIMIT)
@@ -345,16 +345,16 @@ pons_status config_read_set(config *c, const char *set, pons_error *err)
             dot = p;
     if (equal == NULL || dot == NULL)
         return pons_fail(err, PONS_USAGE, "--set '%s': expected section.key=value", set);
-    e.section = trimmed(c, set, dot);
-    e.key = trimmed(c, dot + 1, equal);
-    e.value = trimmed(c, equal + 1, set + strlen(set));
+    e.section = trimmed_text(c, set, dot);
+    e.key = trimmed_text(c, dot + 1, equal);
+    e.value = trimmed_text(c, equal + 1, set + strlen(set));
     if (e.section[0] == '\0' || e.key[0] == '\0')
         return pons_fail(err, PONS_USAGE, "--set '%s': expected section.key=value", set);
     if (check_set_value(set, e.value, err) != PONS_OK)
         return PONS_USAGE;
-    old = entry_find(c, e.section, e.key);
+    old = config_entry_find(c, e.section, e.key);
     if (old == NULL)
-        return entry_add(c, e, err);
+        return config_entry_add(c, e, err);
     *old = e;
     return PONS_OK;
 }

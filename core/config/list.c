@@ -1,7 +1,7 @@
 /*
- * list.c - lists of words and paths as one value: items are separated by blanks, and an item that
- * holds blanks stands in double quotes, in which "" is one quote. What is written reads back equal.
- * In a file ' ;' begins a comment, but not within quotes.
+ * list.c - split and join the items of a list value. Items are separated by blanks. An item with
+ * blanks is in double quotes, in which "" is one quote. A joined list splits into the same items.
+ * In a file ' ;' begins a comment, except in quotes.
  */
 #include "config/list.h"
 
@@ -13,7 +13,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The item in quotes at 'from'; returns what is behind it, NULL: it does not end, or is empty. */
+/* Copy the quoted item at 'from'. Returns its end; NULL: the quote does not end, or is empty. */
 static const char *take_quoted(const char *from, char *to)
 {
     const char *begin = to;
@@ -38,7 +38,7 @@ static const char *take_plain(const char *from, char *to)
     return from;
 }
 
-/* Behind the closing quote of the item in quotes at 'from'; NULL: there is none before 'end'. */
+/* The end of the quoted item at 'from'; NULL if it does not end before 'end'. */
 static const char *behind_quoted(const char *from, const char *end)
 {
     for (from++; from < end; from++) {
@@ -81,7 +81,7 @@ char **list_split(arena *memory, const char *value, int *count)
     return item;
 }
 
-static const char *quoted(arena *memory, const char *item)
+static const char *quote_item(arena *memory, const char *item)
 {
     char *text, *to;
 
@@ -101,7 +101,7 @@ const char *list_single(arena *memory, const char *path)
 {
     const char *end = path + strlen(path);
 
-    return *path != '"' && list_comment(path, end) == end ? path : quoted(memory, path);
+    return *path != '"' && list_comment(path, end) == end ? path : quote_item(memory, path);
 }
 
 const char *list_join(arena *memory, int count, const char *const *item)
@@ -116,7 +116,7 @@ const char *list_join(arena *memory, int count, const char *const *item)
     for (int i = 0; i < count; i++) {
         if (i > 0)
             *to++ = ' ';
-        to = stpcpy(to, quoted(memory, item[i]));
+        to = stpcpy(to, quote_item(memory, item[i]));
     }
     return text;
 }

@@ -1,18 +1,18 @@
 /*
- * memory_hints.c - the keys that decide how much memory a run needs, most effective first.
+ * memory_hints.c - the keys that determine the memory of a run, the most effective first.
  */
 #include "config/memory_hints.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FP32 = 1, TF32 = 2 }; /* among auto fp32 tf32 bf16 fp16; where auto stands none is known */
+enum { FP32 = 1, TF32 = 2 }; /* values of [train] precision */
 
 typedef struct knob {
-    const char *text;                       /* as it stands in the hint                           */
-    bool training, predicting;              /* where it helps                                     */
+    const char *text;                       /* as the hint prints it                              */
+    bool training, predicting;              /* the commands that it helps                         */
     bool (*helps)(const sections *s);
-    int64_t (*value)(const sections *s);    /* shown behind the text; NULL: none is               */
+    int64_t (*value)(const sections *s);    /* value after the text; NULL: none                   */
 } knob;
 
 static bool has_batches(const sections *s)
@@ -35,7 +35,7 @@ static int64_t per_case(const sections *s)
     return s->patch.per_case;
 }
 
-static bool always(const sections *s)
+static bool is_always_possible(const sections *s)
 {
     return true;
 }
@@ -45,7 +45,7 @@ static bool keeps_all(const sections *s)
     return !s->train.recompute;
 }
 
-static bool is_wide(const sections *s)
+static bool is_float(const sections *s)
 {
     return s->train.precision == FP32 || s->train.precision == TF32;
 }
@@ -68,16 +68,16 @@ static int64_t windows(const sections *s)
 
 static const knob knobs[] = {
     { "[train] a smaller batch", true, false, has_batches, batch },
-    { "[train] precision = bf16", true, true, is_wide, NULL },
+    { "[train] precision = bf16", true, true, is_float, NULL },
     { "[train] recompute = yes", true, false, keeps_all, NULL },
     { "[patch] a smaller per_case", true, false, has_patches, per_case },
-    { "[patch] a smaller extent", true, false, always, NULL },
+    { "[patch] a smaller extent", true, false, is_always_possible, NULL },
     { "[window] a smaller batch", true, true, has_windows, windows },
-    { "[window] a smaller extent", false, true, always, NULL },
+    { "[window] a smaller extent", false, true, is_always_possible, NULL },
     { "[data] a cache_limit, or cache = disk", true, false, holds_cases, NULL },
 };
 
-void shortage_hint(const sections *s, shortage where, pons_error *err)
+void memory_hints_add(const sections *s, memory_hints_command where, pons_error *err)
 {
     size_t used = strlen(err->text), room = sizeof err->text;
     const char *between = "\nhint: what needs less memory: ";
@@ -88,7 +88,7 @@ void shortage_hint(const sections *s, shortage where, pons_error *err)
     for (size_t i = 0; i < sizeof knobs / sizeof *knobs && used < room; i++) {
         const knob *k = &knobs[i];
 
-        if (!(where == SHORTAGE_PREDICT ? k->predicting : k->training)
+        if (!(where == MEMORY_HINTS_PREDICT ? k->predicting : k->training)
             || (s != NULL && !k->helps(s)))
             continue;
         used += (size_t)snprintf(err->text + used, room - used, "%s%s", between, k->text);
@@ -97,6 +97,6 @@ void shortage_hint(const sections *s, shortage where, pons_error *err)
                                      (long long)k->value(s));
         between = "; ";
     }
-    if (where == SHORTAGE_TRAIN && used < room)
+    if (where == MEMORY_HINTS_TRAIN && used < room)
         snprintf(err->text + used, room - used, "; 'pons explain' says how much");
 }

@@ -1,18 +1,19 @@
 /*
- * memory_hints.h - what a user can turn where memory has run out.
+ * memory_hints.h - hints at the keys that reduce memory, for a run that is out of it.
  */
 #ifndef CORE_CONFIG_MEMORY_HINTS_H
 #define CORE_CONFIG_MEMORY_HINTS_H
 
 #include "config/sections.h"
 
-/* What ran out of it: a prediction has fewer keys to turn; training can be explained first. */
-typedef enum shortage { SHORTAGE_TRAIN, SHORTAGE_EXPLAIN, SHORTAGE_PREDICT } shortage;
+/* The command that is out of memory: it selects the keys of the hint. */
+typedef enum memory_hints_command { MEMORY_HINTS_TRAIN, MEMORY_HINTS_EXPLAIN,
+    MEMORY_HINTS_PREDICT } memory_hints_command;
 
 /*
- * Add the hint to an error that has 'out of memory' in its text and no hint yet. 's' tells what is
- * turned down already and what the others stand at; NULL: nothing is known of the file.
+ * Add a hint to an error whose text has 'out of memory' and no hint. 's' has the present values,
+ * and keys that are already low are left out; NULL: all keys are listed.
  */
-void shortage_hint(const sections *s, shortage where, pons_error *err);
+void memory_hints_add(const sections *s, memory_hints_command where, pons_error *err);
 
 #endif

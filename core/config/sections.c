@@ -1,5 +1,5 @@
 /*
- * sections.c - the option tables of the core's own sections, and what of them this build lacks.
+ * sections.c - the option tables of the core's own sections, and the values that this build lacks.
  */
 #include "config/sections.h"
 
@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ends of ranges. */
+#include "config/augment_profile.h"
+
+/* Bounds of ranges. */
 #define ABOVE_0 DBL_MIN
 #define ANY_REAL DBL_MAX
 #define ANY_INTEGER INT_MAX
@@ -16,6 +18,7 @@
 static const char *const auto_words[] = { "auto", NULL };
 const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats",
                                      "bids", "csv", NULL };
+static const char *const fold_words[] = { "first", NULL };
 static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device",
                                            NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
@@ -25,17 +28,19 @@ static const char *const unit_words[] = { "step", "epoch", NULL };
 static const char *const precision_words[] = { "auto", "fp32", "tf32", "bf16", "fp16", NULL };
 static const char *const nonfinite_words[] = { "stop", "skip", NULL };
 static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
-static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", NULL };
+static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", "shm", NULL };
 static const char *const scaling_words[] = { "none", "linear", "sqrt", NULL };
 static const char *const window_words[] = { "constant", "gaussian", NULL };
 static const char *const padding_words[] = { "constant", "reflect", "replicate", "circular", NULL };
 static const char *const resample_words[] = { "probabilities", "labels", NULL };
+static const char *const winograd_words[] = { "auto", "no", NULL };
 
 static const pons_option experiment_table[] = {
     PONS_TEXT(experiment_options, name, "", "Name of the run and of its folder."),
-    PONS_INTEGER(experiment_options, seed, 0, 0, 9007199254740992.0, "Key of all random numbers."),
+    PONS_INTEGER(experiment_options, seed, "0", 0, 9007199254740992.0,
+                 "Key of all random numbers."),
     PONS_PATH(experiment_options, output, "runs", "Folder that holds the run folders."),
-    PONS_FLAG(experiment_options, deterministic, no,
+    PONS_FLAG(experiment_options, deterministic, "no",
               "Give the same bits for every split of the micro-batches over devices; a run goes on "
               "only with the plugin files that it began with."),
     PONS_OPTIONS_END
@@ -46,26 +51,39 @@ static const pons_option data_table[] = {
               "Root folder of a dataset, its dataset.json, a datalist or a CSV file."),
     PONS_PATHS(data_options, image, "", "File patterns of the images, one per channel."),
     PONS_PATH(data_options, label, "", "File pattern of the labels."),
-    PONS_CHOICE(data_options, layout, auto, data_layouts, "How the files of the source lie."),
+    PONS_TEXTS(data_options, image_suffix, "T1w",
+               "Layout bids: endings of the names of images, one per channel, as in T1w FLAIR."),
+    PONS_TEXT(data_options, label_suffix, "dseg",
+              "Layout bids: ending of the names of labels, as in desc-manual_dseg."),
+    PONS_CHOICE(data_options, layout, "auto", data_layouts, "Layout of the files in the source."),
     PONS_TEXT(data_options, validation, "0.2",
-              "Cases held out: none, a share, random:0.2, last:N, fold:K/N, names:a,b or file:F."),
+              "Cases held out for validation: none, a share, random:0.2, last:N, fold:K/N, "
+              "names:a,b, file:F (a name a line, or nnU-Net's splits_final.json) or own: the "
+              "dataset's list or folds, which are also used if nothing is given."),
+    PONS_INTEGER_OR(data_options, fold, "first", 0, ANY_INTEGER, fold_words,
+                    "Fold to validate on, where the split is in folds."),
     PONS_TEXTS(data_options, labels, "",
-               "Classes and their ids in the label files, as in background:0 kidney:1,3."),
+               "Classes and their ids in the label files, as in background:0 kidney:1-3,7; rest: "
+               "every other id, *: every other id above 0; table:FILE.csv has the columns "
+               "original, new and optionally name."),
     PONS_TEXTS(data_options, regions, "",
                "Overlapping targets and their ids, as in WT:1,2,3 ET:3."),
-    PONS_CHOICE(data_options, cache, memory, cache_words,
-                "Where preprocessed cases are kept, once for all ranks of a machine; disk: files "
-                "are mapped, used by all runs and processes with the same cases and steps; "
-                "device: those to train on also in the memory of each device, which cuts and "
-                "changes its patches itself."),
+    PONS_TEXTS(data_options, map, "",
+               "Ids that count as other ids, as in 4:3, before labels and regions."),
+    PONS_CHOICE(data_options, cache, "memory", cache_words,
+                "Storage of preprocessed cases, shared by all ranks of a machine; disk: mapped "
+                "files, shared by all runs and processes with the same cases and steps; device: "
+                "training cases also in the memory of each device, which then extracts and "
+                "augments the patches."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
-              "Largest size of a machine's cache; cases beyond it are read each time, and files "
-              "of a disk cache that were used longest ago are removed."),
+              "Largest size of a machine's cache; cases beyond it are read each time, and the "
+              "least recently used files of a disk cache are removed."),
     PONS_PATH(data_options, cache_dir, "",
               "Folder of the disk cache; not given: "
               "'.cache' in the folder of [experiment] output."),
-    PONS_REAL(data_options, smart_share, 0.5, 0, 1, "Share of the cases that a smart cache holds."),
-    PONS_REAL(data_options, smart_replace, 0.1, 0, 1,
+    PONS_REAL(data_options, smart_share, "0.5", 0, 1,
+              "Share of the cases that a smart cache holds."),
+    PONS_REAL(data_options, smart_replace, "0.1", 0, 1,
               "Share of a smart cache that is replaced each epoch."),
     PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
                     "Threads that read cases and prepare patches; "
@@ -74,29 +92,37 @@ static const pons_option data_table[] = {
 };
 
 static const pons_option steps_table[] = {
-    PONS_TEXTS(steps_options, steps, "", "Names of the transforms in the order they are applied."),
+    PONS_TEXTS(steps_options, steps, "", "Names of the transforms, in order of application."),
+    PONS_OPTIONS_END
+};
+
+static const pons_option augment_table[] = {
+    PONS_CHOICE(steps_options, profile, "none", augment_profile_words,
+                "Steps with their options; sections [augment.NAME] change or add some, and steps, "
+                "if given, names those that are kept."),
+    PONS_TEXTS(steps_options, steps, "", "Names of the transforms, in order of application."),
     PONS_OPTIONS_END
 };
 
 const pons_option step_option_table[] = {
     PONS_TEXT(step_options, plugin, "",
-              "The transform, where the section's own name is not one (it may then occur twice)."),
+              "The transform; needed where NAME is not a transform, as for one that occurs twice."),
     PONS_INTEGERS(step_options, channels, "", 0, 1023,
-                  "Channels it is restricted to; all if empty."),
+                  "Channels that the transform changes; all if empty."),
     PONS_OPTIONS_END
 };
 
 static const pons_option patch_table[] = {
     PONS_AXES(patch_options, extent, "", 1, 65536, "Voxels of a patch along i j k."),
-    PONS_INTEGER(patch_options, per_case, 1, 1, 65536, "Patches cut from each case of a batch."),
-    PONS_CHOICE(patch_options, sampling, uniform, sampling_words,
-                "How centres are drawn; whole takes the volume itself, padded or cropped."),
-    PONS_REAL(patch_options, positive, 1, 0, 1e9, "Weight of foreground centres when balanced."),
-    PONS_REAL(patch_options, negative, 1, 0, 1e9, "Weight of background centres when balanced."),
+    PONS_INTEGER(patch_options, per_case, "1", 1, 65536, "Patches cut from each case of a batch."),
+    PONS_CHOICE(patch_options, sampling, "uniform", sampling_words,
+                "Distribution of patch centres; whole takes the volume itself, padded or cropped."),
+    PONS_REAL(patch_options, positive, "1", 0, 1e9, "Weight of foreground centres when balanced."),
+    PONS_REAL(patch_options, negative, "1", 0, 1e9, "Weight of background centres when balanced."),
     PONS_REALS(patch_options, class_weights, "", 0, 1e9, "Weight of each class when by classes."),
     PONS_REALS(patch_options, background_above, "", -ANY_REAL, ANY_REAL,
-               "Background centres are drawn where the image is above this number."),
-    PONS_CHOICE(patch_options, pad, zero, pad_words, "What stands beyond the border of a volume."),
+               "Background centres are drawn where the image is above this value."),
+    PONS_CHOICE(patch_options, pad, "zero", pad_words, "Voxels beyond the border of a volume."),
     PONS_OPTIONS_END
 };
 
@@ -107,28 +133,30 @@ static const pons_option model_table[] = {
 
 static const pons_option loss_table[] = {
     PONS_TEXT(loss_options, plugin, "", "The loss."),
-    PONS_CHOICE(loss_options, activation, auto, activation_words,
-                "Turns logits into probabilities; "
+    PONS_CHOICE(loss_options, activation, "auto", activation_words,
+                "Function from logits to probabilities; "
                 "auto is softmax for several classes, else sigmoid."),
     PONS_REALS(loss_options, heads, "", 0, 1e9,
                "Weight of each output of the network; 1 0.5 0.25 and so on if empty."),
-    PONS_FLAG(loss_options, sync, no,
-              "Take the sums over a batch over the batches of all replicas; needs accumulate = 1."),
+    PONS_FLAG(loss_options, sync, "no",
+              "Sum over the batches of all replicas, not of one; needs accumulate = 1."),
     PONS_OPTIONS_END
 };
 
 static const pons_option optimizer_table[] = {
     PONS_TEXT(optimizer_options, plugin, "", "The optimizer."),
-    PONS_REAL(optimizer_options, lr, 1e-3, ABOVE_0, ANY_REAL, "Learning rate before the schedule."),
+    PONS_REAL(optimizer_options, lr, "1e-3", ABOVE_0, ANY_REAL,
+              "Learning rate before the schedule."),
     PONS_OPTIONS_END
 };
 
 static const pons_option schedule_table[] = {
     PONS_TEXT(schedule_options, plugin, "constant", "The schedule of the learning rate."),
-    PONS_INTEGER(schedule_options, warmup_steps, 0, 0, ANY_INTEGER,
-                 "Units over which the learning rate rises at the start."),
-    PONS_REAL(schedule_options, warmup_multiplier, 0, 0, 1, "Factor at the start of the rise."),
-    PONS_CHOICE(schedule_options, unit, step, unit_words, "What the schedule counts."),
+    PONS_INTEGER(schedule_options, warmup_steps, "0", 0, ANY_INTEGER,
+                 "Steps or epochs of the warm-up, in which the learning rate rises."),
+    PONS_REAL(schedule_options, warmup_multiplier, "0", 0, 1,
+              "Factor of the learning rate at the start of the warm-up."),
+    PONS_CHOICE(schedule_options, unit, "step", unit_words, "Unit that the schedule counts."),
     PONS_OPTIONS_END
 };
 
@@ -137,68 +165,71 @@ static const pons_option train_table[] = {
                     "Passes over the training cases; this or steps."),
     PONS_INTEGER_OR(train_options, steps, "", 1, ANY_INTEGER, NULL,
                     "Optimizer steps; this or epochs."),
-    PONS_INTEGER(train_options, batch, 1, 1, 65536, "Cases in a micro-batch."),
-    PONS_INTEGER(train_options, accumulate, 1, 1, 65536, "Micro-batches of a replica in a step."),
-    PONS_INTEGER(train_options, micro_batches, 0, 0, 65536,
+    PONS_INTEGER(train_options, batch, "1", 1, 65536, "Cases in a micro-batch."),
+    PONS_INTEGER(train_options, accumulate, "1", 1, 65536, "Micro-batches of a replica in a step."),
+    PONS_INTEGER(train_options, micro_batches, "0", 0, 65536,
                  "Micro-batches of a step over all replicas; 0 is replicas times accumulate."),
-    PONS_CHOICE(train_options, precision, auto, precision_words,
-                "Storage of activations and arithmetic of products."),
-    PONS_REAL(train_options, clip_norm, 0, 0, ANY_REAL,
+    PONS_CHOICE(train_options, precision, "auto", precision_words,
+                "Type of stored activations and of the factors of products."),
+    PONS_REAL(train_options, clip_norm, "0", 0, ANY_REAL,
               "Largest norm of the gradient; 0 is no limit."),
-    PONS_FLAG(train_options, recompute, no,
-              "Compute activations again in the backward pass, which needs less memory."),
-    PONS_REAL(train_options, ema_decay, 0, 0, 0.999999,
+    PONS_FLAG(train_options, recompute, "no",
+              "Recompute activations in the backward pass, which needs less memory."),
+    PONS_REAL(train_options, ema_decay, "0", 0, 0.999999,
               "Decay of the weights' moving average; 0 keeps none."),
-    PONS_CHOICE(train_options, nonfinite, stop, nonfinite_words,
-                "What to do when a gradient is not finite."),
-    PONS_INTEGER(train_options, validate_every, 1, 0, ANY_INTEGER,
+    PONS_CHOICE(train_options, nonfinite, "stop", nonfinite_words,
+                "Action after a gradient that is not finite."),
+    PONS_INTEGER(train_options, validate_every, "1", 0, ANY_INTEGER,
                  "Epochs between validations; 0 is never."),
-    PONS_INTEGER(train_options, validate_steps, 0, 0, ANY_INTEGER,
+    PONS_INTEGER(train_options, validate_steps, "0", 0, ANY_INTEGER,
                  "Steps between validations, instead of epochs; 0 is not used."),
     PONS_TEXT(train_options, best, "dice.mean",
-              "The number by which the best checkpoint is chosen: dice.mean, iou.mean, or dice or "
-              "iou of a class, as in dice.liver."),
-    PONS_INTEGER(train_options, checkpoint_every, 1, 0, ANY_INTEGER,
+              "Metric that selects the best checkpoint: dice.mean, iou.mean, or dice or iou of a "
+              "class, as in dice.liver."),
+    PONS_INTEGER(train_options, checkpoint_every, "1", 0, ANY_INTEGER,
                  "Epochs between checkpoints; 0 is only at the end."),
-    PONS_INTEGER(train_options, keep, 2, 1, ANY_INTEGER, "Checkpoints kept besides the best one."),
+    PONS_INTEGER(train_options, keep, "2", 1, ANY_INTEGER,
+                 "Checkpoints kept besides the best one."),
     PONS_PATH(train_options, pretrained, "", "Weights to start from, a safetensors file."),
-    PONS_REAL(train_options, grace_s, 10, 0, 86400,
+    PONS_REAL(train_options, grace_s, "10", 0, 86400,
               "Seconds a running step may take to end after a signal."),
-    PONS_INTEGER(train_options, early_stop, 0, 0, ANY_INTEGER,
+    PONS_INTEGER(train_options, early_stop, "0", 0, ANY_INTEGER,
                  "Validations without improvement after which training ends; 0 is never."),
     PONS_OPTIONS_END
 };
 
 static const pons_option distribute_table[] = {
-    PONS_CHOICE(distribute_options, mode, auto, mode_words, "Where the replicas live."),
+    PONS_CHOICE(distribute_options, mode, "auto", mode_words,
+                "Distribution of replicas over processes and threads."),
     PONS_TEXT(distribute_options, devices, "auto",
               "Devices, as in cpu, cuda, cuda:0,2 or cpu:0,cpu:1; auto is every GPU, or the cpu "
               "where there is none; cuda is every GPU; reference is the plain kernels."),
-    PONS_CHOICE(distribute_options, backend, auto, backend_words, "Library of the collectives."),
+    PONS_CHOICE(distribute_options, backend, "auto", backend_words, "Library of the collectives."),
     PONS_INTEGER_OR(distribute_options, threads, "auto", 1, 4096, auto_words,
-                    "Kernel threads of a replica; auto is all of its cores that a quota allows."),
-    PONS_SIZE(distribute_options, bucket, "4MiB", 1, ANY_SIZE, "Gradients sent in one piece."),
-    PONS_FLAG(distribute_options, sync_batchnorm, no,
-              "Take the statistics of batch norms over all replicas; needs accumulate = 1."),
-    PONS_CHOICE(distribute_options, lr_scaling, none, scaling_words,
-                "How the learning rate grows with the micro-batches of a step."),
-    PONS_REAL(distribute_options, timeout_s, 600, ABOVE_0, 1e9,
-              "Seconds without progress after which a run ends: it hangs."),
+                    "Kernel threads of a replica; auto is its cores within the CPU quota."),
+    PONS_SIZE(distribute_options, bucket, "4MiB", 1, ANY_SIZE,
+              "Bytes of gradients in one all-reduce."),
+    PONS_FLAG(distribute_options, sync_batchnorm, "no",
+              "Take batch norm statistics over all replicas; needs accumulate = 1."),
+    PONS_CHOICE(distribute_options, lr_scaling, "none", scaling_words,
+                "Growth of the learning rate with the micro-batches of a step."),
+    PONS_REAL(distribute_options, timeout_s, "600", ABOVE_0, 1e9,
+              "Seconds without progress after which a run counts as hanging and ends."),
     PONS_OPTIONS_END
 };
 
 static const pons_option window_table[] = {
     PONS_AXES(window_options, extent, "", 1, 65536,
               "Voxels of a window along i j k; the patch's if empty."),
-    PONS_REAL(window_options, overlap, 0.25, 0, 0.99,
+    PONS_REAL(window_options, overlap, "0.25", 0, 0.99,
               "Share by which neighbouring windows overlap."),
-    PONS_CHOICE(window_options, mode, constant, window_words,
-                "How overlapping windows are blended."),
-    PONS_REAL(window_options, sigma_scale, 0.125, ABOVE_0, 100,
+    PONS_CHOICE(window_options, mode, "constant", window_words,
+                "Weights of overlapping windows in the blend."),
+    PONS_REAL(window_options, sigma_scale, "0.125", ABOVE_0, 100,
               "Standard deviation of the gaussian blend, as a share of the window."),
-    PONS_CHOICE(window_options, padding_mode, constant, padding_words,
-                "What surrounds an image that is smaller than the window."),
-    PONS_INTEGER(window_options, batch, 4, 1, 65536, "Windows computed at a time."),
+    PONS_CHOICE(window_options, padding_mode, "constant", padding_words,
+                "Padding of an image that is smaller than the window."),
+    PONS_INTEGER(window_options, batch, "4", 1, 65536, "Windows computed at a time."),
     PONS_INTEGERS(window_options, mirror, "", 0, 2,
                   "Axes along which predictions are also mirrored."),
     PONS_OPTIONS_END
@@ -207,30 +238,33 @@ static const pons_option window_table[] = {
 static const pons_option predict_table[] = {
     PONS_TEXTS(predict_options, keep_largest, "",
                "Classes of which only the largest connected part is kept."),
-    PONS_CHOICE(predict_options, resample, probabilities, resample_words,
-                "What is brought back to the grid of the file."),
+    PONS_CHOICE(predict_options, resample, "probabilities", resample_words,
+                "Data that is resampled to the grid of the file."),
     PONS_OPTIONS_END
 };
 
 static const pons_option device_table[] = {
-    PONS_FLAG(device_options, autotune, no,
-              "Choose kernels by timing them once, on cuda; autotune.json in the run's folder "
-              "keeps them, for its predictions, too. deterministic = yes takes none by time."),
+    PONS_FLAG(device_options, autotune, "no",
+              "Choose cuda kernels by timing them once; autotune.json in the run's folder keeps "
+              "the choices, also for predictions. deterministic = yes disables timing."),
     PONS_SIZE(device_options, workspace_limit, "", 0, ANY_SIZE,
-              "Largest scratch memory of a convolution or matrix product where there is a smaller "
-              "kernel; empty: none on cpu, 1GiB on cuda."),
+              "Largest workspace of a convolution or matrix product, if a kernel with a smaller "
+              "one exists; empty: unlimited on cpu, 1GiB on cuda."),
     PONS_PATH(device_options, cache_dir, "",
-              "Folder where compiled kernels of cuda are kept; not given: 'pons/kernels' in "
+              "Folder of compiled cuda kernels; not given: 'pons/kernels' in "
               "XDG_CACHE_HOME or ~/.cache."),
+    PONS_CHOICE(device_options, winograd, "auto", winograd_words,
+                "Winograd convolutions in bf16, on cpu: where they are faster, or never. They "
+                "round sums of points and of weights once more."),
     PONS_OPTIONS_END
 };
 
 static const pons_option log_table[] = {
-    PONS_INTEGER(log_options, every, 10, 1, ANY_INTEGER, "Steps between lines on the terminal."),
-    PONS_TEXTS(log_options, sinks, "csv", "Where numbers go besides metrics.jsonl; the options of "
-                                          "a sink stand in [log.NAME]."),
-    PONS_INTEGER(log_options, device_every, 0, 0, ANY_INTEGER,
-                 "Steps between lines of devices.csv, what the devices' sensors say; 0 is never."),
+    PONS_INTEGER(log_options, every, "10", 1, ANY_INTEGER, "Steps between lines on the terminal."),
+    PONS_TEXTS(log_options, sinks, "csv", "Outputs of metrics besides metrics.jsonl; a sink's "
+                                          "options are in [log.NAME]."),
+    PONS_INTEGER(log_options, device_every, "0", 0, ANY_INTEGER,
+                 "Steps between lines of devices.csv, with the devices' sensors; 0 is never."),
     PONS_OPTIONS_END
 };
 
@@ -238,31 +272,29 @@ static const pons_option log_table[] = {
     { #NAME, SUMMARY, TABLE, offsetof(sections, NAME), sizeof(((sections *)NULL)->NAME), KIND }
 
 const section_table section_tables[] = {
-    SECTION(experiment, experiment_table, 0, "the run: its name, folder and seed"),
-    SECTION(data, data_table, 0, "cases, classes, and what is held out"),
-    SECTION(preprocess, steps_table, PONS_KIND_TRANSFORM, "what happens to each case once"),
-    SECTION(patch, patch_table, 0, "what a network sees of a case in training"),
-    SECTION(augment, steps_table, PONS_KIND_TRANSFORM, "what happens to each patch at random"),
+    SECTION(experiment, experiment_table, 0, "name, folder and seed of the run"),
+    SECTION(data, data_table, 0, "cases, classes and validation cases"),
+    SECTION(preprocess, steps_table, PONS_KIND_TRANSFORM, "transforms of each case, applied once"),
+    SECTION(patch, patch_table, 0, "patches of a case for training"),
+    SECTION(augment, augment_table, PONS_KIND_TRANSFORM, "random transforms of each patch"),
     SECTION(model, model_table, PONS_KIND_MODEL, "the network"),
-    SECTION(loss, loss_table, PONS_KIND_LOSS, "what training makes small"),
-    SECTION(optimizer, optimizer_table, PONS_KIND_OPTIMIZER, "how parameters follow the gradient"),
+    SECTION(loss, loss_table, PONS_KIND_LOSS, "the loss that training minimises"),
+    SECTION(optimizer, optimizer_table, PONS_KIND_OPTIMIZER, "the update of the parameters"),
     SECTION(schedule, schedule_table, PONS_KIND_SCHEDULE, "the learning rate over time"),
-    SECTION(train, train_table, 0, "how long, how much at a time, how often checked and saved"),
+    SECTION(train, train_table, 0, "length, batches, validation and checkpoints"),
     SECTION(distribute, distribute_table, 0, "devices, replicas and threads"),
     SECTION(window, window_table, 0, "the sliding window of validation and prediction"),
-    SECTION(predict, predict_table, 0, "the way back to the grid of the file"),
+    SECTION(predict, predict_table, 0, "the prediction on the grid of the file"),
     SECTION(device, device_table, 0, "kernels and their memory"),
-    SECTION(log, log_table, 0, "what is reported and how often"),
+    SECTION(log, log_table, 0, "metrics, their outputs and intervals"),
     { NULL, NULL, NULL, 0, 0, 0 }
 };
 
-/* ---- what this build lacks ------------------------------------------------------------------- */
+/* ---- values that this build lacks -------------------------------------------------------- */
 
-/* 'value' NULL: every value that differs from the default. */
+/* 'value' NULL: every value except the default. */
 static const struct { const char *section, *key, *value; } not_built[] = {
-    { "data", "layout", "nnunet" }, { "data", "layout", "datalist" }, { "data", "layout", "brats" },
-    { "data", "layout", "bids" }, { "data", "layout", "csv" },
-    { "data", "validation", "file:F" }, { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
+    { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
     { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },
@@ -270,8 +302,9 @@ static const struct { const char *section, *key, *value; } not_built[] = {
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
 
-/* Whether 'word' is one of the words of 'list': blanks and commas divide, and so does the colon
-   of a device's number. */
+/*
+ * Whether 'word' is a word of 'list'. Words end at blanks, commas and the colon of a device number.
+ */
 static bool holds_word(const char *list, const char *word)
 {
     static const char dividers[] = " \t,:";
@@ -302,11 +335,11 @@ static pons_status refuse_not_built(config *c, pons_error *err)
             continue;
         if (not_built[i].value != NULL && holds_word(e->value, not_built[i].value))
             return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
-                             config_where(c, section, key), section, key, e->value,
+                             config_origin(c, section, key), section, key, e->value,
                              not_built[i].value);
         if (not_built[i].value == NULL && strcmp(e->value, default_of(section, key)) != 0)
             return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
-                             config_where(c, section, key), section, key, e->value, key);
+                             config_origin(c, section, key), section, key, e->value, key);
     }
     return PONS_OK;
 }
@@ -315,7 +348,7 @@ static pons_status refuse_not_built(config *c, pons_error *err)
 
 static pons_status check_class_weights(config *c, const patch_options *p, pons_error *err)
 {
-    const char *where = config_where(c, "patch", "class_weights");
+    const char *where = config_origin(c, "patch", "class_weights");
     double sum = 0;
 
     if (p->sampling != SAMPLING_CLASSES)
@@ -330,7 +363,7 @@ static pons_status check_class_weights(config *c, const patch_options *p, pons_e
                      where);
 }
 
-/* The key of the file is taken back, not the one that was just given with --set. */
+/* The hint removes the key that a file gives, not the key that --set gives. */
 static pons_status check_length(config *c, const train_options *t, pons_error *err)
 {
     const config_entry *steps = config_find(c, "train", "steps");
@@ -342,10 +375,10 @@ static pons_status check_length(config *c, const train_options *t, pons_error *e
     back = steps->line > 0 && epochs->line == 0 ? "steps" : "epochs";
     return pons_fail(err, PONS_CONFIG, "%s: [train] epochs and steps are both given, expected one\n"
                      "hint: --set train.%s= takes the %s of a file back",
-                     config_where(c, "train", "steps"), back, back);
+                     config_origin(c, "train", "steps"), back, back);
 }
 
-/* Rules between the keys of one section that a range cannot say. */
+/* Check rules between the keys of a section that ranges cannot express. */
 static pons_status check_sections(config *c, const sections *s, pons_error *err)
 {
     const char *name = s->experiment.name;
@@ -353,11 +386,11 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
     if (name != NULL && (strchr(name, '/') != NULL || name[0] == '.'))
         return pons_fail(err, PONS_CONFIG, "%s: [experiment] name = '%s': expected a folder name, "
                          "without '/' and not beginning with '.'",
-                         config_where(c, "experiment", "name"), name);
+                         config_origin(c, "experiment", "name"), name);
     if (s->patch.background_above.count > 1)
         return pons_fail(err, PONS_CONFIG,
                          "%s: [patch] background_above: found %d numbers, expected one",
-                         config_where(c, "patch", "background_above"),
+                         config_origin(c, "patch", "background_above"),
                          s->patch.background_above.count);
     if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
@@ -365,13 +398,13 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
         for (int j = 0; j < i; j++)
             if (s->window.mirror.item[i] == s->window.mirror.item[j])
                 return pons_fail(err, PONS_CONFIG, "%s: [window] mirror: found %d twice",
-                                 config_where(c, "window", "mirror"),
+                                 config_origin(c, "window", "mirror"),
                                  (int)s->window.mirror.item[i]);
     return check_length(c, &s->train, err);
 }
 
-/* A name that nobody knows is said before what is missed because of it. */
-static pons_status refuse_strangers(config *c, pons_error *err)
+/* Refuse unknown names before values that may be missing because of a misspelt name. */
+static pons_status refuse_unknown_names(config *c, pons_error *err)
 {
     if (config_refuse_sections(c, err) != PONS_OK)
         return PONS_CONFIG;
@@ -384,10 +417,12 @@ static pons_status refuse_strangers(config *c, pons_error *err)
 pons_status sections_fill(config *c, sections *s, pons_error *err)
 {
     memset(s, 0, sizeof *s);
+    if (augment_profile_expand(c, err) != PONS_OK)
+        return err->status;
     for (const section_table *t = section_tables; t->name != NULL; t++)
         if (config_fill(c, t->name, t->options, (char *)s + t->offset, err) != PONS_OK)
             return PONS_CONFIG;
-    if (refuse_strangers(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK)
+    if (refuse_unknown_names(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK)
         return PONS_CONFIG;
     return check_sections(c, s, err);
 }
@@ -426,7 +461,7 @@ void sections_skip_plugins(config *c, const sections *s, const char *const kept[
     }
 }
 
-/* Rows with an empty default, as not every command needs them. */
+/* Keys that training needs. Their default is empty, because other commands do not need them. */
 static const struct { const char *section, *key, *need; } needed[] = {
     { "experiment", "name", "(must be given)" }, { "patch", "extent", "(must be given)" },
     { "data", "source", "(this or image must be given)" },

@@ -1,9 +1,9 @@
 /*
  * sections.h - the core's own sections of the INI file, as structs.
  *
- * A member is named as its key. A text, list or size that was not given is NULL, empty or 0; paths
- * are absolute. What plugins add to a section ([model], [loss], [optimizer], [schedule], steps) is
- * filled from their own tables into their own structs.
+ * A member has the name of its key. An absent text is NULL, an absent list is empty, an absent size
+ * is 0. Paths are absolute. Plugins fill their own structs from the keys that they add to [model],
+ * [loss], [optimizer], [schedule] and the sections of steps.
  */
 #ifndef CORE_CONFIG_SECTIONS_H
 #define CORE_CONFIG_SECTIONS_H
@@ -20,12 +20,14 @@ typedef enum cache_mode {
     CACHE_NONE = 0, CACHE_MEMORY, CACHE_DISK, CACHE_LMDB, CACHE_SMART, CACHE_DEVICE
 } cache_mode;
 
-enum { OPTION_AUTO = -1 }; /* of INTEGER options that take 'auto' */
+enum { OPTION_AUTO = -1 }; /* 'auto' of an INTEGER option */
+enum { FOLD_FIRST = -1 };
 
 typedef struct data_options {
-    const char *source, *label, *validation, *cache_dir;
+    const char *source, *label, *label_suffix, *validation, *cache_dir;
     int layout;               /* index into data_layouts; 0: auto                                 */
-    pons_texts image, labels, regions;
+    pons_texts image, image_suffix, labels, regions, map;
+    int64_t fold;             /* or FOLD_FIRST                                                    */
     int cache;                /* cache_mode                                                       */
     int64_t cache_limit;
     double smart_share, smart_replace;
@@ -78,7 +80,7 @@ typedef struct schedule_options {
 typedef struct train_options {
     int64_t epochs, steps;    /* 0: not given                                                     */
     int64_t batch, accumulate, micro_batches;
-    int precision;            /* in the order of enum precision (program.h): auto fp32 tf32 ...   */
+    int precision;            /* enum precision (program.h): auto fp32 tf32 ...                   */
     double clip_norm, ema_decay, grace_s;
     bool recompute;
     int nonfinite;            /* 0 stop, 1 skip                                                   */
@@ -117,6 +119,7 @@ typedef struct device_options {
     bool autotune;
     int64_t workspace_limit;
     const char *cache_dir;
+    int winograd;             /* 0 auto, 1 no                                                     */
 } device_options;
 
 typedef struct log_options {
@@ -124,14 +127,15 @@ typedef struct log_options {
     pons_texts sinks;
 } log_options;
 
-/* [preprocess] and [augment]. */
+/* Keys of [preprocess] and [augment]. */
 typedef struct steps_options {
     pons_texts steps;
+    int profile;              /* [augment]: augment_profile_words                                 */
 } steps_options;
 
-/* [preprocess.NAME] and [augment.NAME], besides the transform's own keys. */
+/* Keys of [preprocess.NAME] and [augment.NAME] besides those of the transform. */
 typedef struct step_options {
-    const char *plugin;       /* NULL: NAME itself                                                */
+    const char *plugin;       /* NULL: the transform NAME                                         */
     pons_integers channels;   /* empty: all                                                       */
 } step_options;
 
@@ -153,36 +157,37 @@ typedef struct sections {
 } sections;
 
 /*
- * Fill all of it. Nothing is required here (a command says what it needs); a promised value that
- * this build has not got is refused.
+ * Fill all sections. No key is required here: a command checks what it needs (sections_require). A
+ * planned value that this build lacks is refused.
  */
 pons_status sections_fill(config *c, sections *s, pons_error *err);
-/* Fill the core's part of one step's section; 'name' is "preprocess.NAME" or "augment.NAME". */
+/* Fill the core's keys of a step's section; 'name' is "preprocess.NAME" or "augment.NAME". */
 pons_status sections_fill_step(config *c, const char *name, step_options *s, pons_error *err);
 /*
- * Skip the sections of plugins that a command does not load, those of steps included, but those in
- * 'kept' (ends with NULL). Keys of the core's own sections are known from sections_fill.
+ * Skip the sections of plugins that a command does not load, including those of steps, except those
+ * in 'kept' (ends with NULL). sections_fill has filled the core's keys of these sections.
  */
 void sections_skip_plugins(config *c, const sections *s, const char *const kept[]);
 /* PONS_CONFIG with "[section] has no 'key'" and the key's help. */
 pons_status sections_require(const char *section, const char *key, pons_error *err);
 
-/* "(must be given)" or the like for a row of 'section_tables' that training asks for, else NULL. */
+/* "(must be given)" or similar for a row that training needs, else NULL. */
 const char *sections_need(const pons_option *row);
-/* What a row of 'section_tables' names and this build lacks: "lmdb smart", or the key; or "". */
+/* The values of a row that this build lacks, "lmdb smart"; its key if it lacks all; else "". */
 const char *sections_lack(const pons_option *row, char *text, size_t size);
-/* Whether this build lacks the value of that name, of 'size' characters. */
+/* Whether this build lacks a value; 'size' is its length. */
 bool sections_lack_value(const char *section, const char *key, const char *value, size_t size);
 
-/* For help: the tables in the order of the file. 'steps' are the keys of every step's section. */
+/* The tables in the order of the file, for help. */
 typedef struct section_table {
     const char *name, *summary;
     const pons_option *options;
-    size_t offset, size;      /* of the member of 'sections'                                      */
-    int plugin_kind;          /* pons_kind whose options stand in the section too, or 0           */
+    size_t offset, size;      /* offset and size of the member of 'sections'                      */
+    int plugin_kind;          /* kind of plugin whose keys the section also has, or 0             */
 } section_table;
 
 extern const section_table section_tables[]; /* ends with a NULL name */
+/* Core keys of every section of a step. */
 extern const pons_option step_option_table[];
 
 #endif

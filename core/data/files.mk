@@ -1,24 +1,26 @@
 # Files of core/data.
-libcore_la_SOURCES += core/data/cache/cache.c core/data/cache/cache.h core/data/cache/cache_disk.c \
-	core/data/cache/cache_disk.h core/data/cache/cache_fill.c core/data/cache/cache_internal.h \
-	core/data/cache/cache_key.c core/data/cache/cache_key.h core/data/cache/shared_memory.c \
-	core/data/cache/shared_memory.h
-libcore_la_SOURCES += core/data/dataset/case_geometry.c core/data/dataset/case_geometry.h \
-	core/data/dataset/case_hash.c core/data/dataset/case_hash.h core/data/dataset/case_load.c \
-	core/data/dataset/case_load.h core/data/dataset/case_read.c core/data/dataset/case_read.h \
-	core/data/dataset/class_coverage.c core/data/dataset/class_coverage.h \
-	core/data/dataset/class_list.c core/data/dataset/class_list.h core/data/dataset/dataset.c \
-	core/data/dataset/dataset.h core/data/dataset/dataset_check.c core/data/dataset/dataset_mixture.c \
-	core/data/dataset/label_map.c core/data/dataset/label_map.h core/data/dataset/layout.c \
-	core/data/dataset/layout.h core/data/dataset/layout_decathlon.c core/data/dataset/layout_globs.c \
-	core/data/dataset/phantom.c core/data/dataset/phantom.h core/data/dataset/split.c \
-	core/data/dataset/split.h
+libcore_la_SOURCES += core/data/cache/case_hash.c core/data/cache/case_hash.h core/data/cache/cache.c \
+	core/data/cache/cache.h core/data/cache/cache_disk.c core/data/cache/cache_disk.h \
+	core/data/cache/cache_fill.c core/data/cache/cache_internal.h core/data/cache/cache_key.c \
+	core/data/cache/cache_key.h core/data/cache/shared_memory.c core/data/cache/shared_memory.h
+libcore_la_SOURCES += core/data/dataset/case_load.c core/data/dataset/case_load.h \
+	core/data/dataset/case_read.c core/data/dataset/case_read.h core/data/dataset/class_coverage.c \
+	core/data/dataset/class_coverage.h core/data/dataset/class_list.c core/data/dataset/class_list.h \
+	core/data/dataset/dataset.c core/data/dataset/dataset.h core/data/dataset/dataset_check.c \
+	core/data/dataset/dataset_mixture.c core/data/dataset/label_map.c core/data/dataset/label_map.h \
+	core/data/dataset/layout.c core/data/dataset/layout.h core/data/dataset/layout_bids.c \
+	core/data/dataset/layout_brats.c core/data/dataset/layout_csv.c \
+	core/data/dataset/layout_datalist.c core/data/dataset/layout_decathlon.c \
+	core/data/dataset/layout_globs.c core/data/dataset/layout_json.c core/data/dataset/layout_list.c \
+	core/data/dataset/layout_nnunet.c core/data/dataset/split.c core/data/dataset/split.h \
+	core/data/dataset/split_file.c
 libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_layout.h \
 	core/data/loader/device_case_layout.c core/data/loader/device_case_layout.h \
 	core/data/loader/epoch_order.c core/data/loader/epoch_order.h core/data/loader/loader.c \
 	core/data/loader/loader.h core/data/loader/patch_batch.c core/data/loader/patch_batch.h \
-	core/data/loader/patch_extract.h core/data/loader/sampler.c core/data/loader/sampler.h
-libvoxels_la_SOURCES += core/data/loader/patch_extract.c
+	core/data/loader/patch_extract.h core/data/loader/patch_interpolate.h core/data/loader/sampler.c \
+	core/data/loader/sampler.h
+libvoxels_la_SOURCES += core/data/loader/patch_extract.c core/data/loader/patch_interpolate.c
 libcore_la_SOURCES += core/data/nifti/crop.c core/data/nifti/crop.h core/data/nifti/gzip_zlib.c \
 	core/data/nifti/nifti_header.c core/data/nifti/nifti_internal.h core/data/nifti/nifti_read.c \
 	core/data/nifti/nifti_read.h core/data/nifti/nifti_write.c core/data/nifti/nifti_write.h
@@ -28,9 +30,11 @@ libcore_la_SOURCES += core/data/nifti/gzip_libdeflate.c
 else
 libcore_la_SOURCES += core/data/nifti/gzip_plain.c
 endif
-libcore_la_SOURCES += core/data/packed/packed_case.c core/data/packed/packed_case.h \
+libcore_la_SOURCES += core/data/packed/case_geometry.c core/data/packed/case_geometry.h \
+	core/data/packed/packed_case.c core/data/packed/packed_case.h \
 	core/data/packed/packed_case_file.c core/data/packed/packed_case_file.h \
 	core/data/packed/sampling_index.c core/data/packed/sampling_index.h
+libcore_la_SOURCES += core/data/phantom/phantom.c core/data/phantom/phantom.h
 libcore_la_SOURCES += core/data/transform/augment.c core/data/transform/augment.h \
 	core/data/transform/case_check.c core/data/transform/case_check.h core/data/transform/pipeline.c \
 	core/data/transform/pipeline.h core/data/transform/transform.c

@@ -1,5 +1,5 @@
 /*
- * cuda_visible_devices.c - the devices that CUDA_VISIBLE_DEVICES leaves, from its text alone.
+ * cuda_visible_devices.c - the devices that CUDA_VISIBLE_DEVICES lists, parsed from its text.
  */
 #include "device/cuda_visible_devices.h"
 
@@ -8,27 +8,27 @@
 
 #include "base/text/text.h"
 
-static pons_status refuse(const char *text, const char *item, int size, const char *why,
-                          pons_error *err)
+static pons_status refuse_item(const char *text, const char *item, int size, const char *why,
+                               pons_error *err)
 {
     return pons_fail(err, PONS_CONFIG, "CUDA_VISIBLE_DEVICES = '%s' in the environment: '%.*s' %s",
                      text, size, item, why);
 }
 
-/* The beginning of a UUID, as nvidia-smi -L prints it. */
+/* Whether 'item' is the begin of a UUID, as nvidia-smi -L prints it. */
 static bool is_uuid(const char *item)
 {
     return (strncmp(item, "GPU-", 4) == 0 || strncmp(item, "MIG-", 4) == 0) && item[4] != '\0'
            && strspn(item + 4, "0123456789abcdefABCDEF-/GPU") == strlen(item + 4);
 }
 
-static bool leaves_none(const char *text)
+static bool lists_none(const char *text)
 {
     return text[strspn(text, " ")] == '\0' || strcmp(text, "NoDevFiles") == 0;
 }
 
-/* One item, blanks around it dropped; *count stays where it ends the list. */
-static pons_status add_item(visible_devices *v, const char *item, size_t size, int physical,
+/* Add one item without its blanks. *last: the item is -1, which ends the list. */
+static pons_status add_item(cuda_visible_devices *v, const char *item, size_t size, int physical,
                             bool *last, pons_error *err)
 {
     char *own = v->item[v->count];
@@ -36,15 +36,15 @@ static pons_status add_item(visible_devices *v, const char *item, size_t size, i
     bool counted;
 
     if (v->count == DEVICES_MAX)
-        return refuse(v->text, item, (int)size, "is one device more than 64", err);
+        return refuse_item(v->text, item, (int)size, "is one device more than 64", err);
     if (size == 0 || size >= sizeof v->item[0])
-        return refuse(v->text, item, (int)size, "is no device", err);
+        return refuse_item(v->text, item, (int)size, "is no device", err);
     memcpy(own, item, size);
     own[size] = '\0';
     counted = text_integer(own, &number);
     if (!counted && !is_uuid(own))
-        return refuse(v->text, item, (int)size, "is neither a number nor the beginning of a UUID",
-                      err);
+        return refuse_item(v->text, item, (int)size,
+                           "is neither a number nor the beginning of a UUID", err);
     *last = counted && number == -1;
     if (*last)
         return PONS_OK;
@@ -55,20 +55,20 @@ static pons_status add_item(visible_devices *v, const char *item, size_t size, i
         snprintf(own, sizeof v->item[0], "%lld", (long long)number);
     for (int i = 0; i < v->count; i++)
         if (strcmp(v->item[i], own) == 0)
-            return refuse(v->text, item, (int)size, "is there twice", err);
+            return refuse_item(v->text, item, (int)size, "is there twice", err);
     v->count++;
     return PONS_OK;
 }
 
-pons_status visible_devices_parse(const char *text, int physical, visible_devices *out,
-                                  pons_error *err)
+pons_status cuda_visible_devices_parse(const char *text, int physical, cuda_visible_devices *out,
+                                       pons_error *err)
 {
-    visible_devices v = { .given = text != NULL, .text = text, .count = physical };
+    cuda_visible_devices v = { .given = text != NULL, .text = text, .count = physical };
     bool last = false;
 
     if (text != NULL) {
         v.count = 0;
-        last = leaves_none(text);
+        last = lists_none(text);
     }
     for (const char *at = text; at != NULL && !last; ) {
         size_t blanks = strspn(at, " "), size = strcspn(at + blanks, ","), used = size;
@@ -83,13 +83,8 @@ pons_status visible_devices_parse(const char *text, int physical, visible_device
     return PONS_OK;
 }
 
-static const char *plural(int count)
-{
-    return count == 1 ? "" : "s";
-}
-
-pons_status visible_devices_check(const visible_devices *v, const device_list *list,
-                                  const char *where, pons_error *err)
+pons_status cuda_visible_devices_check(const cuda_visible_devices *v, const device_list *list,
+                                       const char *where, pons_error *err)
 {
     for (int i = 0; i < list->count && v->count >= 0; i++) {
         const device_item *d = &list->item[i];
@@ -99,34 +94,34 @@ pons_status visible_devices_check(const visible_devices *v, const device_list *l
             return pons_fail(err, PONS_DEVICE, "%s: [distribute] devices: there is no %s:%d, "
                              "CUDA_VISIBLE_DEVICES = '%s' leaves %d device%s\nhint: devices are "
                              "counted from 0 among those that it lists", where, d->name, d->index,
-                             v->text, v->count, plural(v->count));
+                             v->text, v->count, text_plural(v->count));
         return pons_fail(err, PONS_DEVICE, "%s: [distribute] devices: there is no %s:%d, this "
                          "machine has %d device%s\nhint: --set distribute.devices=auto takes what "
-                         "is there", where, d->name, d->index, v->count, plural(v->count));
+                         "is there", where, d->name, d->index, v->count, text_plural(v->count));
     }
     return PONS_OK;
 }
 
-pons_status visible_devices_rank(const visible_devices *v, int local_rank, int local_size,
-                                 int *index, pons_error *err)
+pons_status cuda_visible_devices_rank(const cuda_visible_devices *v, int local_rank, int local_size,
+                                      int *index, pons_error *err)
 {
     if (v->count >= 0 && v->count < local_size && !(v->given && v->count == 1))
         return pons_fail(err, PONS_DEVICE, "%d processes on this node, but %s%s%s %d device%s",
                          local_size, v->given ? "CUDA_VISIBLE_DEVICES = '" : "this machine has",
                          v->given ? v->text : "", v->given ? "' leaves" : "", v->count,
-                         plural(v->count));
+                         text_plural(v->count));
     *index = v->given && v->count == 1 ? 0 : local_rank;
     return PONS_OK;
 }
 
-/* "a", "a and b", "a, b and c": what stands in front of item i of 'count'. */
-static const char *joint(int i, int count)
+/* The separator before item i of 'count': "a", "a and b", "a, b and c". */
+static const char *separator(int i, int count)
 {
     return i == 0 ? "" : i + 1 == count ? " and " : ", ";
 }
 
-void visible_devices_tell(const visible_devices *v, const device_list *list, char *out,
-                          size_t size)
+void cuda_visible_devices_print(const cuda_visible_devices *v, const device_list *list, char *out,
+                                size_t size)
 {
     FILE *f;
 
@@ -137,22 +132,22 @@ void visible_devices_tell(const visible_devices *v, const device_list *list, cha
     if (f == NULL)
         return;
     for (int i = 0; i < list->count; i++)
-        fprintf(f, "%s%s:%d", joint(i, list->count), list->item[i].name, list->item[i].index);
+        fprintf(f, "%s%s:%d", separator(i, list->count), list->item[i].name, list->item[i].index);
     fprintf(f, list->count == 1 ? " is the device " : " are the devices ");
     for (int i = 0; i < list->count; i++)
-        fprintf(f, "%s%s", joint(i, list->count),
+        fprintf(f, "%s%s", separator(i, list->count),
                 list->item[i].index < v->count ? v->item[list->item[i].index] : "?");
     fprintf(f, " of CUDA_VISIBLE_DEVICES = %s", v->text);
     fclose(f);
     out[size - 1] = '\0';
 }
 
-pons_status visible_devices_entry(const visible_devices *v, const device_list *list,
-                                  int local_rank, int local_size, device_item *out,
-                                  pons_error *err)
+pons_status cuda_visible_devices_entry(const cuda_visible_devices *v, const device_list *list,
+                                       int local_rank, int local_size, device_item *out,
+                                       pons_error *err)
 {
     *out = list->item[list->count > 1 ? local_rank % list->count : 0];
     if (list->count > 1 || out->numbered)
         return PONS_OK;
-    return visible_devices_rank(v, local_rank, local_size, &out->index, err);
+    return cuda_visible_devices_rank(v, local_rank, local_size, &out->index, err);
 }

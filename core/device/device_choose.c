@@ -1,6 +1,6 @@
 /*
- * device_choose.c - which devices [distribute] devices stands for on this machine. The text is
- * device_list.c's, CUDA_VISIBLE_DEVICES is cuda_visible_devices.c's.
+ * device_choose.c - resolve [distribute] devices to devices of this machine. device_list.c parses
+ * the text, cuda_visible_devices.c the variable CUDA_VISIBLE_DEVICES.
  */
 #include "device/device_choose.h"
 
@@ -44,13 +44,13 @@ pons_status device_find(const char *name, bool *built, pons_error *err)
     return PONS_OK;
 }
 
-/* Read CUDA_VISIBLE_DEVICES, and have the driver count the GPUs that it leaves. */
-static pons_status find_gpus(visible_devices *v, int *count, pons_error *err)
+/* Read CUDA_VISIBLE_DEVICES and count the GPUs that the driver finds. */
+static pons_status find_gpus(cuda_visible_devices *v, int *count, pons_error *err)
 {
     bool built = false;
 
     *count = 0;
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, v, err) != PONS_OK
+    if (cuda_visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, v, err) != PONS_OK
         || (v->count != 0 && device_find(gpu, &built, err) != PONS_OK))
         return err->status;
     if (built)
@@ -61,10 +61,10 @@ static pons_status find_gpus(visible_devices *v, int *count, pons_error *err)
 }
 
 /*
- * The driver drops what it does not know of the variable without a word: a job would compute
- * elsewhere than it was told to.
+ * Refuse a variable with more GPUs than the driver finds. The driver silently drops unknown items,
+ * so the run would use other devices than requested.
  */
-static pons_status check_found(const visible_devices *v, int count, const char *where,
+static pons_status check_found(const cuda_visible_devices *v, int count, const char *where,
                                pons_error *err)
 {
     bool built;
@@ -77,16 +77,18 @@ static pons_status check_found(const visible_devices *v, int count, const char *
                      v->count == 1 ? "" : "s", count);
 }
 
-/* Every number of the list is one of them. Where there is none, opening the first says why. */
-static pons_status check_numbers(const device_list *list, visible_devices *v, int count,
+/*
+ * Check that every number of the list exists. If there is no GPU, opening the first one says why.
+ */
+static pons_status check_numbers(const device_list *list, cuda_visible_devices *v, int count,
                                  const char *where, pons_error *err)
 {
     if (!v->given && count > 0)
         v->count = count;
-    return visible_devices_check(v, list, where, err);
+    return cuda_visible_devices_check(v, list, where, err);
 }
 
-/* "cuda" of one process: the first 'count', by their numbers. */
+/* Replace "cuda" by the first 'count' GPUs, numbered. */
 static void list_gpus(int count, device_list *out)
 {
     *out = (device_list){ .count = count };
@@ -102,11 +104,11 @@ static bool is_unnumbered(const device_list *list)
     return list->count == 1 && !list->item[0].numbered;
 }
 
-/* A list of GPUs, "cuda" among them. */
+/* Resolve a list of GPUs, or "cuda". 'open': the text is "auto". */
 static pons_status choose_gpus(device_list *list, bool open, device_use use, const char *where,
                                pons_error *err)
 {
-    visible_devices v;
+    cuda_visible_devices v;
     int count;
 
     if (find_gpus(&v, &count, err) != PONS_OK

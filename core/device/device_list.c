@@ -1,5 +1,5 @@
 /*
- * device_list.c - a list of devices from its text.
+ * device_list.c - parse a list of devices.
  */
 #include "device/device_list.h"
 
@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pons_status refuse(const char *where, const char *text, const char *why, pons_error *err)
+static pons_status refuse_list(const char *where, const char *text, const char *why,
+                               pons_error *err)
 {
     return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': %s, expected for "
                      "example cpu, cpu:0,cpu:1 or cuda:0,2", where, text, why);
 }
 
-/* Digits up to 'end'; -1 where there is anything else. */
+/* The number from 'text' to 'end'; -1 if there is anything but digits. */
 static int number_of(const char *text, const char *end)
 {
     char *stop;
@@ -27,7 +28,7 @@ static int number_of(const char *text, const char *end)
     return stop == end && errno == 0 && n <= 65535 ? (int)n : -1;
 }
 
-/* One item between two commas; 'before' is the last one, or NULL. */
+/* Parse one item; 'before' is the previous one, or NULL. Returns the fault, or NULL. */
 static const char *parse_item(const char *text, const char *end, const device_item *before,
                               device_item *out)
 {
@@ -67,13 +68,13 @@ pons_status device_list_parse(const char *text, const char *where, device_list *
 
         end = at + strcspn(at, ",");
         if (list.count == DEVICES_MAX)
-            return refuse(where, text, "more than 64 devices", err);
+            return refuse_list(where, text, "more than 64 devices", err);
         while (*at == ' ')
             at++;
         why = parse_item(at, end, list.count > 0 ? &list.item[list.count - 1] : NULL,
                          &list.item[list.count]);
         if (why != NULL)
-            return refuse(where, text, why, err);
+            return refuse_list(where, text, why, err);
         list.count++;
         if (*end == '\0')
             break;

@@ -1,5 +1,5 @@
 /*
- * device_list.h - [distribute] devices taken apart: "cpu", "cpu:0,cpu:1", "cuda:0,2".
+ * device_list.h - parse [distribute] devices: "cpu", "cpu:0,cpu:1", "cuda:0,2".
  */
 #ifndef CORE_DEVICE_DEVICE_LIST_H
 #define CORE_DEVICE_DEVICE_LIST_H
@@ -8,7 +8,7 @@
 
 enum { DEVICES_MAX = 64, DEVICE_LIST_TEXT = 512 /* bytes that hold a list as text */ };
 
-/* One device: the plugin's name and the number behind the colon; 0, not numbered, without. */
+/* A device: the plugin's name and the number after the colon; without a colon 0, not numbered. */
 typedef struct device_item {
     char name[32];
     int index;
@@ -21,8 +21,9 @@ typedef struct device_list {
 } device_list;
 
 /*
- * A number alone belongs to the name before it. All devices of a list have one name, and a device
- * may occur twice. PONS_CONFIG with 'where' in front when the text is none of that.
+ * Parse a list. An item without a name has the name of the previous item. All devices of a list
+ * have one name, and a device may occur twice. PONS_CONFIG if 'text' is no such list; 'where'
+ * begins the message.
  */
 pons_status device_list_parse(const char *text, const char *where, device_list *out,
                               pons_error *err);

@@ -1,5 +1,5 @@
 /*
- * device_open.c - find a device plugin, open it, ask what it is.
+ * device_open.c - load a device plugin, open it and read its facts.
  */
 #include "device/device_open.h"
 
@@ -11,7 +11,10 @@
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Operations that are needed: always, where memory is not the host's, each with the others. */
+/*
+ * The group of an operation. ALWAYS is required; OWN_MEMORY is required unless memory is the
+ * host's; of another group a device has all operations or none.
+ */
 typedef enum group { ALWAYS = 0, OWN_MEMORY, STREAM, CAPTURE, TIMER, RANGE } group;
 
 #define OPERATION(name, group) { #name, offsetof(pons_device_operations, name), group }
@@ -32,7 +35,7 @@ static const struct { const char *name; size_t at; group group; } operations[] =
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
-static bool is_there(const pons_device_operations *o, int i)
+static bool has_operation(const pons_device_operations *o, int i)
 {
     void (*function)(void);
 
@@ -40,12 +43,12 @@ static bool is_there(const pons_device_operations *o, int i)
     return function != NULL;
 }
 
-static bool is_needed(const pons_device_operations *o, group g, bool host_memory)
+static bool is_required(const pons_device_operations *o, group g, bool host_memory)
 {
     bool needed = g == ALWAYS || (g == OWN_MEMORY && !host_memory);
 
     for (int i = 0; i < OPERATIONS && g > OWN_MEMORY; i++)
-        needed = needed || (operations[i].group == g && is_there(o, i));
+        needed = needed || (operations[i].group == g && has_operation(o, i));
     return needed;
 }
 
@@ -53,7 +56,7 @@ static pons_status check_operations(const pons_device_operations *o, bool host_m
                                     pons_error *err)
 {
     for (int i = 0; i < OPERATIONS; i++)
-        if (!is_there(o, i) && is_needed(o, operations[i].group, host_memory))
+        if (!has_operation(o, i) && is_required(o, operations[i].group, host_memory))
             return pons_fail(err, PONS_PLUGIN, "the device: operation '%s' is missing",
                              operations[i].name);
     return PONS_OK;
@@ -67,7 +70,7 @@ pons_status device_open_plugin(const plugin *p, const pons_device_settings *sett
     device d = { .plugin = p, .operations = p->operations };
 
     if (check_operations(d.operations, true, err) != PONS_OK
-        || plugin_answer(d.operations->open(settings, &d.handle, err), "the device", "open", err)
+        || plugin_status(d.operations->open(settings, &d.handle, err), "the device", "open", err)
            != PONS_OK)
         return err->status;
     d.operations->facts(d.handle, &d.facts);
@@ -93,7 +96,7 @@ pons_status device_open(const char *name, const pons_device_settings *settings, 
 
 pons_status device_attach(const device *d, pons_error *err)
 {
-    return plugin_answer(d->operations->attach(d->handle, err), "the device", "attach", err);
+    return plugin_status(d->operations->attach(d->handle, err), "the device", "attach", err);
 }
 
 void device_compile(const device *d)

@@ -1,5 +1,5 @@
 /*
- * device_open.h - devices by name: a plugin of kind device, opened for one replica.
+ * device_open.h - open a device plugin for one replica.
  */
 #ifndef CORE_DEVICE_DEVICE_OPEN_H
 #define CORE_DEVICE_DEVICE_OPEN_H
@@ -7,17 +7,17 @@
 #include "graph/program/program.h"
 
 /*
- * Open device plugin 'name' ("cpu"). 'where' (file:line of the INI value, or NULL) starts the
- * message when there is none of that name.
+ * Open device plugin 'name' ("cpu"). 'where' is the file:line of the INI value, or NULL; it begins
+ * the message about a missing plugin.
  */
 pons_status device_open(const char *name, const pons_device_settings *settings, const char *where,
                         device *out, pons_error *err);
-/* The same of a plugin that is there. One that lacks operations that it needs is refused. */
+/* The same with a loaded plugin. A plugin that lacks required operations is refused. */
 pons_status device_open_plugin(const struct plugin *p, const pons_device_settings *settings,
                                device *out, pons_error *err);
-/* By the thread that will run kernels, once, before anything runs. */
+/* Call once in the thread that will run kernels, before any kernel. */
 pons_status device_attach(const device *d, pons_error *err);
-/* All kernels of some programs are prepared, and it takes a while until the first of them runs. */
+/* Hint that all kernels of some programs are prepared, and that it is time to compile them. */
 void device_compile(const device *d);
 void device_close(device *d);
 

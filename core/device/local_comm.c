@@ -1,5 +1,5 @@
 /*
- * local_comm.c - sums over the replicas of a process.
+ * local_comm.c - the all-reduce among the replicas of a process.
  */
 #include "device/local_comm.h"
 
@@ -12,40 +12,41 @@
 #include "base/integer.h"
 #include "base/pairwise_sum.h"
 
-/* One sum under way; it stays where it is. */
+/* A sum in progress. Its address does not change. */
 typedef struct operation {
     int64_t count;
     pons_type type;
-    int arrived, done, left;/* replicas that brought a buffer, added their share, waited for it   */
-    double ended;           /* when the last share had been added                                 */
-    void *buffer[];         /* by replica                                                         */
+    int arrived, done, left;/* replicas that entered a buffer, added a share, have the result    */
+    double ended;           /* time when the last share was added                                 */
+    void *buffer[];         /* one per replica                                                    */
 } operation;
 
-typedef struct seat {
+/* One replica's view of the communicator. */
+typedef struct endpoint {
     local_comm *comm;
     int rank;
-    int64_t started, worked;/* sums begun; sums of which the share has been added                 */
-    double ended;           /* of the sum that was last waited for                                */
+    int64_t started, worked;/* sums begun; sums whose share is added                              */
+    double ended;           /* time of the last sum waited for                                    */
     program_collective collective;
-} seat;
+} endpoint;
 
 struct local_comm {
-    int replicas, broken;   /* broken: number of the replica that failed, -1: none                */
+    int replicas, broken;   /* broken: rank of the failed replica, -1: none                       */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t oldest, room;   /* sums oldest .. oldest + room - 1 have a place in 'ring'            */
+    int64_t oldest, room;   /* sums oldest .. oldest + room - 1 are in 'ring'                     */
     operation **ring;
-    seat *seat;
+    endpoint *endpoint;
 };
 
-/* ---- a share of a sum; it begins at a multiple of 64 ----------------------------------------- */
+/* ---- a share of a sum; it begins at a multiple of 64 elements -------------------------------- */
 
 static void add_tile(const operation *o, int replicas, int64_t at, int count)
 {
-    double sum[TREE_TILE];
+    double sum[PAIRWISE_SUM_TILE];
     size_t size = o->type == PONS_F64 ? sizeof(double) : sizeof(float);
 
-    tree_sum(o->buffer, replicas, o->type == PONS_F64, at, count, sum);
+    pairwise_sum(o->buffer, replicas, o->type == PONS_F64, at, count, sum);
     for (int r = 0; r < replicas; r++)
         memcpy((char *)o->buffer[r] + (size_t)at * size, sum, (size_t)count * size);
 }
@@ -54,20 +55,21 @@ static void add_share(const operation *o, int replicas, int rank)
 {
     int64_t cells = ceil_div_i64(o->count, 64), end = 64 * (cells * (rank + 1) / replicas);
 
-    end = end < o->count ? end : o->count;
-    for (int64_t at = 64 * (cells * rank / replicas); at < end; at += TREE_TILE)
-        add_tile(o, replicas, at, end - at < TREE_TILE ? (int)(end - at) : TREE_TILE);
+    end = min_i64(end, o->count);
+    for (int64_t at = 64 * (cells * rank / replicas); at < end; at += PAIRWISE_SUM_TILE)
+        add_tile(o, replicas, at, end - at < PAIRWISE_SUM_TILE ? (int)(end - at)
+                 : PAIRWISE_SUM_TILE);
 }
 
-/* ---- sums under way; all with the lock held -------------------------------------------------- */
+/* ---- sums in progress; the lock is held ------------------------------------------------------ */
 
 static operation *operation_of(const local_comm *c, int64_t number)
 {
     return c->ring[number % c->room];
 }
 
-/* Twice the places; what is under way keeps its number. */
-static bool grow(local_comm *c)
+/* Double the ring. Sums in progress keep their numbers. */
+static bool grow_ring(local_comm *c)
 {
     int64_t room = c->room > 0 ? 2 * c->room : 16;
     operation **ring = calloc((size_t)room, sizeof *ring);
@@ -88,13 +90,14 @@ static bool grow(local_comm *c)
     return true;
 }
 
-/* The sum that this replica begins, with its buffer in it. */
-static pons_status arrive(seat *s, void *buffer, int64_t count, pons_type type, pons_error *err)
+/* Enter this replica's buffer into the next sum. */
+static pons_status enter_buffer(endpoint *s, void *buffer, int64_t count, pons_type type,
+                                pons_error *err)
 {
     local_comm *c = s->comm;
     operation *o;
 
-    if (s->started == c->oldest + c->room && !grow(c))
+    if (s->started == c->oldest + c->room && !grow_ring(c))
         return pons_fail(err, PONS_DEVICE, "out of memory for a sum over replicas");
     o = operation_of(c, s->started);
     if (o->arrived == 0)
@@ -110,8 +113,8 @@ static pons_status arrive(seat *s, void *buffer, int64_t count, pons_type type, 
     return PONS_OK;
 }
 
-/* Add this replica's share of every sum that all have arrived at; without the lock meanwhile. */
-static void work(seat *s)
+/* Add this replica's share of every sum that has all buffers. Releases the lock meanwhile. */
+static void add_ready_shares(endpoint *s)
 {
     local_comm *c = s->comm;
 
@@ -131,7 +134,7 @@ static void work(seat *s)
     }
 }
 
-static void leave(seat *s, operation *o)
+static void end_wait(endpoint *s, operation *o)
 {
     local_comm *c = s->comm;
 
@@ -143,39 +146,39 @@ static void leave(seat *s, operation *o)
     }
 }
 
-/* ---- what a replica calls -------------------------------------------------------------------- */
+/* ---- operations of a replica ----------------------------------------------------------------- */
 
-static pons_status fail_broken(const seat *s, pons_error *err)
+static pons_status fail_broken(const endpoint *s, pons_error *err)
 {
     return pons_fail(err, PONS_COMMUNICATION, "replica %d has failed", s->comm->broken);
 }
 
-static pons_status start(void *context, void *buffer, int64_t count, pons_type type,
-                         void **pending, pons_error *err)
+static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
+                             void **pending, pons_error *err)
 {
-    seat *s = context;
+    endpoint *s = context;
     local_comm *c = s->comm;
     pons_status status;
 
     pthread_mutex_lock(&c->lock);
     *pending = (void *)(uintptr_t)s->started;
-    status = c->broken >= 0 ? fail_broken(s, err) : arrive(s, buffer, count, type, err);
+    status = c->broken >= 0 ? fail_broken(s, err) : enter_buffer(s, buffer, count, type, err);
     if (status == PONS_OK)
-        work(s);
+        add_ready_shares(s);
     pthread_mutex_unlock(&c->lock);
     return status;
 }
 
-static pons_status finish(void *context, void *pending, pons_error *err)
+static pons_status finish_sum(void *context, void *pending, pons_error *err)
 {
-    seat *s = context;
+    endpoint *s = context;
     local_comm *c = s->comm;
     int64_t number = (int64_t)(uintptr_t)pending;
     pons_status status = PONS_OK;
 
     pthread_mutex_lock(&c->lock);
     for (;;) {
-        work(s);
+        add_ready_shares(s);
         if (c->broken >= 0 || operation_of(c, number)->done == c->replicas)
             break;
         if (s->worked == s->started || operation_of(c, s->worked)->arrived < c->replicas)
@@ -184,23 +187,24 @@ static pons_status finish(void *context, void *pending, pons_error *err)
     if (c->broken >= 0)
         status = fail_broken(s, err);
     else
-        leave(s, operation_of(c, number));
+        end_wait(s, operation_of(c, number));
     pthread_mutex_unlock(&c->lock);
     return status;
 }
 
 static double ended(void *context)
 {
-    return ((const seat *)context)->ended;
+    return ((const endpoint *)context)->ended;
 }
 
 /* ---- the communicator ------------------------------------------------------------------------ */
 
-static void sit_down(local_comm *c)
+static void init_endpoints(local_comm *c)
 {
     for (int r = 0; r < c->replicas; r++)
-        c->seat[r] = (seat){ .comm = c, .rank = r,
-                             .collective = { c->replicas, r, c->seat + r, start, finish, ended } };
+        c->endpoint[r] = (endpoint){ .comm = c, .rank = r,
+                                     .collective = { c->replicas, r, c->endpoint + r, start_sum,
+                                         finish_sum, ended } };
 }
 
 pons_status local_comm_new(int replicas, local_comm **out, pons_error *err)
@@ -212,12 +216,12 @@ pons_status local_comm_new(int replicas, local_comm **out, pons_error *err)
     *c = (local_comm){ .replicas = replicas, .broken = -1 };
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    c->seat = calloc((size_t)replicas, sizeof *c->seat);
-    if (c->seat == NULL || !grow(c)) {
+    c->endpoint = calloc((size_t)replicas, sizeof *c->endpoint);
+    if (c->endpoint == NULL || !grow_ring(c)) {
         local_comm_free(c);
         return pons_fail(err, PONS_DEVICE, "out of memory for %d replicas", replicas);
     }
-    sit_down(c);
+    init_endpoints(c);
     *out = c;
     return PONS_OK;
 }
@@ -231,13 +235,13 @@ void local_comm_free(local_comm *c)
     for (int64_t i = 0; i < c->room; i++)
         free(c->ring[i]);
     free(c->ring);
-    free(c->seat);
+    free(c->endpoint);
     free(c);
 }
 
-const program_collective *local_comm_seat(local_comm *c, int rank)
+const program_collective *local_comm_collective(local_comm *c, int rank)
 {
-    return &c->seat[rank].collective;
+    return &c->endpoint[rank].collective;
 }
 
 void local_comm_abort(local_comm *c, int rank)
@@ -247,13 +251,4 @@ void local_comm_abort(local_comm *c, int rank)
         c->broken = rank;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
-}
-
-void local_comm_reset(local_comm *c)
-{
-    c->broken = -1;
-    c->oldest = 0;
-    for (int64_t i = 0; i < c->room; i++)
-        c->ring[i]->arrived = c->ring[i]->done = c->ring[i]->left = 0;
-    sit_down(c);
 }

@@ -1,12 +1,12 @@
 /*
- * local_comm.h - the communicator inside a process: sums over replicas that live on their own
- * threads.
+ * local_comm.h - the communicator inside a process: all-reduce among replicas, each of which has a
+ * thread.
  *
- * Every replica starts the same sums in the same order. A sum is cut by index into as many shares
- * as there are replicas; each adds up its share of all buffers by R2's tree and writes it back to
- * all of them, in whatever call of its own comes first after everyone's buffer is there. So there
- * is no master, the work is spread, it runs while the backward pass does, and the bits depend on
- * nothing but the buffers.
+ * Every replica starts the same sums in the same order. A sum is cut by index into one share per
+ * replica. Each replica adds its share of all buffers by R2's tree and writes the result back to
+ * all of them. It does so in its first call after all buffers have arrived. So there is no master,
+ * the work is distributed, and it overlaps with the backward pass. The bits depend only on the
+ * buffers.
  */
 #ifndef CORE_DEVICE_LOCAL_COMM_H
 #define CORE_DEVICE_LOCAL_COMM_H
@@ -15,17 +15,19 @@
 
 typedef struct local_comm local_comm;
 
-/* 'replicas' is at least 1. */
+/* 'replicas' is at least 1. Any thread. */
 pons_status local_comm_new(int replicas, local_comm **out, pons_error *err);
+/* No replica may be inside a call. Any thread. */
 void local_comm_free(local_comm *c);
-/* What the thread of replica 'rank' calls; lives as long as the communicator. */
-const program_collective *local_comm_seat(local_comm *c, int rank);
 /*
- * Whoever waits for a sum, now or later, gets PONS_COMMUNICATION: replica 'rank' has failed. The
- * first one is kept. Any thread.
+ * The operations for the thread of replica 'rank', which alone calls them. They live as long as the
+ * communicator. Any thread.
+ */
+const program_collective *local_comm_collective(local_comm *c, int rank);
+/*
+ * Mark replica 'rank' as failed: every pending and later wait returns PONS_COMMUNICATION. The first
+ * failure is kept. Any thread.
  */
 void local_comm_abort(local_comm *c, int rank);
-/* After an abort, when no replica is inside a call: as new. */
-void local_comm_reset(local_comm *c);
 
 #endif

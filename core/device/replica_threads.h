@@ -1,5 +1,5 @@
 /*
- * replica_threads.h - one thread for each replica of a process, and pieces of work that all do at
+ * replica_threads.h - one thread for each replica of a process, and tasks that all of them run at
  * once.
  */
 #ifndef CORE_DEVICE_REPLICA_THREADS_H
@@ -7,23 +7,24 @@
 
 #include <pons/plugin.h>
 
-typedef struct crew crew;
+typedef struct replica_threads replica_threads;
 
-/* What replica 'number' does; its errors are its own. */
-typedef pons_status crew_work(void *context, int number, pons_error *err);
+/* The task of replica 'number'; each replica has its own error. */
+typedef pons_status replica_task(void *context, int number, pons_error *err);
 
 /*
- * Threads for 'count' replicas; with one there is none and the caller's thread does the work.
- * failed: called once, from the thread of the first replica whose work fails, so that others which
- * wait for it can be woken; may be NULL.
+ * Start threads for 'count' replicas; a single replica runs in the caller's thread. 'failed' (may
+ * be NULL) is called once, in the thread of the first replica whose task fails, so that it can wake
+ * replicas that wait for it.
  */
-pons_status crew_open(int count, void (*failed)(void *context, int number), void *context,
-                      crew **out, pons_error *err);
-void crew_close(crew *c);
+pons_status replica_threads_open(int count, void (*failed)(void *context, int number),
+                                 void *context, replica_threads **out, pons_error *err);
+void replica_threads_close(replica_threads *c);
 /*
- * Let every replica do 'work' and wait until all have ended. The error is that of the replica that
- * failed first. One caller at a time.
+ * Run 'work' in every replica and wait for all. The error is that of the first replica that failed.
+ * One caller at a time.
  */
-pons_status crew_run(crew *c, crew_work *work, void *context, pons_error *err);
+pons_status replica_threads_run(replica_threads *c, replica_task *work, void *context,
+                                pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * validation.c - predict, decide, count. What is reported and compared is the trainer's.
+ * validation.c - predict, decide and count the validation cases; the trainer reports the result.
  */
 #include "evaluate/validation.h"
 
@@ -19,7 +19,7 @@ int validation_first_class(const experiment *e)
     return !e->regions && e->class_count > 1 ? 1 : 0;
 }
 
-/* All cases, and what is counted in each: [case][class]. */
+/* All cases and their counts [case][class]. */
 typedef struct counting {
     const validation *validation;
     const experiment *experiment;
@@ -27,36 +27,37 @@ typedef struct counting {
     metric_count *count;
 } counting;
 
-static bool stop_asked(void *context)
+static bool is_stopped(void *context)
 {
     const validation *v = ((const counting *)context)->validation;
 
     return v->stop != NULL && v->stop(v->context);
 }
 
-/* A case, and what is decided of it so far. */
+/* A case, and the decided part of its prediction. */
 typedef struct counted_case {
     pons_case c;
-    uint8_t *decided;         /* [voxels][logits_decisions]                                       */
+    uint8_t *decided;         /* [voxels][activation_decision_count]                              */
 } counted_case;
 
-static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
+static pons_status prepare_case(void *context, int number, window_scheduler_volume *out,
+                                pons_error *err)
 {
     const counting *all = context;
     const validation *v = all->validation;
-    counted_case *held = calloc(1, sizeof *held);
+    counted_case *caller_data = calloc(1, sizeof *caller_data);
 
-    if (held == NULL)
+    if (caller_data == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation case");
-    out->held = held;
-    pons_case *c = &held->c;
+    out->caller_data = caller_data;
+    pons_case *c = &caller_data->c;
     if (cache_read(v->cache, v->ranks[all->first + number * all->step], c, err) != PONS_OK)
         return err->status;
     if (c->label.voxels == NULL)
         return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->name);
-    held->decided = malloc((size_t)(pons_volume_count(&c->image)
-                                    * logits_decisions(all->experiment)));
-    if (held->decided == NULL)
+    caller_data->decided = malloc((size_t)(pons_volume_count(&c->image)
+                                           * activation_decision_count(all->experiment)));
+    if (caller_data->decided == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the classes of case '%s'", c->name);
     out->network = v->replicas;
     memcpy(out->extent, c->image.extent, sizeof out->extent);
@@ -64,12 +65,12 @@ static pons_status prepare(void *context, int number, spread_volume *out, pons_e
     return PONS_OK;
 }
 
-/* Voxels whose logits are turned into decisions. */
+/* Voxels whose logits are decided in parallel. */
 typedef struct deciding {
     const experiment *experiment;
-    stitch *stitch;
+    blender *blender;
     int64_t first;
-    uint8_t *decided;         /* of the image                                                     */
+    uint8_t *decided;         /* of the whole image                                               */
 } deciding;
 
 enum { PIECE = 1 << 14, TILE = 16 * CLASS_COUNT_MAX };
@@ -78,63 +79,71 @@ static void decide_piece(void *context, int64_t first, int64_t end)
 {
     const deciding *d = context;
     int64_t tile = TILE / d->experiment->task.classes;
-    int decisions = logits_decisions(d->experiment);
+    int decisions = activation_decision_count(d->experiment);
     float logits[TILE];
 
     for (int64_t at = d->first + first; at < d->first + end; at += tile) {
-        int64_t count = d->first + end - at < tile ? d->first + end - at : tile;
+        int64_t count = min_i64(d->first + end - at, tile);
 
-        stitch_take(d->stitch, at, count, logits);
-        logits_decide(d->experiment, logits, count, d->decided + at * decisions);
+        window_blend_take(d->blender, at, count, logits);
+        activation_decide_logits(d->experiment, logits, count, d->decided + at * decisions);
     }
 }
 
-static pons_status decide(void *context, int number, spread_volume *v, stitch *s, int64_t first,
-                          int64_t end, pons_error *err)
+static pons_status decide_planes(void *context, int number, window_scheduler_volume *v, blender *s,
+                                 int64_t first, int64_t end, pons_error *err)
 {
     const counting *all = context;
     int64_t plane = v->extent[1] * v->extent[2];
-    const counted_case *held = v->held;
-    deciding d = { all->experiment, s, first * plane, held->decided };
+    const counted_case *caller_data = v->caller_data;
+    deciding d = { all->experiment, s, first * plane, caller_data->decided };
 
     parallel_run((end - first) * plane, PIECE, decide_piece, &d);
-    if (end == v->extent[0] && !stitch_is_finite(s))
+    if (end == v->extent[0] && !window_blend_is_finite(s))
         log_warning(all->experiment->log, "validation: the logits of case '%s' are not finite",
-                    held->c.name);
+                    caller_data->c.name);
     return PONS_OK;
 }
 
-static pons_status count_voxels(void *context, int number, spread_volume *v, pons_error *err)
+static pons_status count_voxels(void *context, int number, window_scheduler_volume *v,
+                                pons_error *err)
 {
     const counting *all = context;
     const experiment *e = all->experiment;
-    const counted_case *held = v->held;
-    int64_t voxels = pons_volume_count(&held->c.image);
+    const counted_case *caller_data = v->caller_data;
+    int64_t voxels = pons_volume_count(&caller_data->c.image);
     metric_count *count = all->count + (all->first + number * all->step) * e->class_count;
+    int64_t ignored = 0;
 
+    if (e->data->ignored != NULL)
+        ignored = metric_clear_ignored(caller_data->decided, caller_data->c.label.voxels, voxels,
+                                       caller_data->c.label.channels, TARGET_IGNORED);
     if (e->regions)
-        metric_count_regions(held->decided, held->c.label.voxels, voxels, e->class_count, count);
+        metric_count_regions(caller_data->decided, caller_data->c.label.voxels, voxels,
+                             e->class_count, count);
     else
-        metric_count_labels(held->decided, held->c.label.voxels, voxels, e->class_count, count);
+        metric_count_labels(caller_data->decided, caller_data->c.label.voxels, voxels,
+                            e->class_count, count);
+    metric_count_drop(count, e->class_count, e->regions, ignored);
     return PONS_OK;
 }
 
-static void release(void *context, spread_volume *v)
+static void release_case(void *context, window_scheduler_volume *v)
 {
-    counted_case *held = v->held;
+    counted_case *caller_data = v->caller_data;
 
-    if (held == NULL)
+    if (caller_data == NULL)
         return;
-    case_clear(&held->c);
-    free(held->decided);
-    free(held);
+    case_clear(&caller_data->c);
+    free(caller_data->decided);
+    free(caller_data);
 }
 
 /* ---- several processes ----------------------------------------------------------------------- */
 
-/* What a process tells of its share: whether it was stopped, then its counts, case by case. */
+/* The message of a process: whether it was interrupted, then its counts, case by case. */
 typedef struct share_counts {
-    int64_t stopped;
+    int64_t interrupted;
     metric_count count[];
 } share_counts;
 
@@ -156,8 +165,8 @@ static void take_share(const share_counts *from, int first, int replicas, counti
                (size_t)classes * sizeof *from->count);
 }
 
-/* Afterwards every process has the counts of all cases; it was stopped where one of them was. */
-static pons_status exchange(counting *all, bool *stopped, pons_error *err)
+/* Every process then has the counts of all cases, and is interrupted where one of them is. */
+static pons_status exchange_counts(counting *all, bool *interrupted, pons_error *err)
 {
     const experiment *e = all->experiment;
     int replicas = e->replicas, cases = ceil_div_int(all->validation->count, replicas);
@@ -170,14 +179,14 @@ static pons_status exchange(counting *all, bool *stopped, pons_error *err)
         pons_fail(err, PONS_DEVICE, "out of memory for a validation");
         goto release;
     }
-    mine->stopped = *stopped;
+    mine->interrupted = *interrupted;
     put_share(all, e->first, replicas, mine);
     if (group_all_gather(e->group, mine, size, theirs, err) != PONS_OK)
         goto release;
     for (int r = 0; r < replicas; r++) {
         const share_counts *s = (const share_counts *)(theirs + size * (size_t)r);
 
-        *stopped = *stopped || s->stopped != 0;
+        *interrupted = *interrupted || s->interrupted != 0;
         take_share(s, r, replicas, all);
     }
 release:
@@ -186,15 +195,17 @@ release:
     return err->status;
 }
 
-/* In order of cases, so that sums have the bits of one replica. */
-static void summarise(const counting *all, validation_result *result)
+/* Sum up in order of cases, so the bits do not depend on the number of replicas. */
+static void summarise_cases(const counting *all, validation_result *result)
 {
     int classes = all->experiment->class_count;
 
     memset(result->classes, 0, (size_t)classes * sizeof *result->classes);
     for (int i = 0; i < all->validation->count; i++)
-        for (int c = 0; c < classes; c++)
-            metric_summary_add(&result->classes[c], all->count[i * classes + c]);
+        for (int c = 0; c < classes; c++) {
+            class_score score = class_score_of_counts(all->count[i * classes + c]);
+            metric_summary_add(&result->classes[c], &score);
+        }
     result->cases = all->validation->count;
 }
 
@@ -206,23 +217,23 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
                      .step = r->experiment->replicas / r->count };
     pons_error problem = PONS_ERROR_INIT;
 
-    result->stopped = false;
+    result->interrupted = false;
     all.count = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.count);
     if (all.count == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
-    const spread_work work = {
-        .count = ceil_div_int(v->count - all.first, all.step), .prepare = prepare,
-        .take = decide, .finish = count_voxels, .release = release, .stop = stop_asked,
-        .context = &all
+    const window_scheduler_work work = {
+        .count = ceil_div_int(v->count - all.first, all.step), .prepare = prepare_case,
+        .take = decide_planes, .finish = count_voxels, .release = release_case,
+        .stop = is_stopped, .context = &all
     };
-    spread_run(r, &work, &problem);
-    result->stopped = problem.status == PONS_INTERRUPTED;
-    if (problem.status != PONS_OK && !result->stopped)
+    window_scheduler_run(r, &work, &problem);
+    result->interrupted = problem.status == PONS_INTERRUPTED;
+    if (problem.status != PONS_OK && !result->interrupted)
         pons_fail(err, problem.status, "%s", problem.text);
     else if (all.experiment->group != NULL)
-        exchange(&all, &result->stopped, err);
-    if (err->status == PONS_OK && !result->stopped)
-        summarise(&all, result);
+        exchange_counts(&all, &result->interrupted, err);
+    if (err->status == PONS_OK && !result->interrupted)
+        summarise_cases(&all, result);
     free(all.count);
     return err->status;
 }

@@ -1,5 +1,6 @@
 /*
- * validation.h - the held-out cases through the sliding window, on the preprocessed grid.
+ * validation.h - predict the held-out cases with sliding windows and score them on the
+ * preprocessed grid.
  */
 #ifndef CORE_EVALUATE_VALIDATION_H
 #define CORE_EVALUATE_VALIDATION_H
@@ -9,24 +10,24 @@
 #include "replica/replicas.h"
 
 typedef struct validation {
-    replicas *replicas;       /* with evaluation programs; they share the windows out             */
+    replicas *replicas;       /* with evaluation programs; they divide the windows                */
     cache *cache;
     int count;
     const int *ranks;
-    bool (*stop)(void *context); /* asked before batches of windows, by any replica's thread; may */
-                              /* be NULL                                                          */
+    /* Called before batches of windows, by the thread of any replica; may be NULL. */
+    bool (*stop)(void *context);
     void *context;
 } validation;
 
-/* Results of a validation: one summary for each class of the target. */
+/* One summary for each class of the target. */
 typedef struct validation_result {
     int cases;
-    bool stopped;             /* nothing else is set then                                         */
+    bool interrupted;         /* nothing else is set then                                         */
     metric_summary *classes;  /* class_count; malloc'ed by the caller                             */
 } validation_result;
 
 pons_status validation_run(const validation *v, validation_result *result, pons_error *err);
-/* The first class that counts for a mean: background is left out where there are other classes. */
+/* The first class of means: 1 if there is a background and another class, else 0. */
 int validation_first_class(const experiment *e);
 
 #endif

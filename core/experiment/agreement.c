@@ -1,5 +1,5 @@
 /*
- * agreement.c - lists of facts for group_agree.
+ * agreement.c - collect facts of a run by name and compare them between processes (group_agree).
  */
 #include <config.h>
 
@@ -15,7 +15,7 @@
 #include "experiment/provenance.h"
 #include "graph/ir/shape.h"
 
-enum { SHOWN_MAX = 200 }; /* of a value; behind it comes its hash */
+enum { SHOWN_MAX = 200 }; /* characters of a value; a longer one is cut and followed by its hash */
 
 typedef struct fact_list {
     arena *memory;
@@ -41,12 +41,12 @@ static pons_status close_list(fact_list *f, group *g, pons_error *err)
 
 static const char *hash_of(fact_list *f, const void *data, size_t size)
 {
-    fingerprint p = fingerprint_of(data, size);
+    hash128 hash = hash128_of(data, size);
 
-    return arena_format(f->memory, "%016" PRIx64 "%016" PRIx64, p.word[0], p.word[1]);
+    return arena_format(f->memory, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-static void add(fact_list *f, const char *name, const char *value, pons_error *err)
+static void add_fact(fact_list *f, const char *name, const char *value, pons_error *err)
 {
     size_t size = strlen(value);
 
@@ -67,8 +67,10 @@ static void add(fact_list *f, const char *name, const char *value, pons_error *e
 
 /* ---- the experiment -------------------------------------------------------------------------- */
 
-/* Sections and keys ('*': all) that each process may choose: places, and what is rank 0's alone. */
-static const struct { const char *section, *key; } own[] = {
+/*
+ * Sections and keys ('*': all) that may differ: folders of a machine, and options of rank 0 alone.
+ */
+static const struct { const char *section, *key; } may_differ[] = {
     { "log", "*" }, { "device", "workspace_limit" }, { "device", "cache_dir" },
     { "experiment", "output" },
     { "data", "source" }, { "data", "image" }, { "data", "label" }, { "data", "cache" },
@@ -76,11 +78,11 @@ static const struct { const char *section, *key; } own[] = {
     { "distribute", "devices" }, { "train", "pretrained" }, { "train", "keep" }
 };
 
-static bool is_own(const char *section, const char *key)
+static bool option_may_differ(const char *section, const char *key)
 {
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (config_is_part(section, own[i].section)
-            && (own[i].key[0] == '*' || strcmp(own[i].key, key) == 0))
+    for (size_t i = 0; i < sizeof may_differ / sizeof *may_differ; i++)
+        if (config_is_part(section, may_differ[i].section)
+            && (may_differ[i].key[0] == '*' || strcmp(may_differ[i].key, key) == 0))
             return true;
     return false;
 }
@@ -91,8 +93,8 @@ static void add_options(fact_list *f, const experiment *e, pons_error *err)
         const char *section, *key, *value;
 
         config_item(e->config, i, &section, &key, &value);
-        if (!is_own(section, key))
-            add(f, arena_format(f->memory, "[%s] %s", section, key), value, err);
+        if (!option_may_differ(section, key))
+            add_fact(f, arena_format(f->memory, "[%s] %s", section, key), value, err);
     }
 }
 
@@ -109,12 +111,12 @@ static void add_provenance(fact_list *f, const experiment *e, pons_error *err)
         return;
     for (int i = 0; i < p.count; i++)
         if (e->sections.experiment.deterministic || !decides_bits(p.fact[i].name))
-            add(f, arena_format(f->memory, "%s", p.fact[i].name),
-                arena_format(f->memory, "%s", p.fact[i].value), err);
+            add_fact(f, arena_format(f->memory, "%s", p.fact[i].name),
+                     arena_format(f->memory, "%s", p.fact[i].value), err);
     provenance_clear(&p);
 }
 
-/* Their ids in order: the stream of cases follows from these. */
+/* Add the ids of cases in order, which determine the order of training cases. */
 static void add_cases(fact_list *f, const experiment *e, const char *name, int count,
                       const int *rank, pons_error *err)
 {
@@ -129,7 +131,7 @@ static void add_cases(fact_list *f, const experiment *e, const char *name, int c
     for (int i = 0; i < count; i++)
         fprintf(to, "%s%c", e->data->cases[rank[i]].id, 0);
     fclose(to);
-    add(f, name, arena_format(f->memory, "%d, hash %s", count, hash_of(f, text, size)), err);
+    add_fact(f, name, arena_format(f->memory, "%d, hash %s", count, hash_of(f, text, size)), err);
     free(text);
 }
 
@@ -140,13 +142,13 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
 
     if (g == NULL || open_list(&f, err) != PONS_OK)
         return err->status;
-    add(&f, "the version of pons", PACKAGE_VERSION, err);
+    add_fact(&f, "the version of pons", PACKAGE_VERSION, err);
     add_options(&f, e, err);
-    add(&f, "precision", precision_name(e->precision), err);
+    add_fact(&f, "precision", precision_name(e->precision), err);
     if (e->purpose == EXPERIMENT_TRAIN)
         add_provenance(&f, e, err);
     else
-        add(&f, "plugin of the model", e->model.plugin->sha256, err);
+        add_fact(&f, "plugin of the model", e->model.plugin->sha256, err);
     if (d != NULL) {
         add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
         add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
@@ -162,30 +164,30 @@ pons_status agreement_on_names(group *g, int count, const char *const *name, pon
 
     if (open_list(&f, err) != PONS_OK)
         return err->status;
-    add(&f, "the number of cases", arena_format(f.memory, "%d", count), err);
+    add_fact(&f, "the number of cases", arena_format(f.memory, "%d", count), err);
     for (int i = 0; i < count; i++)
-        add(&f, arena_format(f.memory, "case %d", i + 1), name[i], err);
+        add_fact(&f, arena_format(f.memory, "case %d", i + 1), name[i], err);
     return close_list(&f, g, err);
 }
 
 pons_status agreement_on_contents(group *g, int count, const char *const *name,
-                                  const fingerprint *content, pons_error *err)
+                                  const hash128 *content, pons_error *err)
 {
     int item, rank;
 
-    if (group_compare(g, count, content, &item, &rank, err) != PONS_OK || item < 0)
+    if (group_compare_hashes(g, count, content, &item, &rank, err) != PONS_OK || item < 0)
         return err->status;
     pons_fail(err, PONS_DATA, "the processes differ in case '%s': its files on rank %d do not hold "
               "what they hold on rank 0\nhint: each rank may have its own folder, but with copies "
               "of the same files", name[item], rank);
-    group_leave(g, err);
+    group_publish_interruption(g, err);
     return err->status;
 }
 
-pons_status agreement_on_cases(group *g, const dataset *d, const cache *held, int count,
+pons_status agreement_on_cases(group *g, const dataset *d, const cache *cases, int count,
                                const int *rank, pons_error *err)
 {
-    fingerprint *content;
+    hash128 *content;
     const char **name;
 
     if (g == NULL)
@@ -195,7 +197,7 @@ pons_status agreement_on_cases(group *g, const dataset *d, const cache *held, in
     if (content == NULL || name == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", count);
     for (int i = 0; err->status == PONS_OK && i < count; i++) {
-        content[i] = cache_source(held, rank[i]);
+        content[i] = cache_case_hash(cases, rank[i]);
         name[i] = d->cases[rank[i]].id;
     }
     if (err->status == PONS_OK)
@@ -218,13 +220,13 @@ pons_status agreement_on_network(group *g, const experiment *e, const storage *s
             storage_tensor t = storage_item(s, (storage_group)k, i);
             char shape[160];
 
-            add(&f, arena_format(f.memory, "tensor '%s'", t.name),
-                arena_format(f.memory, "%s", shape_text(t.shape, shape, sizeof shape)), err);
+            add_fact(&f, arena_format(f.memory, "tensor '%s'", t.name),
+                     arena_format(f.memory, "%s", shape_text(t.shape, shape, sizeof shape)), err);
         }
     }
     for (int i = 0; i < e->op_count; i++)
-        add(&f, arena_format(f.memory, "op '%s'", e->op[i]->descriptor->name), e->op[i]->sha256,
-            err);
+        add_fact(&f, arena_format(f.memory, "op '%s'", e->op[i]->descriptor->name),
+                 e->op[i]->sha256, err);
     return close_list(&f, g, err);
 }
 
@@ -238,8 +240,8 @@ pons_status agreement_on_weights(group *g, const storage *s, pons_error *err)
         storage_piece p = storage_piece_at(s, i);
 
         if (p.size > 0)
-            add(&f, arena_format(f.memory, "part %d of the weights, states and slots", i),
-                hash_of(&f, p.memory, p.size), err);
+            add_fact(&f, arena_format(f.memory, "part %d of the weights, states and slots", i),
+                     hash_of(&f, p.memory, p.size), err);
     }
     return close_list(&f, g, err);
 }

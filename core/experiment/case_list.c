@@ -1,9 +1,10 @@
 /*
- * case_list.c - the list, and the first difference of two.
+ * case_list.c - write the list of cases of a run, and find the first difference of two lists.
  *
  * Folders may change between two starts of a run (R31), so cases are known by their ids and by what
  * their files hold. Ids are compared as soon as the folders have been looked at, contents when the
- * cases have been read. No id holds a '/'.
+ * cases have been read. No id holds a '/'. A content begins with the name of its hash; one that
+ * does not, as in runs of 0.1, is of another hash and counts as not known.
  */
 #include "experiment/case_list.h"
 
@@ -11,21 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
+
+#define HASH_NAME "xxh3-128:"
+
 const char *const case_role_names[CASE_ROLE_COUNT] = { "training cases", "validation cases" };
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void put_content(FILE *to, const cache *held, int rank)
+static void put_content(FILE *to, const cache *cases, int rank)
 {
-    static const fingerprint unknown;
-    fingerprint f = held != NULL ? cache_source(held, rank) : unknown;
+    static const hash128 unknown;
+    hash128 hash = cases != NULL ? cache_case_hash(cases, rank) : unknown;
 
-    if (memcmp(&f, &unknown, sizeof f) != 0)
-        fprintf(to, "%016" PRIx64 "%016" PRIx64, f.word[0], f.word[1]);
+    if (memcmp(&hash, &unknown, sizeof hash) != 0)
+        fprintf(to, HASH_NAME "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
-static const char *list_cases(arena *memory, const dataset *d, const cache *held, int count,
-                              const int *rank)
+static const char *print_cases(arena *memory, const dataset *d, const cache *cases, int count,
+                               const int *rank)
 {
     char *text = NULL;
     size_t size = 0;
@@ -33,7 +38,7 @@ static const char *list_cases(arena *memory, const dataset *d, const cache *held
 
     for (int i = 0; to != NULL && i < count; i++) {
         fprintf(to, "%s/", d->cases[rank[i]].id);
-        put_content(to, held, rank[i]);
+        put_content(to, cases, rank[i]);
         fputc('/', to);
     }
     if (to == NULL || fclose(to) != 0) {
@@ -45,11 +50,11 @@ static const char *list_cases(arena *memory, const dataset *d, const cache *held
     return kept;
 }
 
-pons_status case_record_make(arena *memory, const dataset *d, const cache *held, case_record *out,
-                             pons_error *err)
+pons_status case_list_make(arena *memory, const dataset *d, const cache *cases, case_list *out,
+                           pons_error *err)
 {
-    case_record r = { { list_cases(memory, d, held, d->training_count, d->training),
-                        list_cases(memory, d, held, d->validation_count, d->validation) } };
+    case_list r = { { print_cases(memory, d, cases, d->training_count, d->training),
+                      print_cases(memory, d, cases, d->validation_count, d->validation) } };
 
     if (r.text[0] == NULL || r.text[1] == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", d->case_count);
@@ -59,7 +64,7 @@ pons_status case_record_make(arena *memory, const dataset *d, const cache *held,
 
 /* ---- compare --------------------------------------------------------------------------------- */
 
-/* A case of a list; past the end the id has no characters. */
+/* A case of a list; behind the end the id is empty. */
 typedef struct listed_case {
     const char *id, *content, *next;
     int length, content_length;
@@ -77,10 +82,10 @@ static listed_case case_at(const char *list)
     return c;
 }
 
-/* Lists are sorted by the bytes of the ids; what is past the end comes last. */
+/* Compare ids as bytes, the order of the lists; the end of a list comes last. */
 static int compare_ids(const listed_case *a, const listed_case *b)
 {
-    int least = a->length < b->length ? a->length : b->length;
+    int least = min_int(a->length, b->length);
     int order = memcmp(a->id, b->id, (size_t)least);
 
     if (least == 0)
@@ -88,8 +93,8 @@ static int compare_ids(const listed_case *a, const listed_case *b)
     return order != 0 ? order : a->length - b->length;
 }
 
-/* The first case of 'list' that 'other' has not; length 0: none. */
-static listed_case first_without(const char *list, const char *other)
+/* The first case of 'list' that 'other' lacks; length 0: none. */
+static listed_case first_missing(const char *list, const char *other)
 {
     listed_case c = case_at(list), there = case_at(other);
 
@@ -122,8 +127,8 @@ static int count_cases(const char *list)
     return count;
 }
 
-static pons_status refuse(const case_record *before, const case_record *now, const listed_case *c,
-                          const char *what, pons_error *err)
+static pons_status refuse_case(const case_list *before, const case_list *now, const listed_case *c,
+                               const char *what, pons_error *err)
 {
     return pons_fail(err, PONS_CONFIG, "case '%.*s' %s; found %d cases to train on and %d to "
                      "validate, expected %d and %d", c->length, c->id, what,
@@ -131,7 +136,7 @@ static pons_status refuse(const case_record *before, const case_record *now, con
                      count_cases(before->text[0]), count_cases(before->text[1]));
 }
 
-static pons_status compare_roles(const case_record *before, const case_record *now,
+static pons_status compare_roles(const case_list *before, const case_list *now,
                                  pons_error *err)
 {
     static const struct { const char *moved, *added, *missing; } said[CASE_ROLE_COUNT] = {
@@ -144,22 +149,27 @@ static pons_status compare_roles(const case_record *before, const case_record *n
     };
 
     for (int role = 0; role < CASE_ROLE_COUNT; role++) {
-        listed_case c = first_without(now->text[role], before->text[role]);
+        listed_case c = first_missing(now->text[role], before->text[role]);
         if (c.length > 0)
-            return refuse(before, now, &c, is_listed(before->text[1 - role], &c)
-                          ? said[role].moved : said[role].added, err);
+            return refuse_case(before, now, &c, is_listed(before->text[1 - role], &c)
+                               ? said[role].moved : said[role].added, err);
     }
     for (int role = 0; role < CASE_ROLE_COUNT; role++) {
-        listed_case c = first_without(before->text[role], now->text[role]);
-        if (c.length > 0) /* no case has moved: all of now are in their role of before */
-            return refuse(before, now, &c, said[role].missing, err);
+        listed_case c = first_missing(before->text[role], now->text[role]);
+        if (c.length > 0) /* no case has changed its role, so it is missing */
+            return refuse_case(before, now, &c, said[role].missing, err);
     }
     return PONS_OK;
 }
 
+static bool is_known(const listed_case *c)
+{
+    return strncmp(c->content, HASH_NAME, sizeof HASH_NAME - 1) == 0;
+}
+
 static bool contents_differ(const listed_case *a, const listed_case *b)
 {
-    return a->content_length > 0 && b->content_length > 0
+    return is_known(a) && is_known(b)
            && (a->content_length != b->content_length
                || memcmp(a->content, b->content, (size_t)a->content_length) != 0);
 }
@@ -177,19 +187,19 @@ static void warn_role(const char *before, const char *now, logger *l)
                     "to be continued was saved; results may differ", n.length, n.id);
 }
 
-static bool are_kept(const case_record *before)
+static bool has_lists(const case_list *before)
 {
     return before->text[0] != NULL && before->text[1] != NULL;
 }
 
-pons_status case_record_compare(const case_record *before, const case_record *now,
-                                pons_error *err)
+pons_status case_list_compare(const case_list *before, const case_list *now,
+                              pons_error *err)
 {
-    return are_kept(before) ? compare_roles(before, now, err) : PONS_OK;
+    return has_lists(before) ? compare_roles(before, now, err) : PONS_OK;
 }
 
-void case_record_warn(const case_record *before, const case_record *now, logger *l)
+void case_list_warn(const case_list *before, const case_list *now, logger *l)
 {
-    for (int role = 0; role < CASE_ROLE_COUNT && are_kept(before); role++)
+    for (int role = 0; role < CASE_ROLE_COUNT && has_lists(before); role++)
         warn_role(before->text[role], now->text[role], l);
 }

@@ -1,19 +1,46 @@
 /*
- * data_settings.c - what the INI file says about data, in the terms of dataset, cache and loader.
+ * data_settings.c - make the settings of dataset, cache and loader from the INI file.
  */
 #include "experiment/data_settings.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/thread.h"
 
-/* Each works on a case of its own, which takes about ten times the bytes of its voxels. */
+/* limited, since each thread needs about ten times the memory of a case's voxels */
 enum { FILL_THREADS_MAX = 16 };
 
 static double background_above(const sections *s)
 {
     return s->patch.background_above.count > 0 ? s->patch.background_above.item[0] : -INFINITY;
+}
+
+/* The rule of 'validation', with an absolute path in 'file:F'; NULL: not given. */
+static const char *validation_rule(config *c, const data_options *d)
+{
+    static const char word[] = "file:";
+    const config_entry *given = config_find(c, "data", "validation");
+    size_t size = sizeof word - 1;
+    char rule[sizeof word + PATH_MAX];
+
+    if (given == NULL || strncmp(d->validation, word, size) != 0)
+        return given != NULL ? d->validation : NULL;
+    snprintf(rule, sizeof rule, "%s%s", word, config_path(c, given, d->validation + size));
+    return config_resolve(c, "data", "validation", rule, NULL);
+}
+
+const char *data_label_table(config *c, const sections *s)
+{
+    const pons_texts *labels = &s->data.labels;
+
+    if (labels->count != 1 || strncmp(labels->item[0], "table:", 6) != 0
+        || labels->item[0][6] == '\0')
+        return NULL;
+    return config_path(c, config_find(c, "data", "labels"), labels->item[0] + 6);
 }
 
 void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
@@ -23,22 +50,24 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
     *out = (dataset_settings){
         .file = config_file(c), .source = d->source, .layout = data_layouts[d->layout],
         .image = d->image, .label = d->label, .labels = d->labels, .regions = d->regions,
-        .validation = config_given(c, "data", "validation") ? d->validation : NULL,
+        .label_table = data_label_table(c, s), .map = d->map,
+        .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
+        .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
         .seed = (uint64_t)s->experiment.seed
     };
 }
 
 pons_status dataset_blame(config *c, const sections *s, pons_error *err)
 {
-    return config_blame(c, "data", s->data.image.count > 0 ? "image" : "source", err);
+    return config_location_add(c, "data", s->data.image.count > 0 ? "image" : "source", err);
 }
 
-/* As many as there are processors: nothing else runs while cases are read. */
+/* One thread for each processor, since nothing else runs while the cache is filled. */
 static int fill_threads(void)
 {
     int count = thread_processors();
 
-    return count > FILL_THREADS_MAX ? FILL_THREADS_MAX : count;
+    return min_int(count, FILL_THREADS_MAX);
 }
 
 void cache_settings_fill(const sections *s, cache_settings *out)

@@ -7,10 +7,15 @@
 
 #include "data/loader/loader.h"
 
-/* For one replica, M = accumulate. */
+/* Settings for a single replica: M = accumulate. */
 void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
-/* Put file, line and key before what dataset_open has said of these settings (config_blame). */
+/*
+ * Put file, line and key before an error of dataset_open with these settings
+ * (config_location_add).
+ */
 pons_status dataset_blame(config *c, const sections *s, pons_error *err);
+/* The path of the table that [data] labels names; NULL: none. */
+const char *data_label_table(config *c, const sections *s);
 void cache_settings_fill(const sections *s, cache_settings *out);
 void loader_settings_fill(const sections *s, loader_settings *out);
 

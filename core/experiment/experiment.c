@@ -1,6 +1,7 @@
 /*
- * experiment.c - from sections to plugins, device, classes and extents. What is wrong with a file
- * is said here, before any volume is read and before anything is built.
+ * experiment.c - make an experiment from sections: plugins, devices, classes and extents.
+ *
+ * Errors of the INI file are found here, before a volume is read and before a network is built.
  */
 #include <config.h>
 
@@ -21,9 +22,10 @@
 #include "experiment/processes.h"
 #include "experiment/tuning.h"
 #include "graph/program/explain.h"
+#include "plugin/plugin_options.h"
 #include "plugin/plugin_status.h"
 
-const char *experiment_place(experiment *e, const char *section, const char *key)
+const char *experiment_location(experiment *e, const char *section, const char *key)
 {
     const config_entry *entry = config_find(e->config, section, key);
 
@@ -36,8 +38,8 @@ const char *experiment_place(experiment *e, const char *section, const char *key
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
-static pons_status load(experiment *e, pons_kind kind, const char *section, const char *name,
-                        size_t operations_size, loaded_plugin *out, pons_error *err)
+static pons_status load_plugin(experiment *e, pons_kind kind, const char *section, const char *name,
+                               size_t operations_size, loaded_plugin *out, pons_error *err)
 {
     const pons_plugin *d;
 
@@ -46,33 +48,33 @@ static pons_status load(experiment *e, pons_kind kind, const char *section, cons
             return err->status;
         return sections_require(section, "plugin", err);
     }
-    if (plugin_load(kind, name, operations_size, experiment_place(e, section, "plugin"),
+    if (plugin_load(kind, name, operations_size, experiment_location(e, section, "plugin"),
                     &out->plugin, err) != PONS_OK)
         return err->status;
     d = out->plugin->descriptor;
     out->options = arena_alloc(e->memory, d->config_size + 1);
-    return config_fill(e->config, section, d->options, out->options, err);
+    return plugin_options_fill(e->config, section, out->plugin, out->options, err);
 }
 
 static pons_status load_plugins(experiment *e, pons_error *err)
 {
     const sections *s = &e->sections;
 
-    if (load(e, PONS_KIND_MODEL, "model", s->model.plugin, sizeof(pons_model_operations),
-             &e->model, err) != PONS_OK)
+    if (load_plugin(e, PONS_KIND_MODEL, "model", s->model.plugin, sizeof(pons_model_operations),
+                    &e->model, err) != PONS_OK)
         return err->status;
     if (e->purpose == EXPERIMENT_PREDICT)
         return PONS_OK;
-    if (load(e, PONS_KIND_LOSS, "loss", s->loss.plugin, sizeof(pons_loss_operations), &e->loss,
-             err) != PONS_OK
-        || load(e, PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin,
-                sizeof(pons_optimizer_operations), &e->optimizer, err) != PONS_OK)
+    if (load_plugin(e, PONS_KIND_LOSS, "loss", s->loss.plugin, sizeof(pons_loss_operations),
+                    &e->loss, err) != PONS_OK
+        || load_plugin(e, PONS_KIND_OPTIMIZER, "optimizer", s->optimizer.plugin,
+                       sizeof(pons_optimizer_operations), &e->optimizer, err) != PONS_OK)
         return err->status;
-    return load(e, PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin,
-                sizeof(pons_schedule_operations), &e->schedule, err);
+    return load_plugin(e, PONS_KIND_SCHEDULE, "schedule", s->schedule.plugin,
+                       sizeof(pons_schedule_operations), &e->schedule, err);
 }
 
-/* The options of a sink stand in [log.NAME]. A wrong name is found before any file changes. */
+/* Load the sinks before any file changes. Their options are in [log.NAME]. */
 static pons_status load_sinks(experiment *e, pons_error *err)
 {
     const pons_texts *names = &e->sections.log.sinks;
@@ -82,13 +84,13 @@ static pons_status load_sinks(experiment *e, pons_error *err)
         loaded_plugin *sink = &e->sink[i];
         const pons_plugin *d;
         if (plugin_load(PONS_KIND_SINK, names->item[i], sizeof(pons_sink_operations),
-                        experiment_place(e, "log", "sinks"), &sink->plugin, err) != PONS_OK)
+                        experiment_location(e, "log", "sinks"), &sink->plugin, err) != PONS_OK)
             return err->status;
         d = sink->plugin->descriptor;
         sink->options = arena_alloc(e->memory, d->config_size + 1);
         if (d->options != NULL && d->options->name != NULL
-            && config_fill(e->config, arena_format(e->memory, "log.%s", names->item[i]), d->options,
-                           sink->options, err) != PONS_OK)
+            && plugin_options_fill(e->config, arena_format(e->memory, "log.%s", names->item[i]),
+                                   sink->plugin, sink->options, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -107,23 +109,32 @@ static pons_status open_dataset(experiment *e, pons_error *err)
     e->classes = e->regions ? e->data->regions : e->data->classes;
     e->class_count = e->regions ? e->data->region_count : e->data->class_count;
     dataset_task(e->data, &e->task);
-    return case_record_make(e->memory, e->data, NULL, &e->cases, err);
+    return case_list_make(e->memory, e->data, NULL, &e->cases, err);
 }
 
-/* The task of a prediction: names from [data] labels or regions, no file is opened. */
-static pons_status name_classes(experiment *e, const experiment_known *known, pons_error *err)
+/* The task of a prediction, with class names from 'labels' or 'regions'; no data file is opened. */
+static pons_status name_classes(experiment *e, const experiment_overrides *known, pons_error *err)
 {
     const data_options *d = &e->sections.data;
     int channels = d->image.count > 0 ? d->image.count : known->image_channels;
     const char **names;
+    const data_class *ignored;
 
     e->regions = d->regions.count > 0;
     if (!e->regions && d->labels.count == 0)
         return sections_require("data", "labels", err);
-    if (class_list_parse(e->memory, e->regions ? "regions" : "labels",
-                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err)
-        != PONS_OK)
-        return config_blame(e->config, "data", "labels", err);
+    const char *table = e->regions ? NULL : data_label_table(e->config, &e->sections);
+    if (table != NULL)
+        class_list_read_table(e->memory, table, &e->classes, &e->class_count, err);
+    else
+        class_list_parse(e->memory, e->regions ? "regions" : "labels",
+                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err);
+    if (err->status != PONS_OK
+        || class_list_map(e->memory, &d->map, &e->classes, e->class_count, err) != PONS_OK)
+        return config_location_add(e->config, "data", "labels", err);
+    if (!e->regions && class_list_take_ignored(e->memory, &e->classes, &e->class_count, &ignored,
+                                               err) != PONS_OK)
+        return config_location_add(e->config, "data", "labels", err);
     names = arena_alloc(e->memory, (size_t)e->class_count * sizeof *names);
     for (int i = 0; i < e->class_count; i++)
         names[i] = e->classes[i].name;
@@ -146,27 +157,46 @@ static pons_activation resolve_activation(const experiment *e)
     return !e->regions && e->class_count > 1 ? PONS_ACTIVATION_SOFTMAX : PONS_ACTIVATION_SIGMOID;
 }
 
-/* labels as the dataset told them, so that resolved.ini is enough for a prediction. */
+static void resolve_list(experiment *e, const char *key, const data_class *classes, int count,
+                         const char *origin)
+{
+    const char **item = arena_alloc(e->memory, (size_t)count * sizeof *item);
+
+    for (int i = 0; i < count; i++)
+        item[i] = arena_format(e->memory, "%s:%s", classes[i].name,
+                               class_ids_text(e->memory, &classes[i]));
+    config_resolve(e->config, "data", key, list_join(e->memory, count, item),
+                   arena_format(e->memory, "as %s says", origin));
+}
+
+/*
+ * Record the labels and regions of the dataset or of a table, so that resolved.ini is sufficient
+ * for a prediction. Their ids include 'map', which is then empty.
+ */
 static void resolve_classes(experiment *e)
 {
     const dataset *d = e->data;
-    const char **item = arena_alloc(e->memory, (size_t)d->class_count * sizeof *item);
+    const char *table = data_label_table(e->config, &e->sections);
+    bool regions = config_given(e->config, "data", "regions");
 
-    if (config_given(e->config, "data", "labels") || config_given(e->config, "data", "regions"))
+    if (table == NULL && (config_given(e->config, "data", "labels") || regions))
         return;
-    for (int i = 0; i < d->class_count; i++) {
-        item[i] = d->classes[i].name;
-        for (int j = 0; j < d->classes[i].id_count; j++)
-            item[i] = arena_format(e->memory, "%s%c%d", item[i], j > 0 ? ',' : ':',
-                                   d->classes[i].id[j]);
-    }
-    config_resolve(e->config, "data", "labels", list_join(e->memory, d->class_count, item),
-                   arena_format(e->memory, "as %s says", d->origin));
+    data_class *all = arena_alloc(e->memory, ((size_t)d->class_count + 1) * sizeof *all);
+    memcpy(all, d->classes, (size_t)d->class_count * sizeof *all);
+    if (d->ignored != NULL)
+        all[d->class_count] = *d->ignored;
+    resolve_list(e, "labels", all, d->class_count + (d->ignored != NULL),
+                 table != NULL ? table : d->origin);
+    if (d->region_count > 0)
+        resolve_list(e, "regions", d->regions, d->region_count, d->origin);
+    if (e->sections.data.map.count > 0)
+        config_resolve(e->config, "data", "map", "", "labels and regions include it");
 }
 
 /* ---- precision ------------------------------------------------------------------------------- */
 
-static pons_status resolve_precision(experiment *e, const experiment_known *known, pons_error *err)
+static pons_status resolve_precision(experiment *e, const experiment_overrides *known,
+                                     pons_error *err)
 {
     static const struct { precision precision; const char *reason; } best[] = {
         { PRECISION_FP32, "the processor has no bf16 instructions" },
@@ -184,7 +214,7 @@ static pons_status resolve_precision(experiment *e, const experiment_known *know
                          facts->host_memory ? "a cpu" : facts->name,
                          given || e->purpose != EXPERIMENT_TRAIN ? "--set train.precision=bf16, "
                          "or fp32" : "--fresh (or no --resume) starts anew");
-    if (processes_least(e->group, most, &most, err) != PONS_OK)
+    if (processes_minimum(e->group, most, &most, err) != PONS_OK)
         return err->status;
     e->precision = asked != PRECISION_AUTO ? asked : best[most].precision;
     if (given)
@@ -207,16 +237,16 @@ pons_status experiment_check_extent(const experiment *e, const char *what, const
 
     if (model->divisor == NULL)
         return PONS_OK;
-    if (plugin_answer(model->divisor(e->model.options, divisor, err), "the model", "divisor", err)
+    if (plugin_status(model->divisor(e->model.options, divisor, err), "the model", "divisor", err)
         != PONS_OK)
-        return config_blame(e->config, "model", "plugin", err);
+        return config_location_add(e->config, "model", "plugin", err);
     for (int a = 0; a < 3; a++) {
-        bool flat = e->task.flat && a == 0; /* nothing is divided there */
+        bool flat = e->task.flat && a == 0; /* the model does not divide the flat axis */
         if (!flat && divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
             pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
                       extent[order[a]], divisor[a], "ijk"[order[a]]);
     }
-    return config_blame(e->config, what, "extent", err);
+    return config_location_add(e->config, what, "extent", err);
 }
 
 static pons_status check_extents(experiment *e, pons_error *err)
@@ -228,7 +258,7 @@ static pons_status check_extents(experiment *e, pons_error *err)
         return sections_require("patch", "extent", err);
     memcpy(e->patch, patch ? e->sections.patch.extent : e->sections.window.extent, sizeof e->patch);
     memcpy(e->window, window ? e->sections.window.extent : e->patch, sizeof e->window);
-    loader_patch(e->patch, dhw, &flat);
+    loader_patch_shape(e->patch, dhw, &flat);
     if (!window)
         config_resolve(e->config, "window", "extent",
                        arena_format(e->memory, "%d %d %d", e->patch[0], e->patch[1], e->patch[2]),
@@ -237,9 +267,9 @@ static pons_status check_extents(experiment *e, pons_error *err)
     e->task.flat_axis = flat;
     if (flat >= 0 && e->window[flat] != 1)
         return pons_fail(err, PONS_CONFIG, "%s: window %d along %c, expected 1: the patch is flat "
-                         "there", experiment_place(e, "window", "extent"), e->window[flat],
+                         "there", experiment_location(e, "window", "extent"), e->window[flat],
                          "ijk"[flat]);
-    if (model_axes_turn(e, err) != PONS_OK
+    if (experiment_reorder_axes(e, err) != PONS_OK
         || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
         return err->status;
     return experiment_check_extent(e, "window", e->window, err);
@@ -254,13 +284,13 @@ static pons_status open_training(experiment *e, pons_error *err)
            != PONS_OK)
         return err->status;
     resolve_classes(e);
-    if (volume_chain_open(e->config, "augment", true, e->task.channels, &e->augment, err)
-        != PONS_OK || !experiment_device_cuts(e))
+    if (pipeline_open(e->config, "augment", true, e->task.channels, &e->augment, err)
+        != PONS_OK || !experiment_device_extracts(e))
         return err->status;
-    return volume_chain_check_device(e->augment, err);
+    return pipeline_check_device(e->augment, err);
 }
 
-/* Unknown keys, and class names that no class has. */
+/* Refuse unknown keys, and class names that no class has. */
 static pons_status check_names(experiment *e, pons_error *err)
 {
     if (e->purpose == EXPERIMENT_PREDICT)
@@ -272,24 +302,24 @@ static pons_status check_names(experiment *e, pons_error *err)
     return config_refuse_unknown(e->config, err);
 }
 
-/* ---- what resolved.ini tells besides values -------------------------------------------------- */
+/* ---- remarks in resolved.ini ----------------------------------------------------------------- */
 
-static void remark(experiment *e, pons_kind kind, const char *name, const char *version,
-                   const char *sha256)
+static void add_plugin_comment(experiment *e, pons_kind kind, const char *name, const char *version,
+                               const char *sha256)
 {
-    config_remark(e->config, arena_format(e->memory, "%s %s %s sha256 %s", plugin_kind_name(kind),
-                                          name, version, sha256));
+    config_add_comment(e->config, arena_format(e->memory, "%s %s %s sha256 %s",
+                                               plugin_kind_name(kind), name, version, sha256));
 }
 
-static void remark_chain(experiment *e, const volume_chain *chain)
+static void add_pipeline_comments(experiment *e, const pipeline *chain)
 {
     for (int i = 0; chain != NULL && i < chain->count; i++)
-        remark(e, PONS_KIND_TRANSFORM, chain->step[i].plugin, chain->step[i].version,
-               chain->step[i].sha256);
+        add_plugin_comment(e, PONS_KIND_TRANSFORM, chain->step[i].plugin, chain->step[i].version,
+                           chain->step[i].sha256);
 }
 
-/* The plugins by which the run can be repeated. */
-static void remark_plugins(experiment *e)
+/* Record the plugins that are needed to repeat the run. */
+static void add_plugin_comments(experiment *e)
 {
     const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
                             e->schedule.plugin, NULL, e->comm };
@@ -297,13 +327,13 @@ static void remark_plugins(experiment *e)
 
     if (!e->device.reference)
         plugin_load(PONS_KIND_DEVICE, "cpu", 0, NULL, &all[4], &ignored);
-    config_remark(e->config, "pons " PACKAGE_VERSION);
+    config_add_comment(e->config, "pons " PACKAGE_VERSION);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] != NULL)
-            remark(e, (pons_kind)all[i]->descriptor->kind, all[i]->descriptor->name,
-                   all[i]->descriptor->version, all[i]->sha256);
-    remark_chain(e, e->preprocess);
-    remark_chain(e, e->augment);
+            add_plugin_comment(e, (pons_kind)all[i]->descriptor->kind, all[i]->descriptor->name,
+                               all[i]->descriptor->version, all[i]->sha256);
+    add_pipeline_comments(e, e->preprocess);
+    add_pipeline_comments(e, e->augment);
 }
 
 void experiment_note_ops(experiment *e, const program *training)
@@ -316,13 +346,13 @@ void experiment_note_ops(experiment *e, const program *training)
     e->op = arena_alloc(e->memory, (size_t)(count + 1) * sizeof *e->op);
     for (e->op_count = 0; (p = program_op(training, e->op_count)) != NULL; e->op_count++) {
         e->op[e->op_count] = p;
-        remark(e, PONS_KIND_OP, p->descriptor->name, p->descriptor->version, p->sha256);
+        add_plugin_comment(e, PONS_KIND_OP, p->descriptor->name, p->descriptor->version, p->sha256);
     }
 }
 
 /*
- * What no other function resolves. A backend is left 'auto' where nothing is to be joined: none of
- * its values would be true.
+ * Resolve the remaining 'auto' values. 'backend' stays 'auto' if there is nothing to join, since
+ * no other value would be true.
  */
 static void resolve_autos(experiment *e)
 {
@@ -332,6 +362,7 @@ static void resolve_autos(experiment *e)
     };
     const sections *s = &e->sections;
     const struct { bool is_auto; const char *section, *key, *value, *reason; } autos[] = {
+        { e->data->own_split, "data", "validation", "own", "the dataset has a split" },
         { s->data.layout == 0, "data", "layout", e->data->layout, "as it was recognised" },
         { s->data.loader_threads == OPTION_AUTO, "data", "loader_threads",
           arena_format(e->memory, "%d", loader_threads_chosen()),
@@ -345,7 +376,7 @@ static void resolve_autos(experiment *e)
         { s->distribute.backend == 0, "distribute", "backend",
           e->comm != NULL ? e->comm->descriptor->name : "auto",
           e->group != NULL ? "joins processes on processors"
-          : e->comm != NULL ? "joins the cards of this process"
+          : e->comm != NULL ? "joins the GPUs of this process"
           : e->replicas > 1 ? "replicas of one process need none" : "one replica needs none" }
     };
 
@@ -355,7 +386,8 @@ static void resolve_autos(experiment *e)
                            autos[i].reason);
 }
 
-static pons_status fill(experiment *e, const experiment_known *known, pons_error *err)
+static pons_status fill_experiment(experiment *e, const experiment_overrides *known,
+                                   pons_error *err)
 {
     e->task.size = sizeof e->task;
     e->task.flat_axis = -1;
@@ -372,19 +404,20 @@ static pons_status fill(experiment *e, const experiment_known *known, pons_error
     e->activation = resolve_activation(e);
     if (e->purpose == EXPERIMENT_TRAIN)
         resolve_autos(e);
-    if (volume_chain_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
+    if (pipeline_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)
         != PONS_OK)
         return err->status;
     if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK
         || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
-    remark_plugins(e);
+    add_plugin_comments(e);
     if (resolve_precision(e, known, err) != PONS_OK || tuning_open(e, &e->tuning, err) != PONS_OK)
         return err->status;
     return agreement_on_experiment(e->group, e, err);
 }
 
-pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
+pons_status experiment_open(config *c, experiment_purpose purpose,
+                            const experiment_overrides *known,
                             logger *l, experiment **out, pons_error *err)
 {
     experiment *e = calloc(1, sizeof *e);
@@ -402,9 +435,9 @@ pons_status experiment_open(config *c, experiment_purpose purpose, const experim
     if (e->memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");
     else
-        fill(e, known, err);
+        fill_experiment(e, known, err);
     plugin_warn_hidden(l);
-    if (config_blame(c, NULL, NULL, err) != PONS_OK) {
+    if (config_location_add(c, NULL, NULL, err) != PONS_OK) {
         experiment_close(e);
         return err->status;
     }
@@ -416,8 +449,8 @@ void experiment_close(experiment *e)
 {
     if (e == NULL)
         return;
-    volume_chain_close(e->preprocess);
-    volume_chain_close(e->augment);
+    pipeline_close(e->preprocess);
+    pipeline_close(e->augment);
     if (e->data != NULL)
         dataset_close(e->data);
     for (int i = 0; i < e->device_count && e->devices != NULL; i++)

@@ -1,6 +1,7 @@
 /*
- * experiment.h - an INI file made ready: its sections read, its plugins loaded, its device open,
- * its classes and channels known. Networks, loaders and trainers start from here.
+ * experiment.h - a loaded INI file: sections, plugins, devices, classes and channels.
+ *
+ * Networks, loaders and trainers are made from an experiment.
  */
 #ifndef CORE_EXPERIMENT_EXPERIMENT_H
 #define CORE_EXPERIMENT_EXPERIMENT_H
@@ -22,26 +23,30 @@
 
 typedef struct loaded_plugin {
     const plugin *plugin;
-    void *options;          /* as its own table fills them                                        */
+    void *options;          /* filled by the plugin's option table                                */
 } loaded_plugin;
 
 typedef enum experiment_purpose {
-    EXPERIMENT_TRAIN = 0,   /* all of it, with the cases of [data]                                */
+    EXPERIMENT_TRAIN = 0,   /* everything, with the cases of [data]                               */
     EXPERIMENT_PREDICT      /* model, device and [preprocess]; no file of [data] is opened        */
 } experiment_purpose;
 
-/* What is known from elsewhere (a checkpoint, the command line) and wins over the file. */
-typedef struct experiment_known {
-    int threads;            /* kernel threads; 0: as the file says                                */
-    precision precision;    /* AUTO: as the file says                                             */
-    int channels;           /* predict: of the network; 0: number of [data] image patterns, or    */
-    int image_channels;     /* where there are none, that of the images                           */
-    const char *devices;    /* predict: the list, whatever the file says; NULL: the file's        */
-    const struct processes *processes; /* train: of the run; NULL: this one alone                 */
-    bool debug;             /* freed memory is filled with NaN                                    */
-} experiment_known;
+/* Values from a checkpoint or the command line, which override the file's. */
+typedef struct experiment_overrides {
+    int threads;            /* kernel threads; 0: the file's                                      */
+    precision precision;    /* AUTO: the file's                                                   */
+    /*
+     * Predict: channels of the network; 0: the number of [data] image patterns or, without
+     * patterns, of the image's channels.
+     */
+    int channels;
+    int image_channels;     /* predict: channels of the images                                    */
+    const char *devices;    /* predict: replaces the file's list; NULL: the file's                */
+    const struct processes *processes; /* train: the processes of the run; NULL: this one alone   */
+    bool debug;             /* fill freed memory with NaN                                         */
+} experiment_overrides;
 
-/* Which of how many equal parts of the processors that this process may use. */
+/* Share 'index' of 'count' equal shares of the processors that this process may use. */
 typedef struct device_share {
     int index, count;
 } device_share;
@@ -54,75 +59,85 @@ typedef struct experiment {
     experiment_purpose purpose;
     bool debug;
     dataset *data;          /* TRAIN                                                              */
-    case_record cases;      /* of it                                                              */
-    char run[RUN_IDENTITY_SIZE];    /* of the process that writes checkpoints; "": none           */
-    const char *geometry;   /* of its training cases, for checkpoints; NULL: they were not read   */
+    case_list cases;        /* cases of 'data'                                                    */
+    /* identity of the run, in the process that writes checkpoints; "": none */
+    char run[RUN_IDENTITY_SIZE];
+    /* geometry of the training cases as JSON, for checkpoints; NULL: not read */
+    const char *geometry;
     best_metric best;       /* TRAIN                                                              */
-    int class_count;        /* of the target: entries of labels, or of regions                    */
+    int class_count;        /* classes of the target: entries of labels, or of regions            */
     const data_class *classes;
     bool regions;
     pons_task task;
     loaded_plugin model, loss, optimizer, schedule;
-    loaded_plugin *sink;    /* TRAIN: one for each of [log] sinks                                 */
-    int op_count;           /* op plugins that the network turned out to use                      */
+    loaded_plugin *sink;    /* TRAIN: one for each entry of [log] sinks                           */
+    int op_count;           /* op plugins that the network uses                                   */
     const plugin **op;
     pons_activation activation; /* resolved                                                       */
-    volume_chain *preprocess, *augment;
+    pipeline *preprocess, *augment;
     device_list listed;     /* [distribute] devices                                               */
-    const char *chosen;      /* what devices = auto has become, or NULL                           */
-    visible_devices visible; /* CUDA_VISIBLE_DEVICES; count -1: not known                         */
+    const char *chosen;      /* the list that devices = auto resolved to; NULL: not auto          */
+    cuda_visible_devices visible; /* CUDA_VISIBLE_DEVICES; count -1: unknown                      */
     distribute_mode mode;   /* resolved                                                           */
-    const struct processes *processes; /* NULL: none to be joined                                 */
-    struct group *group;    /* theirs, NULL: one process                                          */
-    const struct plugin *comm; /* joins processes, or GPUs of this one; NULL: local_comm.h     */
-    int device_count;       /* of this process: one for each of its replicas                      */
-    device_share *share;    /* of each                                                            */
-    device *devices;        /* opened. A single one belongs to the thread that opened the         */
-                            /* experiment; of several each to a thread of its own                 */
-    device device;          /* the first one                                                      */
-    struct tuning *tuning;  /* NULL: no kernel is chosen by timing                                */
+    const struct processes *processes; /* NULL: a single process                                  */
+    struct group *group;    /* group of the processes; NULL: a single process                     */
+    const struct plugin *comm; /* joins processes, or GPUs of this process; NULL: local_comm.h */
+    int device_count;       /* devices of this process, one for each of its replicas              */
+    device_share *share;    /* [device_count]                                                     */
+    /*
+     * Open devices. A single one belongs to the thread that opened the experiment; each of several
+     * belongs to a thread of its own.
+     */
+    device *devices;
+    device device;          /* devices[0]                                                         */
+    struct tuning *tuning;  /* NULL: kernels are not chosen by timing                             */
     precision precision;    /* resolved                                                           */
-    int replicas, accumulate; /* replicas of all processes                                        */
+    int replicas, accumulate; /* of all processes                                                 */
     int first;              /* number of this process's first replica                             */
     int micro_batches;      /* M = replicas x accumulate                                          */
-    bool no_reuse;          /* test switch: no memory of a program is reused                      */
+    program_testing testing; /* switches of all programs, set by tests                            */
     int patch[3], window[3]; /* extents along i j k                                               */
 } experiment;
 
-pons_status experiment_open(config *c, experiment_purpose purpose, const experiment_known *known,
+pons_status experiment_open(config *c, experiment_purpose purpose,
+                            const experiment_overrides *known,
                             logger *l, experiment **out, pons_error *err);
 void experiment_close(experiment *e);
-/* After the network was built: the op plugins that it uses, for resolved.ini and checkpoints. */
+/* Record the op plugins that the built network uses, for resolved.ini and checkpoints. */
 void experiment_note_ops(experiment *e, const program *training);
 
-/* Where the replicas live: "single", "dp" or "ddp". */
+/* The resolved mode: "single", "dp" or "ddp". */
 const char *experiment_mode(const experiment *e);
-/* Why auto has picked it. */
+/* The reason for the choice of mode = auto. */
 const char *experiment_mode_reason(const experiment *e);
-/* Why devices = auto is what it is. */
+/* The reason for the choice of devices = auto. */
 const char *experiment_devices_reason(const experiment *e);
 
-/* [data] cache = device: the device that trains cuts the patches out of cases that it holds. */
-static inline bool experiment_device_cuts(const experiment *e)
+/* True for [data] cache = device: the training device extracts patches from cases in its memory. */
+static inline bool experiment_device_extracts(const experiment *e)
 {
     return e->sections.data.cache == CACHE_DEVICE;
 }
 
-/* Processors of this process: those of the machine are shared by its processes.               */
+/* Processors that this process may use; processes of a machine share its processors. */
 int experiment_processors(const experiment *e);
-/* Of them, what work on whole volumes may take: where kernels run on the host, as many as they. */
+/*
+ * Threads for work on whole volumes: as kernel threads if kernels run on the host, else all
+ * processors.
+ */
 int experiment_threads(const experiment *e);
 
-/* R33: extents along i j k against the model's divisor; 'what' is "patch" or "window". */
+/* R33: check extents along i j k against the model's divisor; 'what' is "patch" or "window". */
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
                                     pons_error *err);
 
-/* experiment_window.c: the [window] section for stitch_open. */
+/* experiment_window.c: the settings of sliding windows from [window]. */
 void experiment_window_settings(const experiment *e, window_settings *out);
 
 /*
- * experiment_axes.c: in a 2D network options per axis come in the order D H W, 1 on the flat axis.
+ * experiment_axes.c: reorder a model's options per axis to D H W; the flat axis of a 2D network is
+ * 1.
  */
-pons_status model_axes_turn(experiment *e, pons_error *err);
+pons_status experiment_reorder_axes(experiment *e, pons_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * experiment_devices.c - where the replicas live, and how many micro-batches make a step (R1).
+ * experiment_devices.c - choose and open the devices of the replicas, and count the micro-batches
+ * of a step (R1).
  */
 #include "experiment/experiment_internal.h"
 
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/system/boot_id.h"
 #include "base/system/cpu_quota.h"
 #include "base/system/user_folder.h"
@@ -17,20 +19,20 @@
 #include "experiment/processes.h"
 #include "graph/reference/reference.h"
 
-/* A device that this build could open: "reference" needs no plugin. */
+/* The reference device, which needs no plugin. */
 static bool is_reference(const experiment *e)
 {
     return strcmp(e->listed.item[0].name, "reference") == 0;
 }
 
-/* Shares of the processor, of which each replica has one; else cards with numbers of their own. */
+/* True if replicas run on shares of the processors; false: on GPUs with numbers. */
 static bool is_shares(const experiment *e)
 {
     return strcmp(e->listed.item[0].name, "cpu") == 0 || is_reference(e);
 }
 
-/* A list that makes no sense here is refused as such, before what the build lacks. */
-static pons_status check_cards(experiment *e, const char *text, const char *where, pons_error *err)
+/* Check the device list. A list that is wrong on any build is refused before a missing plugin. */
+static pons_status check_gpus(experiment *e, const char *text, const char *where, pons_error *err)
 {
     const char *name = e->listed.item[0].name;
     char told[512] = "";
@@ -43,11 +45,11 @@ static pons_status check_cards(experiment *e, const char *text, const char *wher
                          "'%s', expected cpu, cuda or reference", where, text, name);
     if (strcmp(name, "cuda") != 0)
         return PONS_OK;
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &e->visible, err) != PONS_OK)
+    if (cuda_visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &e->visible, err) != PONS_OK)
         return err->status;
     if (!e->visible.given && device_count(name) > 0)
         e->visible.count = device_count(name);
-    visible_devices_tell(&e->visible, &e->listed, told, sizeof told);
+    cuda_visible_devices_print(&e->visible, &e->listed, told, sizeof told);
     if (!built)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': 'cuda' is not in this "
                          "build%s%s%s", where, text, told[0] != '\0' ? " (" : "", told,
@@ -57,7 +59,7 @@ static pons_status check_cards(experiment *e, const char *text, const char *wher
     return PONS_OK;
 }
 
-/* Whether this is one of several processes, or the only one that a launcher has started. */
+/* True if a launcher has started this process, alone or with others. */
 static bool is_launched(const experiment *e)
 {
     return e->processes != NULL && e->processes->place.origin[0] != '\0';
@@ -68,25 +70,25 @@ static pons_status refuse_index(experiment *e, const char *text, const device_it
 {
     return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s': there is no %s:%d "
                      "among %d equal shares of the processor, expected 0 to %d",
-                     experiment_place(e, "distribute", "devices"), text, item->name, item->index,
+                     experiment_location(e, "distribute", "devices"), text, item->name, item->index,
                      count, count - 1);
 }
 
-/* A process of several takes the entry of its local rank. */
-static pons_status find_entry(experiment *e, const char *text, pons_error *err)
+/* Take the list entry of this process's local rank. */
+static pons_status take_list_entry(experiment *e, const char *text, pons_error *err)
 {
-    const dist_place *p = &e->processes->place;
+    const rank_info *p = &e->processes->place;
     device_list *list = &e->listed;
 
     if (list->count > 1 && list->count != p->local_size)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] devices = '%s' lists %d, but this "
                          "node has %d processes (%s), expected one for each",
-                         experiment_place(e, "distribute", "devices"), text, list->count,
+                         experiment_location(e, "distribute", "devices"), text, list->count,
                          p->local_size, p->origin);
     if (is_shares(e) && list->count > 1)
         list->item[0] = list->item[p->local_rank];
-    else if (!is_shares(e) && visible_devices_entry(&e->visible, list, p->local_rank,
-                                                    p->local_size, &list->item[0], err)
+    else if (!is_shares(e) && cuda_visible_devices_entry(&e->visible, list, p->local_rank,
+                                                         p->local_size, &list->item[0], err)
                               != PONS_OK)
         return err->status;
     if (is_shares(e) && list->item[0].index >= p->local_size)
@@ -103,17 +105,17 @@ static pons_status count_replicas(experiment *e, const char *text, pons_error *e
     for (int i = 0; i < e->listed.count; i++)
         if (is_shares(e) && e->listed.item[i].index >= e->listed.count)
             return refuse_index(e, text, &e->listed.item[i], e->listed.count, err);
-    /* The mode in the file of a run is how it was trained; a prediction takes what is listed. */
+    /* A prediction ignores the mode in a run's file and takes the listed devices. */
     if (e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE && e->listed.count > 1)
         return pons_fail(err, PONS_CONFIG, "%s: [distribute] mode = single has one device, but "
                          "devices = '%s' lists %d\nhint: --set distribute.mode=auto",
-                         experiment_place(e, "distribute", "mode"), text, e->listed.count);
+                         experiment_location(e, "distribute", "mode"), text, e->listed.count);
     e->replicas = e->listed.count;
     return PONS_OK;
 }
 
-/* A card that is listed twice has one stream for both, which no library joins (R24). */
-static bool has_distinct_cards(const experiment *e)
+/* Two replicas on one GPU share a stream, so no library can join them. */
+static bool has_distinct_gpus(const experiment *e)
 {
     const device_item *item = e->listed.item;
 
@@ -124,17 +126,19 @@ static bool has_distinct_cards(const experiment *e)
     return !is_shares(e);
 }
 
-/* The communicator of the replicas of a process; in a fixed order that is local_comm.h (R3). */
-static pons_status find_joint(experiment *e, pons_error *err)
+/*
+ * Find the comm plugin for the GPUs of one process. A fixed order of sums needs local_comm.h (R3).
+ */
+static pons_status find_comm(experiment *e, pons_error *err)
 {
     if (e->purpose != EXPERIMENT_TRAIN || e->mode != MODE_DP || e->replicas < 2
-        || e->sections.experiment.deterministic || !has_distinct_cards(e))
+        || e->sections.experiment.deterministic || !has_distinct_gpus(e))
         return PONS_OK;
-    return processes_find_joint(e->config, &e->sections, e->log, &e->comm, err);
+    return processes_find_comm(e->config, &e->sections, e->log, &e->comm, err);
 }
 
 /* Record the devices that "auto" resolved to. */
-static const char *tell_choice(experiment *e)
+static const char *record_choice(experiment *e)
 {
     char *text = arena_alloc(e->memory, DEVICE_LIST_TEXT);
 
@@ -142,29 +146,29 @@ static const char *tell_choice(experiment *e)
     return e->chosen = text;
 }
 
-pons_status experiment_find_devices(experiment *e, const experiment_known *known,
+pons_status experiment_find_devices(experiment *e, const experiment_overrides *known,
                                     pons_error *err)
 {
     const distribute_options *d = &e->sections.distribute;
     const char *text = known->devices != NULL ? known->devices : d->devices;
-    const char *where = experiment_place(e, "distribute", "devices");
-    bool apart = e->group != NULL || (d->mode == MODE_DDP && is_launched(e));
+    const char *where = experiment_location(e, "distribute", "devices");
+    bool several_processes = e->group != NULL || (d->mode == MODE_DDP && is_launched(e));
     bool one = e->purpose == EXPERIMENT_TRAIN && d->mode == MODE_SINGLE;
 
-    if (device_choose(text, apart ? DEVICE_USE_RANK : one ? DEVICE_USE_ONE : DEVICE_USE_ALL, where,
-                      &e->listed, err) != PONS_OK)
+    if (device_choose(text, several_processes ? DEVICE_USE_RANK : one ? DEVICE_USE_ONE
+                      : DEVICE_USE_ALL, where, &e->listed, err) != PONS_OK)
         return err->status;
     if (device_is_auto(text))
-        text = tell_choice(e);
+        text = record_choice(e);
     e->visible.count = -1;
-    if (!is_shares(e) && check_cards(e, text, where, err) != PONS_OK)
+    if (!is_shares(e) && check_gpus(e, text, where, err) != PONS_OK)
         return err->status;
-    if ((apart ? find_entry : count_replicas)(e, text, err) != PONS_OK)
+    if ((several_processes ? take_list_entry : count_replicas)(e, text, err) != PONS_OK)
         return err->status;
-    e->mode = apart ? MODE_DDP
+    e->mode = several_processes ? MODE_DDP
               : e->purpose == EXPERIMENT_TRAIN && d->mode != MODE_AUTO ? (distribute_mode)d->mode
               : e->replicas > 1 ? MODE_DP : MODE_SINGLE;
-    return find_joint(e, err);
+    return find_comm(e, err);
 }
 
 const char *experiment_mode(const experiment *e)
@@ -194,33 +198,33 @@ const char *experiment_devices_reason(const experiment *e)
            ? "the first GPU" : "every GPU that is there";
 }
 
-/* ---- shares of the processor ----------------------------------------------------------------- */
+/* ---- shares of the processors ---------------------------------------------------------------- */
 
-/* Where a process may run: processors mean the same to two processes of one kernel. */
-typedef struct allowed {
-    char kernel[KERNEL_NAME_SIZE];
+/* The processors on which a process may run. Sets are comparable under the same kernel only. */
+typedef struct allowed_processors {
+    char kernel[BOOT_ID_SIZE];
     cpu_set_t set;
-} allowed;
+} allowed_processors;
 
-static void find_allowed(allowed *out)
+static void find_allowed_processors(allowed_processors *out)
 {
     memset(out, 0, sizeof *out);
-    kernel_name(out->kernel);
+    boot_id(out->kernel);
     if (sched_getaffinity(0, sizeof out->set, &out->set) != 0)
         CPU_ZERO(&out->set);
 }
 
 /*
- * Processes that may run on the same processors share them, each in the order of its rank; those
- * that their launcher has bound to processors of their own keep all of them.
+ * Share processors among the processes that may run on the same set, in order of rank. A process
+ * bound to its own set keeps all of it.
  */
 static pons_status find_share(const experiment *e, int *index, int *count, pons_error *err)
 {
-    allowed *all = calloc((size_t)e->replicas, sizeof *all), mine;
+    allowed_processors *all = calloc((size_t)e->replicas, sizeof *all), mine;
 
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", e->replicas);
-    find_allowed(&mine);
+    find_allowed_processors(&mine);
     *index = *count = 0;
     if (group_all_gather(e->group, &mine, sizeof mine, all, err) == PONS_OK) {
         for (int r = 0; r < e->replicas; r++) {
@@ -234,7 +238,7 @@ static pons_status find_share(const experiment *e, int *index, int *count, pons_
     return err->status;
 }
 
-/* Which of how many shares each replica of this process has. */
+/* Find the share of each replica of this process. */
 static pons_status find_shares(experiment *e, pons_error *err)
 {
     const device_item *item = e->listed.item;
@@ -255,13 +259,13 @@ static pons_status find_shares(experiment *e, pons_error *err)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* Replicas of this process. */
+/* The number of replicas in this process. */
 static int count_here(const experiment *e)
 {
     return e->mode == MODE_DDP ? 1 : e->replicas;
 }
 
-/* NULL: nowhere. */
+/* The folder of compiled kernels; NULL: none. */
 static const char *kernel_folder(const experiment *e)
 {
     const char *given = e->sections.device.cache_dir;
@@ -269,8 +273,8 @@ static const char *kernel_folder(const experiment *e)
     return given != NULL && given[0] != '\0' ? given : user_cache_folder(e->memory, "kernels");
 }
 
-/* The file of a run lists the devices of the machine that it was trained on. */
-static pons_status add_way_out(const experiment *e, pons_error *err)
+/* Add a hint to an error of a prediction, whose file lists the devices of another machine. */
+static pons_status add_hint(const experiment *e, pons_error *err)
 {
     size_t used = strlen(err->text);
 
@@ -280,39 +284,40 @@ static pons_status add_way_out(const experiment *e, pons_error *err)
     return err->status;
 }
 
-/* threads: 0: as many as the device has processors. */
-static pons_status open_one(experiment *e, int threads, int i, pons_error *err)
+/* threads 0: as many as the device has processors. */
+static pons_status open_replica_device(experiment *e, int threads, int i, pons_error *err)
 {
     pons_device_settings settings = {
         .index = e->share[i].index, .count = e->share[i].count, .threads = threads,
         .deterministic = e->sections.experiment.deterministic,
         .cache_dir = kernel_folder(e),
-        .workspace_limit = (size_t)e->sections.device.workspace_limit
+        .workspace_limit = (size_t)e->sections.device.workspace_limit,
+        .no_winograd = e->sections.device.winograd == 1
     };
 
     if (!is_reference(e))
         return device_open(e->listed.item[i].name, &settings,
-                           experiment_place(e, "distribute", "devices"), &e->devices[i], err)
-               == PONS_OK ? PONS_OK : add_way_out(e, err);
+                           experiment_location(e, "distribute", "devices"), &e->devices[i], err)
+               == PONS_OK ? PONS_OK : add_hint(e, err);
     device_reference(&e->devices[i], false);
     return PONS_OK;
 }
 
 /*
- * What the quota of this process's control group leaves each replica. Processes of a node have one
- * quota together: as many as the launcher says, or as share these processors where it guesses more.
+ * Threads that the CPU quota of the control group leaves to each replica. Processes of a node
+ * share one quota; their number is the launcher's, or that of the processes on these processors if
+ * it is smaller.
  */
 static int threads_most(const experiment *e)
 {
     int sharers = count_here(e);
 
     if (e->mode == MODE_DDP && e->processes != NULL)
-        sharers = e->processes->place.local_size < e->share[0].count
-                  ? e->processes->place.local_size : e->share[0].count;
-    return is_shares(e) ? quota_threads(thread_quota(), sharers) : INT_MAX;
+        sharers = min_int(e->processes->place.local_size, e->share[0].count);
+    return is_shares(e) ? cpu_quota_threads(thread_quota(), sharers) : INT_MAX;
 }
 
-static void resolve_threads(experiment *e, const experiment_known *known)
+static void resolve_threads(experiment *e, const experiment_overrides *known)
 {
     bool all = e->device.facts.threads < threads_most(e);
 
@@ -326,51 +331,53 @@ static void resolve_threads(experiment *e, const experiment_known *known)
 }
 
 /*
- * What is asked for holds for training, and for bits that are to be equal. The number in the file
- * of a run is that of the machine it was trained on: a prediction takes no more than there are.
+ * True if the number of threads is an upper limit. Training takes the number as given, and so does
+ * a prediction that must give equal bits. Else a run's file names the threads of another machine.
  */
-static bool at_most(const experiment *e, const experiment_known *known)
+static bool is_upper_limit(const experiment *e, const experiment_overrides *known)
 {
     return e->purpose == EXPERIMENT_PREDICT && known->threads == 0
         && !e->sections.experiment.deterministic;
 }
 
 /*
- * Every replica computes with as many threads as the others (R4): the share of the smallest where
- * the processor does not divide evenly.
+ * Open the devices. All replicas compute with the same number of threads (R4), that of the
+ * smallest share if processors do not divide evenly.
  */
-static pons_status open_all(experiment *e, const experiment_known *known, pons_error *err)
+static pons_status open_replica_devices(experiment *e, const experiment_overrides *known,
+                                        pons_error *err)
 {
     int64_t asked = known->threads > 0 ? known->threads : e->sections.distribute.threads;
-    int least = asked > 0 ? (int)asked : 0, first = at_most(e, known) ? 0 : least;
+    int least = asked > 0 ? (int)asked : 0, first = is_upper_limit(e, known) ? 0 : least;
     int count = count_here(e);
 
     for (int i = 0; i < count; i++, e->device_count++) {
-        if (open_one(e, first, i, err) != PONS_OK)
+        if (open_replica_device(e, first, i, err) != PONS_OK)
             return err->status;
         if (least == 0 || e->devices[i].facts.threads < least)
             least = e->devices[i].facts.threads;
     }
     if (first == 0 && threads_most(e) < least)
         least = threads_most(e);
-    if (processes_least(e->group, least, &least, err) != PONS_OK)
+    if (processes_minimum(e->group, least, &least, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < count; i++) {
         if (e->devices[i].facts.threads == least)
             continue;
         device_close(&e->devices[i]);
-        if (open_one(e, least, i, err) != PONS_OK)
+        if (open_replica_device(e, least, i, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-pons_status experiment_open_devices(experiment *e, const experiment_known *known, pons_error *err)
+pons_status experiment_open_devices(experiment *e, const experiment_overrides *known,
+                                    pons_error *err)
 {
     int count = count_here(e);
 
     e->devices = arena_alloc(e->memory, (size_t)count * sizeof *e->devices);
-    if (find_shares(e, err) != PONS_OK || open_all(e, known, err) != PONS_OK)
+    if (find_shares(e, err) != PONS_OK || open_replica_devices(e, known, err) != PONS_OK)
         return err->status;
     e->device = e->devices[0];
     if (is_reference(e))
@@ -379,9 +386,9 @@ pons_status experiment_open_devices(experiment *e, const experiment_known *known
     return count == 1 ? device_attach(&e->device, err) : PONS_OK;
 }
 
-/* ---- threads beside them --------------------------------------------------------------------- */
+/* ---- host threads ---------------------------------------------------------------------------- */
 
-/* A replica on the host is bound to its processors, one on a card is not. */
+/* A replica on the host is bound to its processors; a replica on a GPU is not. */
 int experiment_processors(const experiment *e)
 {
     int count = thread_processors();
@@ -408,7 +415,7 @@ static bool is_power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
-/* accumulate from micro_batches, or the other way round. */
+/* Resolve accumulate from micro_batches, or the reverse. */
 static pons_status resolve_micro_batches(experiment *e, pons_error *err)
 {
     const train_options *t = &e->sections.train;
@@ -420,11 +427,11 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
         return PONS_OK;
     if (t->micro_batches % e->replicas != 0)
         return pons_fail(err, PONS_CONFIG, "%s: [train] micro_batches %lld cannot be shared out "
-                         "among %d replicas", experiment_place(e, "train", "micro_batches"),
+                         "among %d replicas", experiment_location(e, "train", "micro_batches"),
                          (long long)t->micro_batches, e->replicas);
     if (given && e->micro_batches != t->micro_batches)
         return pons_fail(err, PONS_CONFIG, "%s: [train] micro_batches %lld differs from accumulate "
-                         "%lld with %d replica%s", experiment_place(e, "train", "micro_batches"),
+                         "%lld with %d replica%s", experiment_location(e, "train", "micro_batches"),
                          (long long)t->micro_batches, (long long)t->accumulate, e->replicas,
                          e->replicas > 1 ? "s" : "");
     e->micro_batches = (int)t->micro_batches;
@@ -432,8 +439,10 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
     return PONS_OK;
 }
 
-/* What is joined over replicas joins the micro-batches that run at the same time (R3). */
-static pons_status check_joined(experiment *e, pons_error *err)
+/*
+ * Joins over replicas cover the micro-batches that run at the same time (R3), so accumulate is 1.
+ */
+static pons_status check_joins(experiment *e, pons_error *err)
 {
     const struct { bool on; const char *section, *key; } joined[] = {
         { e->sections.distribute.sync_batchnorm, "distribute", "sync_batchnorm" },
@@ -447,7 +456,7 @@ static pons_status check_joined(experiment *e, pons_error *err)
                              "at the same time, but each replica runs %d of a step one after "
                              "another\nhint: --set train.%s=%d, with more devices or a larger "
                              "batch",
-                             experiment_place(e, joined[i].section, joined[i].key),
+                             experiment_location(e, joined[i].section, joined[i].key),
                              joined[i].section, joined[i].key, e->accumulate,
                              whole ? "micro_batches" : "accumulate", whole ? e->replicas : 1);
     return PONS_OK;
@@ -459,7 +468,7 @@ pons_status experiment_resolve_steps(experiment *e, pons_error *err)
 
     if (t->epochs > 0 && t->steps > 0)
         return pons_fail(err, PONS_CONFIG, "%s: both epochs and steps are given, expected one",
-                         experiment_place(e, "train", "steps"));
+                         experiment_location(e, "train", "steps"));
     if (t->epochs == 0 && t->steps == 0)
         return sections_require("train", "epochs", err);
     if (resolve_micro_batches(e, err) != PONS_OK)
@@ -467,6 +476,6 @@ pons_status experiment_resolve_steps(experiment *e, pons_error *err)
     if (e->sections.experiment.deterministic && e->replicas > 1 && !is_power_of_two(e->accumulate))
         return pons_fail(err, PONS_CONFIG, "%s: deterministic = yes with %d replicas needs a power "
                          "of two of micro-batches for each, found %d",
-                         experiment_place(e, "train", "accumulate"), e->replicas, e->accumulate);
-    return check_joined(e, err);
+                         experiment_location(e, "train", "accumulate"), e->replicas, e->accumulate);
+    return check_joins(e, err);
 }

@@ -1,20 +1,21 @@
 /*
- * experiment_internal.h - what the files that make an experiment ready share.
+ * experiment_internal.h - functions shared by the files that open an experiment.
  */
 #ifndef CORE_EXPERIMENT_EXPERIMENT_INTERNAL_H
 #define CORE_EXPERIMENT_EXPERIMENT_INTERNAL_H
 
 #include "experiment/experiment.h"
 
-/* "file.ini:12", or "[section]" when the key was not given. */
-const char *experiment_place(experiment *e, const char *section, const char *key);
+/* "file.ini:12", or "[section]" if the key is not given. */
+const char *experiment_location(experiment *e, const char *section, const char *key);
 
-/* experiment_devices.c */
-/* The list of devices, and how many replicas it makes; nothing is opened. */
-pons_status experiment_find_devices(experiment *e, const experiment_known *known,
+/* ---- experiment_devices.c -------------------------------------------------------------------- */
+/* Choose the devices and count the replicas; nothing is opened. */
+pons_status experiment_find_devices(experiment *e, const experiment_overrides *known,
                                     pons_error *err);
-pons_status experiment_open_devices(experiment *e, const experiment_known *known, pons_error *err);
-/* How many steps are asked for, and M. */
+pons_status experiment_open_devices(experiment *e, const experiment_overrides *known,
+                                    pons_error *err);
+/* Check steps and epochs, and resolve M. */
 pons_status experiment_resolve_steps(experiment *e, pons_error *err);
 
 #endif

@@ -1,16 +1,18 @@
 /*
- * experiment_window.c - the [window] section as settings of sliding windows.
+ * experiment_window.c - the settings of sliding windows from [window].
  */
 #include "experiment/experiment.h"
 
-enum { SPARE = 64 << 20 }; /* all that a few classes want; of many it is little beside a window's */
+/* enough for a few classes; small beside the memory of a window for many */
+enum { EXTRA_BYTES = 64 << 20 };
 
 void experiment_window_settings(const experiment *e, window_settings *out)
 {
     const window_options *w = &e->sections.window;
     window_settings s = {
         .blend = w->mode == 1 ? WINDOW_GAUSSIAN : WINDOW_CONSTANT, .sigma_scale = w->sigma_scale,
-        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch, .spare = SPARE
+        .padding = (window_padding)w->padding_mode, .batch = (int)w->batch, .extra_bytes
+            = EXTRA_BYTES
     };
 
     for (int a = 0; a < 3; a++) {

@@ -1,5 +1,5 @@
 /*
- * processes.c - from the environment's ranks and [distribute] to a group of processes.
+ * processes.c - open the group of a run's processes from the environment's ranks and [distribute].
  */
 #include "experiment/processes.h"
 
@@ -9,36 +9,41 @@
 #include <pons/comm.h>
 
 #include "base/broken_pipe.h"
+#include "base/integer.h"
 #include "device/cuda_visible_devices.h"
 #include "device/device_choose.h"
 #include "device/device_open.h"
 #include "plugin/plugin_status.h"
 
-static const char *look(void *context, const char *name)
+static const char *look_up_environment(void *context, const char *name)
 {
     return getenv(name);
 }
 
-/* Values of [distribute] backend. */
+/* The values of [distribute] backend. */
 static const struct backend {
     const char *name;
-    bool cards;              /* joins cards, and puts its work on a stream of theirs              */
-} backends[] = { { NULL, false }, { "gloo", false }, { "nccl", true }, { "mpi", false } };
+    bool on_gpus;            /* joins GPUs and puts its work on their streams */
+    bool on_one_node;        /* joins processes of one node only              */
+} backends[] = {
+    { NULL, false, false }, { "gloo", false, false }, { "nccl", true, false },
+    { "mpi", false, false }, { "shm", false, true }
+};
 
-/* 'auto' takes the first that can be used; one of cards only for these. */
-static const int preferred[] = { 2, 1, 3 };
+/* The order in which 'auto' tries the backends that fit. */
+static const int preferred[] = { 2, 4, 1, 3 };
 enum { PREFERRED = sizeof preferred / sizeof *preferred };
 
-/* ---- the library of the collectives ---------------------------------------------------------- */
+/* ---- comm plugin ----------------------------------------------------------------------------- */
 
-/* Whether this machine has what it needs. */
+/* Check that the machine has what the plugin needs. */
 static pons_status check_comm(const plugin *comm, pons_error *err)
 {
     const pons_comm_operations *operations = comm->operations;
 
-    if (operations->check == NULL)
+    if (operations->available == NULL)
         return PONS_OK;
-    return plugin_answer(operations->check(err), "the comm plugin", "check", err);
+    return plugin_status(operations->available(err), "the comm plugin", "available", err);
 }
 
 static pons_status load_comm(const char *name, const char *where, const plugin **out,
@@ -50,8 +55,8 @@ static pons_status load_comm(const char *name, const char *where, const plugin *
 }
 
 /*
- * Load a plugin that may be missing: '*problem' says why this machine cannot use it. A shortage of
- * memory, descriptors or processes says nothing about that, and is the failure of the call.
+ * Load a plugin that may be missing; '*problem' says why it cannot be used here. A lack of memory,
+ * descriptors or processes has another cause and is returned as an error.
  */
 static pons_status try_comm(const char *name, const plugin **out, pons_error *problem,
                             pons_error *err)
@@ -69,45 +74,52 @@ static pons_status try_comm(const char *name, const plugin **out, pons_error *pr
 static pons_status choose_devices(config *c, const sections *s, device_use use, device_list *out,
                                   pons_error *err)
 {
-    return device_choose(s->distribute.devices, use, config_place(c, "distribute", "devices"), out,
-                         err);
+    return device_choose(s->distribute.devices, use, config_location(c, "distribute", "devices"),
+                         out, err);
 }
 
-/* "auto" without a GPU is the processor. */
+/* The devices in words: "auto" without a GPU means the processor. */
 static const char *name_processors(const sections *s)
 {
     return device_is_auto(s->distribute.devices) ? "cpu" : s->distribute.devices;
 }
 
-/* The one that [distribute] backend names. */
-static pons_status take_comm(const struct backend *given, const sections *s, bool cards,
-                             const char *where, const plugin **out, pons_error *err)
+/* Load the plugin that [distribute] backend names. */
+static pons_status load_named_comm(const struct backend *given, const sections *s, bool on_gpus,
+                                   const char *where, const plugin **out, pons_error *err)
 {
     if (plugin_load(PONS_KIND_COMM, given->name, sizeof(pons_comm_operations), where, out, err)
         != PONS_OK)
         return err->status;
-    if (given->cards && !cards)
-        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins cards, but devices "
+    if (given->on_gpus && !on_gpus)
+        return pons_fail(err, PONS_CONFIG, "%s: [distribute] backend = %s joins GPUs, but devices "
                          "= '%s'\nhint: --set distribute.backend=auto takes one that joins "
                          "processors", where, given->name, name_processors(s));
     return check_comm(*out, err);
 }
 
-static pons_status choose_comm(config *c, const sections *s, bool cards, processes *p,
+static bool is_fitting(const struct backend *b, const rank_info *place, bool on_gpus)
+{
+    if (b->on_gpus)
+        return on_gpus;
+    return !b->on_one_node || (place->local_size == place->size && !place->local_guessed);
+}
+
+static pons_status choose_comm(config *c, const sections *s, bool on_gpus, processes *p,
                                const struct backend **chosen, pons_error *err)
 {
-    const char *where = config_place(c, "distribute", "backend");
+    const char *where = config_location(c, "distribute", "backend");
     char why[2 * sizeof err->text] = "";
     size_t used = 0;
 
     *chosen = &backends[s->distribute.backend];
     if (s->distribute.backend != 0)
-        return take_comm(*chosen, s, cards, where, &p->comm, err);
+        return load_named_comm(*chosen, s, on_gpus, where, &p->comm, err);
     for (int i = 0; i < PREFERRED; i++) {
         pons_error problem = PONS_ERROR_INIT;
 
         *chosen = &backends[preferred[i]];
-        if ((*chosen)->cards && !cards)
+        if (!is_fitting(*chosen, &p->place, on_gpus))
             continue;
         if (try_comm((*chosen)->name, &p->comm, &problem, err) != PONS_OK || p->comm != NULL)
             return err->status;
@@ -120,37 +132,37 @@ static pons_status choose_comm(config *c, const sections *s, bool cards, process
                      "when pons is built", where, p->place.size, why);
 }
 
-pons_status processes_find_joint(config *c, const sections *s, logger *l, const plugin **out,
-                                 pons_error *err)
+pons_status processes_find_comm(config *c, const sections *s, logger *l, const plugin **out,
+                                pons_error *err)
 {
     const struct backend *given = &backends[s->distribute.backend];
     pons_error problem = PONS_ERROR_INIT;
 
     *out = NULL;
     if (given->name != NULL)
-        return !given->cards ? PONS_OK
-             : load_comm(given->name, config_place(c, "distribute", "backend"), out, err);
+        return !given->on_gpus ? PONS_OK
+             : load_comm(given->name, config_location(c, "distribute", "backend"), out, err);
     if (try_comm(backends[preferred[0]].name, out, &problem, err) != PONS_OK || *out != NULL)
         return err->status;
-    log_line(l, "sums over the cards are made on the host: %.*s",
+    log_line(l, "the host sums up over the GPUs: %.*s",
              (int)strcspn(problem.text, "\n"), problem.text);
     return PONS_OK;
 }
 
-/* ---- the card of a communicator -------------------------------------------------------------- */
+/* ---- GPU of a communicator ------------------------------------------------------------------- */
 
-/* The card of this process, opened for the stream on which the communicator's work is put. */
-static pons_status open_card(config *c, const device_list *list, processes *p, void **stream,
-                             pons_error *err)
+/* Open the GPU of this process, and give the stream for the communicator's work. */
+static pons_status open_gpu(config *c, const device_list *list, processes *p, void **stream,
+                            pons_error *err)
 {
-    const char *where = config_place(c, "distribute", "devices");
+    const char *where = config_location(c, "distribute", "devices");
     pons_device_settings settings = { .count = 1 };
-    visible_devices visible;
+    cuda_visible_devices visible;
     device_item item;
 
-    if (visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) != PONS_OK
-        || visible_devices_entry(&visible, list, p->place.local_rank, p->place.local_size, &item,
-                                 err) != PONS_OK)
+    if (cuda_visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) != PONS_OK
+        || cuda_visible_devices_entry(&visible, list, p->place.local_rank, p->place.local_size,
+                                      &item, err) != PONS_OK)
         return err->status;
     settings.index = item.index;
     if (device_open(item.name, &settings, where, &p->device, err) != PONS_OK)
@@ -159,7 +171,7 @@ static pons_status open_card(config *c, const device_list *list, processes *p, v
     return err->status;
 }
 
-static void close_card(processes *p)
+static void close_gpu(processes *p)
 {
     if (p->device.operations != NULL)
         device_close(&p->device);
@@ -167,7 +179,7 @@ static void close_card(processes *p)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-static pons_status check_mode(config *c, const sections *s, const dist_place *place,
+static pons_status check_mode(config *c, const sections *s, const rank_info *place,
                               pons_error *err)
 {
     static const char *const names[] = { [MODE_SINGLE] = "single", [MODE_DP] = "dp" };
@@ -176,42 +188,42 @@ static pons_status check_mode(config *c, const sections *s, const dist_place *pl
     if (mode == MODE_AUTO || mode == MODE_DDP)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: mode = %s is one process, but there are %d (%s)\n"
-                     "hint: --set distribute.mode=auto", config_place(c, "distribute", "mode"),
+                     "hint: --set distribute.mode=auto", config_location(c, "distribute", "mode"),
                      names[mode], place->size, place->origin);
 }
 
-static bool is_card(const device_list *list)
+static bool is_gpu(const device_list *list)
 {
     return strcmp(list->item[0].name, "cuda") == 0;
 }
 
-/* Devices are listed one for each process of a node, by [distribute] devices or for all runs. */
-static pons_status settle_place(dist_place *place, const device_list *list, pons_error *err)
+/* Set the local rank from the list of devices, which has one entry for each process of a node. */
+static pons_status set_local_rank(rank_info *place, const device_list *list, pons_error *err)
 {
-    visible_devices visible = { .count = -1 };
+    cuda_visible_devices visible = { .count = -1 };
     int listed = list->count;
 
-    if (listed == 1 && is_card(list) && !list->item[0].numbered
-        && visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) == PONS_OK)
+    if (listed == 1 && is_gpu(list) && !list->item[0].numbered
+        && cuda_visible_devices_parse(getenv("CUDA_VISIBLE_DEVICES"), -1, &visible, err) == PONS_OK)
         listed = visible.given ? visible.count : device_count(list->item[0].name);
     if (listed > 1)
-        dist_place_settle(place, listed);
+        rank_info_set_local_size(place, listed);
     return err->status;
 }
 
-static void tell(const processes *p, logger *l)
+static void log_rank(const processes *p, logger *l)
 {
     char place[512];
 
-    dist_place_tell(&p->place, place, sizeof place);
+    rank_info_print(&p->place, place, sizeof place);
     if (p->place.rank > 0 && l->level == LOG_NORMAL)
         l->level = LOG_QUIET;
     log_line(l, "%s, joined by %s", place, p->comm->descriptor->name);
 }
 
 /*
- * Plugins are tried in a child, which there cannot be once a group or a card is open. Other faults
- * are found where a plugin is used: a prediction uses few.
+ * Try the plugins in a child process, which is impossible once a group or a GPU is open. Other
+ * errors are reported when a plugin is used, since a prediction uses few of them.
  */
 static pons_status try_plugins(config *c, const sections *s, pons_error *err)
 {
@@ -227,7 +239,7 @@ static pons_status try_plugins(config *c, const sections *s, pons_error *err)
         if (used[i].name == NULL || used[i].name[0] == '\0')
             continue;
         plugin_load(used[i].kind, used[i].name, 0, used[i].section == NULL ? ""
-                    : config_place(c, used[i].section, "plugin"), &ignored, &problem);
+                    : config_location(c, used[i].section, "plugin"), &ignored, &problem);
         if (problem.status == PONS_PLUGIN || problem.status == PONS_DEVICE)
             return pons_fail(err, problem.status, "%s", problem.text);
     }
@@ -235,7 +247,8 @@ static pons_status try_plugins(config *c, const sections *s, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status join(config *c, const sections *s, logger *l, processes *p, pons_error *err)
+static pons_status join_processes(config *c, const sections *s, logger *l, processes *p,
+                                  pons_error *err)
 {
     group_settings settings = {
         .place = &p->place, .deterministic = s->experiment.deterministic,
@@ -244,21 +257,21 @@ static pons_status join(config *c, const sections *s, logger *l, processes *p, p
     const struct backend *chosen;
     device_list list;
 
-    broken_pipe_ignore(); /* it would end a rank, and all others with it */
+    broken_pipe_ignore(); /* SIGPIPE would end this rank, and with it all others */
     if (check_mode(c, s, &p->place, err) != PONS_OK
         || choose_devices(c, s, DEVICE_USE_RANK, &list, err) != PONS_OK
-        || settle_place(&p->place, &list, err) != PONS_OK
-        || choose_comm(c, s, is_card(&list), p, &chosen, err) != PONS_OK
+        || set_local_rank(&p->place, &list, err) != PONS_OK
+        || choose_comm(c, s, is_gpu(&list), p, &chosen, err) != PONS_OK
         || try_plugins(c, s, err) != PONS_OK
-        || (chosen->cards && is_card(&list)
-            && open_card(c, &list, p, &settings.stream, err) != PONS_OK)) {
+        || (chosen->on_gpus && is_gpu(&list)
+            && open_gpu(c, &list, p, &settings.stream, err) != PONS_OK)) {
         group_refuse(&p->place, err);
         return err->status;
     }
     settings.comm = p->comm;
     if (group_open(&settings, &p->group, err) != PONS_OK)
         return err->status;
-    tell(p, l);
+    log_rank(p, l);
     return PONS_OK;
 }
 
@@ -267,12 +280,12 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
 {
     processes p = { .group = NULL };
 
-    if (dist_place_find(look, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
-        join(c, s, l, &p, err);
+    if (rank_info_find(look_up_environment, NULL, &p.place, err) == PONS_OK && p.place.size > 1)
+        join_processes(c, s, l, &p, err);
     if (p.place.remark[0] != '\0')
         log_line(l, "%s", p.place.remark);
     if (err->status != PONS_OK)
-        close_card(&p);
+        close_gpu(&p);
     else
         *out = p;
     return err->status;
@@ -281,9 +294,9 @@ pons_status processes_open(config *c, const sections *s, logger *l, processes *o
 void processes_refuse(const pons_error *failure)
 {
     pons_error problem = PONS_ERROR_INIT;
-    dist_place place;
+    rank_info place;
 
-    if (dist_place_find(look, NULL, &place, &problem) == PONS_OK)
+    if (rank_info_find(look_up_environment, NULL, &place, &problem) == PONS_OK)
         group_refuse(&place, failure);
 }
 
@@ -292,17 +305,18 @@ void processes_close(processes *p, const pons_error *failure)
     if (p->group != NULL)
         group_close(p->group, failure->status != PONS_OK ? failure : NULL);
     p->group = NULL;
-    close_card(p);
+    close_gpu(p);
     p->comm = NULL;
 }
 
 pons_status processes_wanted(config *c, const sections *s, int *out, pons_error *err)
 {
-    dist_place place;
+    rank_info place;
     device_list list;
 
     *out = 0;
-    if (s->distribute.mode != MODE_DDP || dist_place_find(look, NULL, &place, err) != PONS_OK
+    if (s->distribute.mode != MODE_DDP || rank_info_find(look_up_environment, NULL, &place,
+                                                         err) != PONS_OK
         || place.origin[0] != '\0')
         return err->status;
     if (choose_devices(c, s, DEVICE_USE_ALL, &list, err) == PONS_OK)
@@ -312,7 +326,7 @@ pons_status processes_wanted(config *c, const sections *s, int *out, pons_error 
 
 /* ---- agreement ------------------------------------------------------------------------------- */
 
-pons_status processes_least(group *g, int mine, int *least, pons_error *err)
+pons_status processes_minimum(group *g, int mine, int *least, pons_error *err)
 {
     int *all;
 
@@ -324,27 +338,28 @@ pons_status processes_least(group *g, int mine, int *least, pons_error *err)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
     if (group_all_gather(g, &mine, sizeof mine, all, err) == PONS_OK)
         for (int r = 0; r < group_size(g); r++)
-            *least = all[r] < *least ? all[r] : *least;
+            *least = min_int(all[r], *least);
     free(all);
     return err->status;
 }
 
-/* ---- one cache of a machine ------------------------------------------------------------------ */
+/* ---- shared cache of a machine --------------------------------------------------------------- */
 
-static pons_status gather(void *context, const void *mine, size_t size, void *all, pons_error *err)
+static pons_status gather_in_group(void *context, const void *mine, size_t size, void *all,
+                                   pons_error *err)
 {
     return group_all_gather(context, mine, size, all, err);
 }
 
-/* All of them end by this failure, with one line. */
-static void leave(void *context, const pons_error *failure)
+/* End all processes of the group with this error. */
+static void leave_group(void *context, const pons_error *failure)
 {
-    group_leave(context, failure);
+    group_publish_interruption(context, failure);
 }
 
-void processes_share_cache(group *g, cache_peers *out)
+void processes_cache_peers(group *g, cache_peers *out)
 {
     *out = (cache_peers){ .count = 1 };
     if (g != NULL)
-        *out = (cache_peers){ group_rank(g), group_size(g), gather, leave, g };
+        *out = (cache_peers){ group_rank(g), group_size(g), gather_in_group, leave_group, g };
 }

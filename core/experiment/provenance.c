@@ -1,5 +1,5 @@
 /*
- * provenance.c - the list, and what in it is not as it was.
+ * provenance.c - collect the provenance of a run, and compare it with a checkpoint's.
  */
 #include <config.h>
 
@@ -11,7 +11,7 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Zero-terminated texts one behind the other: name, value, name, value, ... */
+/* Write zero-terminated texts: name, value, name, value, ... Returns the number of pairs. */
 static int put_plugin(FILE *to, const char *role, const plugin *p)
 {
     if (p == NULL)
@@ -29,10 +29,10 @@ static int put_op(FILE *to, const plugin *p)
     return put_plugin(to, role, p);
 }
 
-static int put_steps(FILE *to, const char *section, const volume_chain *chain)
+static int put_steps(FILE *to, const char *section, const pipeline *chain)
 {
     for (int i = 0; chain != NULL && i < chain->count; i++) {
-        const volume_step *s = &chain->step[i];
+        const pipeline_step *s = &chain->step[i];
         fprintf(to, "plugin %s.%s%c%s %s sha256 %s%c", section, s->name, 0, s->plugin, s->version,
                 s->sha256, 0);
     }
@@ -103,7 +103,7 @@ void provenance_clear(provenance *p)
 
 /* ---- compare --------------------------------------------------------------------------------- */
 
-/* Hashes of two plugins are told apart by their first digits. */
+/* The first digits of hashes suffice to distinguish two plugins. */
 static void put_difference(FILE *to, const char *name, const char *before, const char *now)
 {
     const char *hash = strstr(before, " sha256 "), *other = strstr(now, " sha256 ");
@@ -113,14 +113,14 @@ static void put_difference(FILE *to, const char *name, const char *before, const
             other != NULL ? (int)(other - now) + 20 : 200, now);
 }
 
-static const char *saved_value(const json_value *facts, const char *name)
+static const char *saved_value(const json_t *facts, const char *name)
 {
-    const json_value *v = json_member(facts, name);
+    const char *value = json_string_value(json_object_get(facts, name));
 
-    return v != NULL && v->type == JSON_TEXT ? v->text : "none";
+    return value != NULL ? value : "none";
 }
 
-static void put_differences(FILE *to, const json_value *facts, const provenance *now)
+static void put_differences(FILE *to, const json_t *facts, const provenance *now)
 {
     for (int i = 0; i < now->count; i++) {
         const char *before = saved_value(facts, now->fact[i].name);
@@ -129,21 +129,22 @@ static void put_differences(FILE *to, const json_value *facts, const provenance 
     }
 }
 
-static pons_status tell(const experiment *e, const char *differences, logger *l, pons_error *err)
+static pons_status report_differences(const experiment *e, const char *differences, logger *l,
+                                      pons_error *err)
 {
     if (e->sections.experiment.deterministic)
-        return pons_fail(err, PONS_CONFIG, "the run to be continued was made with something else, "
-                         "so deterministic = yes cannot be kept: %.1000s", differences);
-    log_warning(l, "the run goes on with something else than it began with; results may differ: "
-                "%.1000s",
-                differences);
+        return pons_fail(err, PONS_CONFIG, "the run to be continued was made in another "
+                         "environment, so deterministic = yes cannot be kept: %.1000s",
+                         differences);
+    log_warning(l, "the run goes on in another environment than it began in; results may differ: "
+                "%.1000s", differences);
     return PONS_OK;
 }
 
 pons_status provenance_compare(const char *checkpoint, const experiment *e, logger *l,
                                pons_error *err)
 {
-    json_document manifest = { NULL, NULL };
+    json_t *manifest = NULL;
     provenance now = { .count = 0 };
     char *differences = NULL;
     size_t size = 0;
@@ -153,11 +154,11 @@ pons_status provenance_compare(const char *checkpoint, const experiment *e, logg
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
     if (provenance_make(e, &now, err) == PONS_OK
         && checkpoint_manifest(checkpoint, &manifest, err) == PONS_OK)
-        put_differences(to, json_member(manifest.root, CHECKPOINT_FACTS), &now);
+        put_differences(to, json_object_get(manifest, CHECKPOINT_FACTS), &now);
     fclose(to);
     if (err->status == PONS_OK && size > 0)
-        tell(e, differences, l, err);
-    json_free(&manifest);
+        report_differences(e, differences, l, err);
+    json_decref(manifest);
     provenance_clear(&now);
     free(differences);
     return err->status;

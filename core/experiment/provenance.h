@@ -1,6 +1,8 @@
 /*
- * provenance.h - what the bits of a run depend on beside its options (R4): plugins with version and
- * hash, libraries, features of the processor, kernel threads. Every checkpoint's manifest holds it.
+ * provenance.h - everything besides the options that determines the bits of a run (R4).
+ *
+ * Facts are plugins with version and hash, libraries, processor features and kernel threads. The
+ * manifest of every checkpoint holds them.
  */
 #ifndef CORE_EXPERIMENT_PROVENANCE_H
 #define CORE_EXPERIMENT_PROVENANCE_H
@@ -11,15 +13,15 @@
 typedef struct provenance {
     int count;
     checkpoint_fact *fact;
-    char *text;             /* of names and values                                                */
+    char *text;             /* storage of names and values                                        */
 } provenance;
 
-/* Once the network is built, which brings in op plugins. */
+/* Collect the facts after the network is built, which loads op plugins. */
 pons_status provenance_make(const experiment *e, provenance *out, pons_error *err);
 void provenance_clear(provenance *p);
 /*
- * A checkpoint that was made with something else is told to 'l' in one line; with deterministic =
- * yes it is PONS_CONFIG.
+ * Compare with a checkpoint. Differences are a warning in 'l'; with deterministic = yes they are
+ * PONS_CONFIG.
  */
 pons_status provenance_compare(const char *checkpoint, const experiment *e, logger *l,
                                pons_error *err);

@@ -1,5 +1,5 @@
 /*
- * resolved.c - the hash in the manifest, then the seal.
+ * resolved.c - check a resolved.ini by the hash in a manifest, or else by its seal.
  */
 #include "experiment/resolved.h"
 
@@ -12,22 +12,22 @@
 
 enum { FILE_LIMIT = 16 << 20 };
 
-/* "" where the manifest has none. */
+/* The hash in the manifest; "": none. */
 static pons_status read_expected(const char *checkpoint, char hex[65], pons_error *err)
 {
-    json_document manifest;
-    const json_value *hash;
+    json_t *manifest;
+    const json_t *hash;
 
     if (checkpoint_manifest(checkpoint, &manifest, err) != PONS_OK)
         return err->status;
-    hash = json_member(manifest.root, CHECKPOINT_RESOLVED);
+    hash = json_object_get(manifest, CHECKPOINT_RESOLVED);
     hex[0] = '\0';
-    if (hash != NULL && (hash->type != JSON_TEXT || strlen(hash->text) != 64))
+    if (hash != NULL && (!json_is_string(hash) || json_string_length(hash) != 64))
         pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_RESOLVED "' is no sha256",
                   checkpoint);
     else if (hash != NULL)
-        strcpy(hex, hash->text);
-    json_free(&manifest);
+        strcpy(hex, json_string_value(hash));
+    json_decref(manifest);
     return err->status;
 }
 
@@ -45,7 +45,7 @@ pons_status resolved_check(const char *checkpoint, const char *path, bool *same,
     sha256_add(&hash, text, size);
     sha256_finish(&hash, found);
     *same = strcmp(found, expected) == 0;
-    if (!*same && !seal_line_holds(text, size))
+    if (!*same && !json_digest_line_holds(text, size))
         pons_fail(err, PONS_DATA, "'%s' is not as the run wrote it: sha256 %.12s..., expected "
                   "%.12s...", path, found, expected);
     free(text);

@@ -1,9 +1,9 @@
 /*
- * resolved.h - whether a run's resolved.ini is as the run wrote it.
+ * resolved.h - check that a run's resolved.ini is as the run wrote it.
  *
- * A checkpoint's manifest holds the file's sha256. A run that goes on writes the file anew, with
- * what may change meanwhile (R31), so the hash of an older checkpoint is not that of the file: then
- * the seal at the file's end is checked, and its values are compared with the checkpoint's.
+ * The manifest of a checkpoint holds the sha256 of the file. A resumed run writes the file again
+ * with changed options (R31), so an older checkpoint has another hash. Then the seal at the file's
+ * end is checked instead, and the caller compares its values with the checkpoint's.
  */
 #ifndef CORE_EXPERIMENT_RESOLVED_H
 #define CORE_EXPERIMENT_RESOLVED_H
@@ -11,8 +11,8 @@
 #include "config/config.h"
 
 /*
- * PONS_DATA where 'path' is neither as 'checkpoint' says nor sealed. *same: it is as the checkpoint
- * says, or that says nothing, as one of an older pons.
+ * PONS_DATA if the file has neither the hash of 'checkpoint' nor a valid seal. *same: the hash is
+ * equal, or the manifest has none.
  */
 pons_status resolved_check(const char *checkpoint, const char *path, bool *same, pons_error *err);
 

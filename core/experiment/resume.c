@@ -1,11 +1,11 @@
 /*
- * resume.c - compare an experiment with the checkpoint that it is to go on from (R31).
+ * resume.c - compare an experiment with the checkpoint from which it resumes (R31).
  */
 #include "experiment/resume.h"
 
 #include <string.h>
 
-/* Sections and keys ('*': all) that may differ when a run goes on. */
+/* Sections and keys ('*': all) that may differ when a run resumes. */
 static const struct { const char *section, *key; } changeable[] = {
     { "log", "*" }, { "device", "*" }, { "predict", "*" },
     { "distribute", "mode" }, { "distribute", "devices" }, { "distribute", "backend" },
@@ -18,7 +18,7 @@ static const struct { const char *section, *key; } changeable[] = {
     { "train", "validate_every" }, { "train", "validate_steps" }, { "train", "checkpoint_every" },
     { "train", "early_stop" }, { "train", "grace_s" }, { "train", "pretrained" },
     { "train", "accumulate" }, { "train", "micro_batches" }, /* M is compared instead */
-    { "train", "nonfinite" }, /* steps that were skipped stay so */
+    { "train", "nonfinite" }, /* skipped steps stay skipped */
     { "train", "recompute" },
 };
 
@@ -32,14 +32,14 @@ static bool may_change(const char *section, const char *key)
     return false;
 }
 
-/* An option with another value than the checkpoint's. */
+/* An option whose value differs from the checkpoint's. */
 typedef struct difference {
     char name[256];
     const char *value, *before;
 } difference;
 
-/* Whether --set has a say in the section, or in the one that lists its steps. */
-static bool is_set(const char *section, int set_count, const char *const *set)
+/* True if a --set names the section, or the section that lists its steps. */
+static bool is_overridden(const char *section, int set_count, const char *const *set)
 {
     size_t size = strcspn(section, ".");
 
@@ -49,20 +49,33 @@ static bool is_set(const char *section, int set_count, const char *const *set)
     return false;
 }
 
-/* The first one, in sections that 'set' leaves alone; false: there is none. */
+/* An older checkpoint has the default where the dataset's own split was used. */
+static bool is_own_split(const experiment *e, const char *section, const char *key,
+                         const difference *d)
+{
+    return strcmp(section, "data") == 0 && strcmp(key, "validation") == 0
+           && strcmp(d->value, "own") == 0
+           && strcmp(d->before, config_default(e->config, section, key)) == 0;
+}
+
+/*
+ * Find the first difference, without sections named by --set; false: none. An option that the
+ * checkpoint lacks is younger than it, and had its default then.
+ */
 static bool find_difference(const saved_state *s, const experiment *e, int set_count,
                             const char *const *set, difference *out)
 {
     for (int i = 0; i < config_count(e->config); i++) {
         const char *section, *key;
         config_item(e->config, i, &section, &key, &out->value);
-        if (may_change(section, key) || is_set(section, set_count, set))
+        if (may_change(section, key) || is_overridden(section, set_count, set))
             continue;
         snprintf(out->name, sizeof out->name, "[%s] %s", section, key);
         out->before = safetensors_metadata(s->file, out->name);
         if (out->before == NULL)
-            out->before = "";
-        if (!config_same(e->config, section, key, out->before, out->value))
+            out->before = config_default(e->config, section, key);
+        if (!config_same(e->config, section, key, out->before, out->value)
+            && !is_own_split(e, section, key, out))
             return true;
     }
     return false;
@@ -93,16 +106,16 @@ pons_status resume_check_prediction(const char *checkpoint, const char *path, co
     return err->status;
 }
 
-static case_record cases_of(const saved_state *s)
+static case_list cases_of(const saved_state *s)
 {
-    case_record r;
+    case_list r;
 
     for (int role = 0; role < CASE_ROLE_COUNT; role++)
         r.text[role] = safetensors_metadata(s->file, case_role_names[role]);
     return r;
 }
 
-/* The number by the key that is in use; none where no value of it has these replicas share. */
+/* The hint names the option in use, unless no value of it gives the checkpoint's M. */
 static pons_status compare_micro_batches(const saved_state *s, const experiment *e,
                                          pons_error *err)
 {
@@ -130,17 +143,17 @@ static pons_status compare_debug(const saved_state *s, const experiment *e, pons
                      names[e->debug], names[s->debug]);
 }
 
-pons_status resume_compare(const saved_state *s, const experiment *e, pons_error *err)
+pons_status resume_check(const saved_state *s, const experiment *e, pons_error *err)
 {
-    const case_record before = cases_of(s);
+    const case_list before = cases_of(s);
 
     if (compare_debug(s, e, err) != PONS_OK || compare_micro_batches(s, e, err) != PONS_OK
         || compare_options(s, e, err) != PONS_OK)
         return err->status;
-    return case_record_compare(&before, &e->cases, err);
+    return case_list_compare(&before, &e->cases, err);
 }
 
-static void keep_threads(const saved_state *s, const experiment *e)
+static void restore_threads(const saved_state *s, const experiment *e)
 {
     int64_t threads = e->sections.distribute.threads;
 
@@ -149,8 +162,8 @@ static void keep_threads(const saved_state *s, const experiment *e)
                     "it began, since its bits depend on them", (long long)threads, s->threads);
 }
 
-/* The value of the run's first start is recorded again, also where the file has none by now. */
-static void keep_pretrained(const saved_state *s, const experiment *e)
+/* Restore the value of the run's first start, also if the file has none. */
+static void restore_pretrained(const saved_state *s, const experiment *e)
 {
     const char *given = e->sections.train.pretrained;
     const char *before = safetensors_metadata(s->file, "[train] pretrained");
@@ -167,11 +180,11 @@ static void keep_pretrained(const saved_state *s, const experiment *e)
     config_resolve(e->config, "train", "pretrained", before, "the checkpoint's");
 }
 
-void resume_keep(const saved_state *s, const experiment *e)
+void resume_restore(const saved_state *s, const experiment *e)
 {
-    const case_record before = cases_of(s);
+    const case_list before = cases_of(s);
 
-    keep_threads(s, e);
-    keep_pretrained(s, e);
-    case_record_warn(&before, &e->cases, e->log);
+    restore_threads(s, e);
+    restore_pretrained(s, e);
+    case_list_warn(&before, &e->cases, e->log);
 }

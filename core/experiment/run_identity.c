@@ -1,5 +1,7 @@
 /*
- * run_identity.c - random digits: a member of the manifest, a comment at the top of resolved.ini.
+ * run_identity.c - draw and compare the identity of a run, 32 random hexadecimal digits.
+ *
+ * It is a member of the manifest and a comment at the top of resolved.ini.
  */
 #include "experiment/run_identity.h"
 
@@ -11,7 +13,7 @@
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 
-/* Without random numbers a run has no identity, which stops nothing. */
+/* Without random numbers the run has no identity, which is allowed. */
 void run_identity_draw(char out[RUN_IDENTITY_SIZE])
 {
     unsigned char byte[RUN_IDENTITY_SIZE / 2];
@@ -26,23 +28,23 @@ void run_identity_draw(char out[RUN_IDENTITY_SIZE])
 pons_status run_identity_read(const char *checkpoint, char out[RUN_IDENTITY_SIZE],
                               pons_error *err)
 {
-    json_document manifest;
-    const json_value *run;
+    json_t *manifest;
+    const json_t *run;
 
     out[0] = '\0';
     if (checkpoint_manifest(checkpoint, &manifest, err) != PONS_OK)
         return err->status;
-    run = json_member(manifest.root, CHECKPOINT_RUN);
-    if (run != NULL && (run->type != JSON_TEXT || strlen(run->text) >= RUN_IDENTITY_SIZE))
+    run = json_object_get(manifest, CHECKPOINT_RUN);
+    if (run != NULL && (!json_is_string(run) || json_string_length(run) >= RUN_IDENTITY_SIZE))
         pons_fail(err, PONS_DATA, "'%s/manifest.json': '" CHECKPOINT_RUN "' is no run's identity",
                   checkpoint);
     else if (run != NULL)
-        strcpy(out, run->text);
-    json_free(&manifest);
+        strcpy(out, json_string_value(run));
+    json_decref(manifest);
     return err->status;
 }
 
-/* That of the comments before the first section. */
+/* Read the identity from the comments before the first section. */
 static void find_in_file(const char *path, char out[RUN_IDENTITY_SIZE])
 {
     FILE *file = file_open_reader(path);

@@ -1,6 +1,5 @@
 /*
- * tuning.c - the table of choices, its file, and its way to other processes, which is the file's
- * text.
+ * tuning.c - the table of timed choices, its file, and its transfer to other processes as text.
  */
 #include "experiment/tuning.h"
 
@@ -25,19 +24,19 @@ enum { TEXT_MAX = 16 << 20 };
 
 typedef struct choice {
     char key[PONS_AUTOTUNE_ENTRY_SIZE], value[PONS_AUTOTUNE_ENTRY_SIZE];
-    double seconds;          /* NaN: not known                                                    */
-    bool timed;              /* here; else as it was read                                         */
+    double seconds;          /* NaN: unknown                                                      */
+    bool timed;              /* timed in this process; else read                                  */
     bool used;
-    bool unkept;             /* no choice for the run                                             */
+    bool failed;             /* not written: it could not be timed                                */
 } choice;
 
 struct tuning {
-    pons_autotune_cache table;       /* as devices see it                                         */
+    pons_autotune_cache table;       /* the interface for devices                                 */
     const experiment *experiment;
     int count, room;
-    choice **item;           /* each at its place until the end: devices read its value           */
-    double begin;            /* when timing began                                                 */
-    bool foreign;            /* what was read is of another card or library, and not here         */
+    choice **item;           /* entries do not move, since devices keep pointers to their values  */
+    double begin;            /* start of timing                                                   */
+    bool foreign;            /* the entries read are of another GPU or library and were not taken */
 };
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -50,7 +49,7 @@ static choice *find_choice(const tuning *t, const char *key)
     return NULL;
 }
 
-static const char *find(void *context, const char *key)
+static const char *find_value(void *context, const char *key)
 {
     tuning *t = context;
     choice *c = find_choice(t, key);
@@ -76,7 +75,7 @@ static choice *add_choice(tuning *t, const char *key)
     return item[t->count++];
 }
 
-static bool fits(const char *text)
+static bool fits_entry(const char *text)
 {
     return strlen(text) < PONS_AUTOTUNE_ENTRY_SIZE;
 }
@@ -97,15 +96,15 @@ static pons_status set_choice(tuning *t, const char *key, const char *value, dou
     return PONS_OK;
 }
 
-/* Others wait for this process meanwhile: each choice is a sign that it goes on. */
-static pons_status keep(void *context, const char *key, const char *value, double seconds,
-                        pons_error *err)
+/* Record a choice. It also tells waiting processes that this one is alive. */
+static pons_status add_timed_choice(void *context, const char *key, const char *value,
+                                    double seconds, pons_error *err)
 {
     tuning *t = context;
 
     if (t->experiment->group != NULL)
         group_note(t->experiment->group, 0, "start");
-    if (!fits(key) || !fits(value))
+    if (!fits_entry(key) || !fits_entry(value))
         return pons_fail(err, PONS_PLUGIN, "the device: a choice by timing has %zu and %zu bytes, "
                          "expected fewer than %d", strlen(key), strlen(value),
                          PONS_AUTOTUNE_ENTRY_SIZE);
@@ -114,19 +113,21 @@ static pons_status keep(void *context, const char *key, const char *value, doubl
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* Why kernels are not timed though that is asked for; NULL: they are. */
+/* The reason why kernels cannot be timed; NULL: they can. */
 static const char *find_obstacle(const experiment *e)
 {
     if (e->sections.experiment.deterministic)
-        return "with deterministic = yes no time decides between kernels";
+        return "with deterministic = yes kernels are not chosen by timing";
     for (int i = 0; i < e->device_count; i++)
         if (e->devices[i].operations->autotune == NULL)
             return "the device has no kernels to choose from by timing";
     return NULL;
 }
 
-/* What was timed on the first device means nothing to one that is another. */
-static void tune(tuning *t, const device *d)
+/*
+ * Give the table to a device, unless it differs from the first device, on which kernels are timed.
+ */
+static void give_table(tuning *t, const device *d)
 {
     const pons_device_facts *first = &t->experiment->device.facts;
     bool other = strcmp(d->facts.name, first->name) != 0;
@@ -134,8 +135,8 @@ static void tune(tuning *t, const device *d)
     if (!other && strcmp(d->facts.library, first->library) == 0)
         d->operations->autotune(d->handle, &t->table);
     else
-        log_warning(t->experiment->log, "kernels are timed with '%s', a replica has '%s': there "
-                    "they are not taken", other ? first->name : first->library,
+        log_warning(t->experiment->log, "kernels are timed with '%s', but a replica has '%s' and "
+                    "does not use the choices", other ? first->name : first->library,
                     other ? d->facts.name : d->facts.library);
 }
 
@@ -148,7 +149,7 @@ pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
         return PONS_OK;
     obstacle = find_obstacle(e);
     if (obstacle != NULL) {
-        /* What stands in the file of a run is how it was trained. */
+        /* A prediction with a run's file did not ask for it, so it is not warned. */
         if (e->first == 0 && e->purpose == EXPERIMENT_TRAIN)
             log_warning(e->log, "[device] autotune = yes changes nothing: %s", obstacle);
         return PONS_OK;
@@ -157,9 +158,9 @@ pons_status tuning_open(const experiment *e, tuning **out, pons_error *err)
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
     t->experiment = e;
-    t->table = (pons_autotune_cache){ .context = t, .find = find };
+    t->table = (pons_autotune_cache){ .context = t, .find = find_value };
     for (int i = 0; i < e->device_count; i++)
-        tune(t, &e->devices[i]);
+        give_table(t, &e->devices[i]);
     *out = t;
     return PONS_OK;
 }
@@ -174,13 +175,13 @@ void tuning_close(tuning *t)
     free(t);
 }
 
-/* ---- as text --------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static const char *card_of(const tuning *t) { return t->experiment->device.facts.name; }
 
 static const char *library_of(const tuning *t) { return t->experiment->device.facts.library; }
 
-static void put(FILE *to, const tuning *t)
+static void put_choices(FILE *to, const tuning *t)
 {
     const char *between = "\n";
 
@@ -190,7 +191,7 @@ static void put(FILE *to, const tuning *t)
     json_put_text(to, library_of(t));
     fputs(",\n\"choices\":{", to);
     for (int i = 0; i < t->count; i++) {
-        if (t->item[i]->unkept)
+        if (t->item[i]->failed)
             continue;
         fputs(between, to);
         between = ",\n";
@@ -204,81 +205,82 @@ static void put(FILE *to, const tuning *t)
     fputs("\n}", to);
 }
 
-/* malloc'ed; its size without the 0 at its end. */
+/* The table as malloc'ed text; *size excludes the terminating 0. */
 static pons_status write_text(const tuning *t, char **text, size_t *size, pons_error *err)
 {
     FILE *to = open_memstream(text, size);
     bool good = to != NULL;
 
     if (to != NULL) {
-        put(to, t);
+        put_choices(to, t);
         good = fflush(to) == 0;
         if (good)
-            seal_put(to, *text, *size);
+            json_digest_put(to, *text, *size);
         good = fclose(to) == 0 && good;
     }
     return good ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
 }
 
-static const char *text_of(const json_value *object, const char *name)
+static const char *text_of(const json_t *object, const char *name)
 {
-    const json_value *v = json_member(object, name);
-
-    return v != NULL && v->type == JSON_TEXT ? v->text : NULL;
+    return json_string_value(json_object_get(object, name));
 }
 
-static pons_status take_choices(tuning *t, const char *where, const json_value *choices,
+static pons_status read_choices(tuning *t, const char *where, json_t *choices,
                                 pons_error *err)
 {
-    for (const json_value *c = choices->child; c != NULL; c = c->next) {
-        const char *value = c->type == JSON_OBJECT ? text_of(c, "choice") : NULL;
-        const json_value *seconds = value != NULL ? json_member(c, "seconds") : NULL;
+    const char *key;
+    json_t *c;
 
-        if (value == NULL || !fits(value) || !fits(c->key))
+    json_object_foreach(choices, key, c) {
+        const char *value = text_of(c, "choice");
+        const json_t *seconds = json_object_get(c, "seconds");
+
+        if (value == NULL || !fits_entry(value) || !fits_entry(key))
             return pons_fail(err, PONS_DATA, "'%s': entry '%.80s' is no choice of a kernel", where,
-                             c->key);
-        if (set_choice(t, c->key, value, seconds != NULL && seconds->type == JSON_NUMBER
-                                         ? seconds->number : NAN, false, err) != PONS_OK)
+                             key);
+        if (set_choice(t, key, value, json_is_number(seconds) ? json_number_value(seconds) : NAN,
+                       false, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-/* Of another card or library: it would choose otherwise. */
-static bool is_foreign(tuning *t, const char *where, const char *card, const char *library)
+/* True if the text is of another GPU or library, whose timings do not apply here. */
+static bool check_foreign(tuning *t, const char *where, const char *card, const char *library)
 {
     bool other = strcmp(card, card_of(t)) != 0;
 
     t->foreign = other || strcmp(library, library_of(t)) != 0;
     if (t->foreign)
-        log_warning(t->experiment->log, "the kernels of %s were timed with '%s', here is '%s': "
-                    "they are not taken", where, other ? card : library,
+        log_warning(t->experiment->log, "the kernels of %s were timed with '%s', not with '%s': "
+                    "the choices are not used", where, other ? card : library,
                     other ? card_of(t) : library_of(t));
     return t->foreign;
 }
 
-static pons_status take_text(tuning *t, const char *where, const char *text, size_t size,
+static pons_status read_text(tuning *t, const char *where, const char *text, size_t size,
                              pons_error *err)
 {
-    json_document d = { NULL, NULL };
+    json_t *d = NULL;
     const char *format, *card, *library;
-    const json_value *choices;
+    json_t *choices;
 
-    if (seal_check(where, text, size, err) != PONS_OK
+    if (json_digest_check(where, text, size, err) != PONS_OK
         || json_parse(text, size, where, PONS_DATA, &d, err) != PONS_OK)
         return err->status;
-    format = text_of(d.root, "format");
-    card = text_of(d.root, "card");
-    library = text_of(d.root, "library");
-    choices = json_member(d.root, "choices");
+    format = text_of(d, "format");
+    card = text_of(d, "card");
+    library = text_of(d, "library");
+    choices = json_object_get(d, "choices");
     if (format == NULL || strcmp(format, TUNING_FORMAT) != 0)
         pons_fail(err, PONS_DATA, "'%s' has format '%.80s', expected '" TUNING_FORMAT "'", where,
                   format != NULL ? format : "");
-    else if (card == NULL || library == NULL || choices == NULL || choices->type != JSON_OBJECT)
+    else if (card == NULL || library == NULL || !json_is_object(choices))
         pons_fail(err, PONS_DATA, "'%s' has no card, library and choices", where);
-    else if (!is_foreign(t, where, card, library))
-        take_choices(t, where, choices, err);
-    json_free(&d);
+    else if (!check_foreign(t, where, card, library))
+        read_choices(t, where, choices, err);
+    json_decref(d);
     return err->status;
 }
 
@@ -304,7 +306,7 @@ pons_status tuning_read(tuning *t, const char *folder, pons_error *err)
     path = path_in(folder, err);
     if (path != NULL && (access(path, F_OK) == 0 || errno != ENOENT)
         && file_read(path, TEXT_MAX, &text, &size, PONS_DATA, err) == PONS_OK)
-        take_text(t, path, text, size, err);
+        read_text(t, path, text, size, err);
     free(text);
     free(path);
     return err->status;
@@ -331,24 +333,24 @@ pons_status tuning_write(const tuning *t, const char *folder, pons_error *err)
     return err->status;
 }
 
-/* What could not be timed, as on a card that others fill, is left out. */
+/* Mark entries that could not be timed, as on a busy GPU; true: there are others to add. */
 static bool has_choices_to_add(tuning *t)
 {
     bool any = false;
 
     for (int i = 0; i < t->count; i++) {
-        t->item[i]->unkept = t->item[i]->timed && t->item[i]->value[0] == '\0';
-        any = any || (t->item[i]->timed && !t->item[i]->unkept);
+        t->item[i]->failed = t->item[i]->timed && t->item[i]->value[0] == '\0';
+        any = any || (t->item[i]->timed && !t->item[i]->failed);
     }
     return any;
 }
 
 /*
- * A training in the folder has read its choices, and writes them when they are complete. Another
- * prediction may have added some since this one has read them. A run that begins anew renames the
- * folder of an earlier one, which is locked until then.
+ * Add choices to a run's file. A training in this folder holds the lock and writes its complete
+ * table itself. Another prediction may have added choices, so the file is read again under the
+ * lock. A run that begins anew renames the folder of an earlier run while it holds the lock.
  */
-static pons_status add_to(tuning *t, const char *folder, pons_error *err)
+static pons_status add_to_file(tuning *t, const char *folder, pons_error *err)
 {
     int lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -375,22 +377,22 @@ void tuning_add(tuning *t, const char *folder)
     if (folder == NULL)
         pons_fail(&why, PONS_FAILURE, "weights without a run");
     else if (!t->foreign)
-        add_to(t, folder, &why);
+        add_to_file(t, folder, &why);
     if (t->foreign)
-        pons_fail(&why, PONS_FAILURE, "'%s' has those of another card or library", folder);
+        pons_fail(&why, PONS_FAILURE, "'%s' has those of another GPU or library", folder);
     if (why.status != PONS_OK)
-        log_warning(t->experiment->log, "autotune: what was timed is not kept: %s", why.text);
+        log_warning(t->experiment->log, "autotune: the new choices are not kept: %s", why.text);
 }
 
-/* ---- a run ----------------------------------------------------------------------------------- */
+/* ---- timing in a run ------------------------------------------------------------------------- */
 
 void tuning_begin(tuning *t)
 {
     t->begin = seconds_now();
-    t->table.keep = t->experiment->first == 0 ? keep : NULL;
+    t->table.keep = t->experiment->first == 0 ? add_timed_choice : NULL;
 }
 
-static void tell(const tuning *t)
+static void log_summary(const tuning *t)
 {
     int timed = 0, failed = 0, taken = 0;
 
@@ -407,7 +409,7 @@ static void tell(const tuning *t)
                     "library's first", failed);
 }
 
-static pons_status receive(tuning *t, pons_error *err)
+static pons_status receive_choices(tuning *t, pons_error *err)
 {
     group *g = t->experiment->group;
     uint64_t size = 0;
@@ -419,12 +421,12 @@ static pons_status receive(tuning *t, pons_error *err)
     if (text == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
     if (group_broadcast(g, text, size, 0, err) == PONS_OK)
-        take_text(t, "rank 0", text, size, err);
+        read_text(t, "rank 0", text, size, err);
     free(text);
     return err->status;
 }
 
-static pons_status send(const tuning *t, pons_error *err)
+static pons_status send_choices(const tuning *t, pons_error *err)
 {
     group *g = t->experiment->group;
     char *text = NULL;
@@ -446,8 +448,8 @@ pons_status tuning_share(tuning *t, pons_error *err)
 
     t->table.keep = NULL;
     if (first)
-        tell(t);
+        log_summary(t);
     if (t->experiment->group == NULL)
         return PONS_OK;
-    return first ? send(t, err) : receive(t, err);
+    return first ? send_choices(t, err) : receive_choices(t, err);
 }

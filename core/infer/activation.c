@@ -1,6 +1,7 @@
 /*
- * activation.c - softmax, sigmoid or nothing, voxel by voxel; no activation changes which class of
- * labels is the largest, so that labels are decided from logits.
+ * activation.c - softmax, sigmoid or identity, voxel by voxel, and the decision.
+ *
+ * No activation changes which class is the largest, so classes are decided from logits.
  */
 #include "infer/activation.h"
 
@@ -28,7 +29,7 @@ static void identity(float *x, int classes)
 {
 }
 
-void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes)
+void activation_apply(pons_activation activation, float *x, int64_t voxels, int classes)
 {
     static void (*const activate[])(float *x, int classes) = {
         [PONS_ACTIVATION_SOFTMAX] = softmax, [PONS_ACTIVATION_SIGMOID] = sigmoid,
@@ -53,12 +54,12 @@ static bool has_largest(const experiment *e)
     return !e->regions && e->task.classes > 1;
 }
 
-int logits_decisions(const experiment *e)
+int activation_decision_count(const experiment *e)
 {
     return has_largest(e) ? 1 : e->task.classes;
 }
 
-void activated_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out)
+void activation_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out)
 {
     int classes = e->task.classes;
 
@@ -68,9 +69,9 @@ void activated_decide(const experiment *e, const float *x, int64_t voxels, uint8
         out[n] = x[n] > 0.5f;
 }
 
-void logits_decide(const experiment *e, float *logits, int64_t voxels, uint8_t *out)
+void activation_decide_logits(const experiment *e, float *logits, int64_t voxels, uint8_t *out)
 {
     if (!has_largest(e))
-        logits_activate(e->activation, logits, voxels, e->task.classes);
-    activated_decide(e, logits, voxels, out);
+        activation_apply(e->activation, logits, voxels, e->task.classes);
+    activation_decide(e, logits, voxels, out);
 }

@@ -1,24 +1,23 @@
 /*
- * activation.h - what follows the logits: [loss] activation, and the decision (R22, R28).
+ * activation.h - [loss] activation of logits, and the decision (R22, R28).
  */
 #ifndef CORE_INFER_ACTIVATION_H
 #define CORE_INFER_ACTIVATION_H
 
 #include "experiment/experiment.h"
 
-/* In place, x is [voxels][classes]. SOFTMAX: sums to 1 over classes; NONE: as it is. */
-void logits_activate(pons_activation activation, float *x, int64_t voxels, int classes);
+/* Activate x [voxels][classes] in place. SOFTMAX: values sum to 1 over classes; NONE: unchanged. */
+void activation_apply(pons_activation activation, float *x, int64_t voxels, int classes);
 
+/* Decided values per voxel: 1 for several classes, else one for each region. */
+int activation_decision_count(const experiment *e);
 /*
- * Numbers that are decided at each voxel: 1 of labels of several classes, else one of each class.
+ * Decide from logits, which may be overwritten. Several classes: [voxels], the index of the
+ * largest, the first of equals. Regions or a single class: [voxels][classes], 1 if the activated
+ * value is above 0.5.
  */
-int logits_decisions(const experiment *e);
-/*
- * Labels of several classes: [voxels], the largest, the first of equals. Regions or one class: 0
- * and 1 [voxels][classes], whether the activated value is above 0.5. The logits may be changed.
- */
-void logits_decide(const experiment *e, float *logits, int64_t voxels, uint8_t *out);
-/* The same of values that are activated already. */
-void activated_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out);
+void activation_decide_logits(const experiment *e, float *logits, int64_t voxels, uint8_t *out);
+/* The same from activated values. */
+void activation_decide(const experiment *e, const float *x, int64_t voxels, uint8_t *out);
 
 #endif

@@ -1,62 +1,76 @@
 /*
- * infer_internal.h - what the files of prediction share.
+ * infer_internal.h - the struct of a predictor, and functions shared by the files of prediction.
  */
 #ifndef CORE_INFER_INFER_INTERNAL_H
 #define CORE_INFER_INFER_INTERNAL_H
 
-#include "data/dataset/case_geometry.h"
+#include "data/packed/case_geometry.h"
 #include "infer/predict.h"
 #include "experiment/processes.h"
 #include "replica/replicas.h"
 
 struct predictor {
     config *config;
-    processes processes;      /* of the first network of an ensemble                              */
+    processes processes;      /* the first network of an ensemble has them                        */
     experiment *experiment;
     replicas replicas;
-    bool compares;            /* the checkpoint holds 'seen'                                      */
-    case_geometry seen;       /* in training, after preprocessing                                 */
+    bool compares;            /* the checkpoint has 'seen'                                        */
+    case_geometry seen;       /* geometry of the training images after preprocessing              */
     logger *log;
 };
 
-/* Network 'at' of the networks that predict together. */
+/* Network 'at' of an ensemble. */
 typedef struct predict_member {
     int count, at;
     predictor *const *all;
 } predict_member;
 
 /*
- * predict_foreign.c: an image after preprocessing against what the training of a network saw. An
- * image outside of that is a warning to 'l', with the step that would mend it, and *said is set.
- * An orientation that training never saw is PONS_DATA unless 'force', with what would do for all
- * networks. 'said' before: no second warning.
+ * predict_foreign.c: compare a preprocessed image with the images of the network's training. A
+ * difference is a warning in 'l' with the step that removes it, and sets *said; if *said is set
+ * before, no warning is repeated. An orientation that training never saw is PONS_DATA unless
+ * 'force', with a hint that suits all networks.
  */
 pons_status predict_foreign(const predict_member *m, const pons_case *c, bool force, bool *said,
                             logger *l, pons_error *err);
 
 /*
- * restore_grid.c: a prediction on the grid of the file, from planes along i of the preprocessed
- * grid as they come (volume.h). 'from' is where the preprocessed image lies, with the network's
- * classes for channels.
+ * restore_grid.c: resample a prediction to the file's grid, from planes along i of the
+ * preprocessed grid in order (inverse_resample.h). 'from' has extent, affine and inside box of the
+ * preprocessed image, and the network's classes as channels.
  */
-typedef struct predict_back predict_back;
+typedef struct restore_grid restore_grid;
 
-typedef struct predict_wish {
-    bool logits, probabilities; /* beside classes                                                 */
-} predict_wish;
+typedef struct predict_outputs {
+    bool logits, probabilities; /* outputs besides the classes                                    */
+} predict_outputs;
 
-pons_status predict_back_open(const experiment *e, const predict_wish *wish, const volume *from,
-                              const volume_grid *grid, predict_back **out, pons_error *err);
-void predict_back_close(predict_back *b);
+pons_status restore_grid_open(const experiment *e, const predict_outputs *outputs,
+                              const volume *from,
+                              const volume_grid *grid, restore_grid **out, pons_error *err);
+void restore_grid_close(restore_grid *b);
 /*
- * Planes first .. end - 1, in order. 'fill' writes voxels 'at' .. at + count - 1 of the image, each
- * once and some at the same time: probabilities [count][classes], and logits unless NULL.
+ * Add planes first .. end - 1. 'fill' writes voxels 'at' .. at + count - 1 of the image:
+ * probabilities [count][classes], and logits unless NULL. It is called once for each voxel, from
+ * several threads.
  */
-pons_status predict_back_planes(predict_back *b, int64_t first, int64_t end,
+pons_status restore_grid_planes(restore_grid *b, int64_t first, int64_t end,
                                 void (*fill)(void *context, int64_t at, int64_t count,
                                              float *probabilities, float *logits),
                                 void *context, pons_error *err);
-/* After the last plane; the volumes are the caller's. */
-pons_status predict_back_finish(predict_back *b, predict_result *out, pons_error *err);
+/* Take the volumes after the last plane; the caller clears them. */
+pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err);
+
+/*
+ * uncertainty.c: add to the squares of deviations from the mean (Welford 1962). 'x' has the 'count'
+ * probabilities of sample 'sample' of 'samples'; 'sum' holds the sum of the samples before it,
+ * divided by 'samples'.
+ */
+void uncertainty_add(int sample, int samples, int64_t count, const float *sum, float *squares,
+                     const float *x);
+/* Compute entropy and variance, and resample them to the file's grid; the caller clears both. */
+pons_status uncertainty_restore(const experiment *e, int samples, const volume *probabilities,
+                                const volume *squares, const volume_grid *grid, volume *entropy,
+                                volume *variance, pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * predict.c - where a trained network's weights and configuration lie, and opening them on devices.
+ * predict.c - find weights and configuration of a trained network, and open it on devices.
  */
 #include "infer/infer_internal.h"
 
@@ -18,16 +18,16 @@
 #include "experiment/run_identity.h"
 #include "experiment/tuning.h"
 
-/* ---- where weights and configuration lie ----------------------------------------------------- */
+/* ---- weights and configuration --------------------------------------------------------------- */
 
 typedef struct found_weights {
     char *weights;            /* safetensors file                                                 */
     char *config;
-    char *checkpoint;         /* NULL for a bare weights file                                     */
-    char *run;                /* the folder of its run; NULL: it lies elsewhere, by itself        */
+    char *checkpoint;         /* NULL: a weights file alone                                       */
+    char *run;                /* folder of the run; NULL: weights without a run                   */
 } found_weights;
 
-static bool exists(const char *folder, const char *name)
+static bool file_exists(const char *folder, const char *name)
 {
     char *path = NULL;
     bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
@@ -36,7 +36,7 @@ static bool exists(const char *folder, const char *name)
     return found;
 }
 
-/* Other weights than those that were chosen are taken only on demand. */
+/* Find the best checkpoint; --any allows another one if it is damaged. */
 static pons_status find_checkpoint(const predict_source *s, logger *l, char **out, pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
@@ -54,7 +54,7 @@ static pons_status find_checkpoint(const predict_source *s, logger *l, char **ou
     return err->status;
 }
 
-static pons_status no_resolved(const char *path, pons_error *err)
+static pons_status refuse_missing_resolved(const char *path, pons_error *err)
 {
     return pons_fail(err, PONS_CONFIG, "cannot open '%s': %s\nhint: put it back, or pons predict "
                      "--config FILE.ini takes the file that the run was trained by, with [data] "
@@ -64,7 +64,8 @@ static pons_status no_resolved(const char *path, pons_error *err)
 static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
                                   pons_error *err)
 {
-    bool run = exists(s->run, "checkpoints"), checkpoint = exists(s->run, "manifest.json");
+    bool run = file_exists(s->run, "checkpoints"), checkpoint = file_exists(s->run,
+                                                                            "manifest.json");
 
     if (!run && !checkpoint)
         return pons_fail(err, PONS_CONFIG, "'%s' is neither a run folder (with checkpoints) nor a "
@@ -74,7 +75,7 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (access(out->config, F_OK) != 0) {
         if (s->config == NULL)
-            return no_resolved(out->config, err);
+            return refuse_missing_resolved(out->config, err);
         free(out->run);
         out->run = NULL;
     }
@@ -108,7 +109,8 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
         free(out->config);
         out->config = strdup(s->config);
     }
-    if (asprintf(&out->weights, "%s/%s", out->checkpoint, exists(out->checkpoint, "ema.safetensors")
+    if (asprintf(&out->weights, "%s/%s", out->checkpoint, file_exists(out->checkpoint,
+                                                                      "ema.safetensors")
                  ? "ema.safetensors" : "model.safetensors") < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     log_detail(l, "weights of '%s'", out->weights);
@@ -126,11 +128,11 @@ static void found_weights_clear(found_weights *f)
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static pons_status read_known(const found_weights *f, int image_channels, const predictor *beside,
-                              experiment_known *known, pons_error *err)
+                              experiment_overrides *known, pons_error *err)
 {
     saved_state saved;
 
-    *known = (experiment_known){ .image_channels = image_channels };
+    *known = (experiment_overrides){ .image_channels = image_channels };
     if (beside != NULL) {
         const char *devices = beside->experiment->sections.distribute.devices;
         known->devices = devices != NULL ? devices : "auto";
@@ -147,8 +149,8 @@ static pons_status read_known(const found_weights *f, int image_channels, const 
 }
 
 /*
- * The file of a run is compared with the checkpoint before it is read; *open: the values of what it
- * says are still to be compared. A file that the user names is his.
+ * Check a run's resolved.ini against the checkpoint before it is read. *open: the hash differs, so
+ * its values must be compared too. A file named by --config is not checked.
  */
 static pons_status check_resolved(const found_weights *f, const predict_source *s, bool *open,
                                   pons_error *err)
@@ -166,7 +168,7 @@ static pons_status check_resolved(const found_weights *f, const predict_source *
     return PONS_OK;
 }
 
-/* Values that may differ between a run's checkpoints are no sign that the file is another's. */
+/* Compare values that must not differ between checkpoints of a run, then the run's identity. */
 static pons_status check_run(const found_weights *f, const predict_source *s, const predictor *p,
                              pons_error *err)
 {
@@ -181,9 +183,9 @@ static pons_status check_run(const found_weights *f, const predict_source *s, co
     return err->status;
 }
 
-/* The mode in the file of a run is how it was trained; a prediction takes who is there. */
-static pons_status find_others(predictor *p, const predictor *beside, experiment_known *known,
-                               pons_error *err)
+/* Join processes. The mode in a run's file is ignored, since it is that of the training. */
+static pons_status join_processes(predictor *p, const predictor *beside,
+                                  experiment_overrides *known, pons_error *err)
 {
     sections s;
 
@@ -196,7 +198,7 @@ static pons_status find_others(predictor *p, const predictor *beside, experiment
 }
 
 /*
- * Kernels that are chosen by timing are those of the run; what it lacks is timed, and kept there.
+ * Open the network. Kernels use the run's timed choices; new choices are added to the run's file.
  */
 static pons_status open_replicas(predictor *p, const found_weights *f, const predictor *beside,
                                  pons_error *err)
@@ -212,10 +214,10 @@ static pons_status open_replicas(predictor *p, const found_weights *f, const pre
     return err->status;
 }
 
-static pons_status take_geometry(const char *folder, const json_document *manifest, predictor *p,
+static pons_status take_geometry(const char *folder, const json_t *manifest, predictor *p,
                                  pons_error *err)
 {
-    const json_value *geometry = json_member(manifest->root, CHECKPOINT_GEOMETRY);
+    const json_t *geometry = json_object_get(manifest, CHECKPOINT_GEOMETRY);
 
     p->compares = geometry != NULL && case_geometry_read(geometry, &p->seen);
     return geometry == NULL || p->compares ? PONS_OK
@@ -224,59 +226,60 @@ static pons_status take_geometry(const char *folder, const json_document *manife
 }
 
 /*
- * A weights file in a checkpoint's folder: its images are compared, too. Its resolved.ini is not,
- * since the user names another file. A manifest that does not list the file is of something else.
+ * Read the geometry for a weights file that lies in a checkpoint's folder. A manifest that does
+ * not list the file belongs to something else.
  */
 static void read_geometry_beside(const char *weights, predictor *p)
 {
     const char *slash = strrchr(weights, '/'), *name = slash != NULL ? slash + 1 : weights;
     char *folder = slash != NULL ? strndup(weights, (size_t)(name - weights)) : strdup(".");
-    json_document manifest = { NULL, NULL };
+    json_t *manifest = NULL;
     pons_error problem = PONS_ERROR_INIT;
 
-    if (folder != NULL && exists(folder, "manifest.json")) {
+    if (folder != NULL && file_exists(folder, "manifest.json")) {
         if (checkpoint_manifest(folder, &manifest, &problem) == PONS_OK
-            && json_member(json_member(manifest.root, "files"), name) != NULL)
-            take_geometry(folder, &manifest, p, &problem);
+            && json_object_get(json_object_get(manifest, "files"), name) != NULL)
+            take_geometry(folder, manifest, p, &problem);
         if (problem.status != PONS_OK)
             log_warning(p->log, "%s; images are not compared with those of the training",
                         problem.text);
-        json_free(&manifest);
+        json_decref(manifest);
     }
     free(folder);
 }
 
 static pons_status read_geometry(const found_weights *f, predictor *p, pons_error *err)
 {
-    json_document manifest = { NULL, NULL };
+    json_t *manifest = NULL;
 
     if (f->checkpoint == NULL)
         read_geometry_beside(f->weights, p);
     else if (checkpoint_manifest(f->checkpoint, &manifest, err) == PONS_OK)
-        take_geometry(f->checkpoint, &manifest, p, err);
-    json_free(&manifest);
+        take_geometry(f->checkpoint, manifest, p, err);
+    json_decref(manifest);
     return err->status;
 }
 
 static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
                                 const predictor *beside, pons_error *err)
 {
-    experiment_known known;
+    experiment_overrides known;
     bool open;
 
     if (check_resolved(f, s, &open, err) != PONS_OK
         || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || read_geometry(f, p, err) != PONS_OK
         || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
-        || find_others(p, beside, &known, err) != PONS_OK
+        || join_processes(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
         || (open && check_run(f, s, p, err) != PONS_OK))
         return err->status;
-    weights_format format = { .flat = p->experiment->task.flat,
-                              .wide = p->experiment->device.wide };
+    tensor_format format = { .flat = p->experiment->task.flat,
+                             .wide = p->experiment->device.wide };
     if (open_replicas(p, f, beside, err) != PONS_OK
-        || weights_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format, err)
+        || tensor_names_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format,
+                                  err)
            != PONS_OK)
         return err->status;
     if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)
@@ -299,8 +302,8 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
     if (find_weights(source, l, &found, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
-    shortage_hint(p->experiment != NULL ? &p->experiment->sections : NULL, SHORTAGE_PREDICT,
-                  err);
+    memory_hints_add(p->experiment != NULL ? &p->experiment->sections : NULL, MEMORY_HINTS_PREDICT,
+                     err);
     if (err->status != PONS_OK) {
         predictor_close(p, err);
         return err->status;
@@ -323,7 +326,7 @@ void predictor_close(predictor *p, const pons_error *failure)
 
 int predictor_rank(const predictor *p)
 {
-    return p->processes.group != NULL ? group_rank(p->processes.group) : 0;
+    return p->experiment->group != NULL ? group_rank(p->experiment->group) : 0;
 }
 
 const experiment *predictor_experiment(const predictor *p)

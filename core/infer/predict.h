@@ -1,5 +1,5 @@
 /*
- * predict.h - a trained network, or several, applied to the files of cases: classes on their grid.
+ * predict.h - apply one or several trained networks to cases, on the grid of their files.
  */
 #ifndef CORE_INFER_PREDICT_H
 #define CORE_INFER_PREDICT_H
@@ -11,30 +11,33 @@
 
 typedef struct predictor predictor;
 
-/* Where a network comes from, and what its INI file is. */
+/* The origin of a network: weights and INI file. */
 typedef struct predict_source {
     const char *run;          /* a run folder, a checkpoint folder or a weights file              */
     const char *config;       /* --config; NULL: the run's resolved.ini                           */
     int set_count;
     const char *const *set;   /* --set                                                            */
-    int image_channels;       /* of the images to come; 0: not known                              */
-    bool any;                 /* another checkpoint where the best one is damaged                 */
+    int image_channels;       /* channels of the images; 0: unknown                               */
+    bool any;                 /* use another checkpoint if the best one is damaged                */
 } predict_source;
 
-/* beside: the first network of an ensemble, closed last, whose devices this one shares; or NULL. */
+/*
+ * 'beside' (may be NULL): the first network of an ensemble, whose devices are shared; closed last.
+ */
 pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
                            predictor **out, pons_error *err);
-/* 'failure': why it is closed; other processes of this prediction end with it. */
+/* If 'failure' is not PONS_OK, other processes of this prediction end with it. */
 void predictor_close(predictor *p, const pons_error *failure);
 const experiment *predictor_experiment(const predictor *p);
-/* This process among those that predict together, 0 where it is alone. */
+/* The rank of this process in the prediction. */
 int predictor_rank(const predictor *p);
 
-/* What there is of a case; volumes that were not asked for are empty. */
+/* The prediction of a case; volumes that were not requested are empty. */
 typedef struct predict_result {
-    volume_grid grid;         /* of the first file                                                */
+    volume_grid grid;         /* grid of the case's first file                                    */
     volume classes;           /* U8: class index, or 0 and 1 per region                           */
-    volume logits, probabilities; /* F32, a channel per class                                     */
+    volume logits, probabilities; /* F32, one channel per class                                   */
+    volume entropy, variance; /* F32, one channel (uncertainty.c)                                 */
 } predict_result;
 
 /* The files of a case. */
@@ -47,30 +50,37 @@ typedef struct predict_input {
 typedef struct predict_work {
     int count;
     const predict_input *input;
-    bool logits, probabilities; /* are wanted                                                     */
-    bool force;               /* an image whose orientation training never saw is taken as it is  */
-    size_t record_size;       /* of what 'take' leaves for 'tell'                                 */
+    bool logits, probabilities; /* requested outputs                                              */
     /*
-     * Called once for every case, in one of the processes, in order of its cases and on one thread
-     * that may not be the caller's; the volumes are cleared afterwards. result: NULL where the
-     * files are no case or logits are not finite, 'problem' (PONS_DATA) says why. record: zeros. A
-     * failure ends it all.
+     * Entropy and variance are requested: over the networks, or over the flips of [window] mirror
+     * of a single network, which then predicts each flip once more. PONS_CONFIG: neither.
+     */
+    bool uncertainty;
+    bool force;               /* accept an image whose orientation training never saw             */
+    size_t record_size;       /* bytes that 'take' passes to 'tell'                               */
+    /*
+     * Called once for each case, in one of the processes, in order of its cases, on one thread
+     * that may not be the caller's. The volumes of 'result' are cleared afterwards. 'result' is
+     * NULL if the files are no case or logits are not finite; 'problem' (PONS_DATA) says why.
+     * 'record' is zeroed. An error ends the prediction.
      */
     pons_status (*take)(void *context, int number, const predict_result *result,
                         const pons_error *problem, void *record, pons_error *err);
-    /* Called for every case after that, in all processes, in order of cases. */
+    /* Called for each case after 'take', in all processes, in order of cases. */
     pons_status (*tell)(void *context, int number, const void *record, pons_error *err);
     void *context;
 } predict_work;
 
 /*
- * 'count' predictors (an ensemble: their probabilities are averaged; they must preprocess alike)
- * on cases, spread over the devices of this process, or over processes that were started together:
- * they share the cases out, or the windows of each where there are fewer cases. In memory are, of
- * one case, the planes that windows are blended into (window_blend.h) and what is decided so far;
- * of the next, its image; of the last, what is being written (window_scheduler.h). Of an ensemble
- * also the sums of probabilities, and of logits where they are wanted, over the whole preprocessed
- * grid.
+ * Predict cases with 'count' networks, on the devices of this process and of processes that were
+ * started together. The probabilities of an ensemble are averaged; its networks must preprocess
+ * alike. Processes divide the cases, or the windows of each case if there are fewer cases than
+ * processes.
+ *
+ * Memory holds, of one case, the planes in work (window_blend.h) and the decided part; of the next
+ * case its image; of the previous case the volumes being written (window_scheduler.h). An ensemble
+ * also holds the sums of probabilities, and of logits if requested, over the preprocessed grid.
+ * With 'uncertainty' there are the sums of probabilities and of squares.
  */
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err);
 

@@ -1,15 +1,15 @@
 /*
- * predict_foreign.c - is an image like those of the training? Both are compared as the network gets
- * them: what a step of [preprocess] evens out does not differ any more.
+ * predict_foreign.c - compare images with those of the training, after preprocessing, as the
+ * network sees both.
  */
 #include "infer/infer_internal.h"
 
 #include <string.h>
 
-/* ---- an orientation that training never saw -------------------------------------------------- */
+/* ---- unknown orientations -------------------------------------------------------------------- */
 
-/* The steps of 'chain', with 'step' before them unless it is one, as 'steps' has them. */
-static const char *steps_with(arena *memory, const char *step, const volume_chain *chain)
+/* The steps of 'chain' as in 'steps', with 'step' in front unless it is one of them. */
+static const char *steps_with(arena *memory, const char *step, const pipeline *chain)
 {
     const char *text = step;
 
@@ -19,7 +19,7 @@ static const char *steps_with(arena *memory, const char *step, const volume_chai
     return text;
 }
 
-/* The orientations that every network saw in training. */
+/* The orientations that all networks saw in training. */
 static const char *common_orientations(arena *memory, const predict_member *m)
 {
     case_geometry common = { .orientations = m->all[m->at]->seen.orientations };
@@ -30,7 +30,7 @@ static const char *common_orientations(arena *memory, const predict_member *m)
     return case_geometry_orientations(memory, &common);
 }
 
-/* The steps that --set would give to all networks are those of each, but for 'orient'. */
+/* True if the steps of all networks are equal apart from 'orient', so one --set fits all. */
 static bool has_common_steps(arena *memory, const predict_member *m)
 {
     const char *text = steps_with(memory, "orient", m->all[0]->experiment->preprocess);
@@ -41,8 +41,8 @@ static bool has_common_steps(arena *memory, const predict_member *m)
     return true;
 }
 
-/* A hint that suits every network of an ensemble: --set and the file are the same for all. */
-static const char *way_to_turn(arena *memory, const predict_member *m)
+/* A hint that suits all networks of an ensemble, which share --set and the file. */
+static const char *orientation_hint(arena *memory, const predict_member *m)
 {
     const char *axes = common_orientations(memory, m);
 
@@ -56,8 +56,8 @@ static const char *way_to_turn(arena *memory, const predict_member *m)
                         axes);
 }
 
-static pons_status check_turned(arena *memory, const predict_member *m, const pons_case *c,
-                                const case_geometry *image, bool force, pons_error *err)
+static pons_status check_orientation(arena *memory, const predict_member *m, const pons_case *c,
+                                     const case_geometry *image, bool force, pons_error *err)
 {
     const case_geometry *seen = &m->all[m->at]->seen;
 
@@ -66,42 +66,42 @@ static pons_status check_turned(arena *memory, const predict_member *m, const po
     return pons_fail(err, PONS_DATA, "case '%s' has orientation %s, expected %s as in training\n"
                      "hint: %s; --force takes it as it is", c->name,
                      case_geometry_orientations(memory, image),
-                     case_geometry_orientations(memory, seen), way_to_turn(memory, m));
+                     case_geometry_orientations(memory, seen), orientation_hint(memory, m));
 }
 
-/* ---- warnings: whether there was one --------------------------------------------------------- */
+/* ---- warnings; true: one was logged ---------------------------------------------------------- */
 
-/* The advice to take a step, "" where [preprocess] has it and the difference is still there. */
-static const char *advice(const predictor *p, const char *step, const char *text)
+/* The advice to add a step; "" if [preprocess] has it already. */
+static const char *step_advice(const predictor *p, const char *step, const char *text)
 {
-    return volume_chain_has(p->experiment->preprocess, step) ? "" : text;
+    return pipeline_has(p->experiment->preprocess, step) ? "" : text;
 }
 
-static bool warn_turned(arena *memory, const predictor *p, const pons_case *c,
-                        const case_geometry *image, logger *l)
+static bool warn_orientation(arena *memory, const predictor *p, const pons_case *c,
+                             const case_geometry *image, logger *l)
 {
     if (!case_geometry_is_turned(&p->seen, image))
         return false;
     log_warning(l, "case '%s' has orientation %s, training saw %s%.60s", c->name,
                 case_geometry_orientations(memory, image),
                 case_geometry_orientations(memory, &p->seen),
-                advice(p, "orient", "; step 'orient' would turn it"));
+                step_advice(p, "orient", "; step 'orient' would turn it"));
     return true;
 }
 
-static bool warn_scaled(arena *memory, const predictor *p, const pons_case *c,
-                        const case_geometry *image, logger *l)
+static bool warn_spacing(arena *memory, const predictor *p, const pons_case *c,
+                         const case_geometry *image, logger *l)
 {
     if (!case_geometry_is_scaled(&p->seen, image))
         return false;
     log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training "
                 "saw %s%.60s", c->name, case_geometry_spacings(memory, image),
                 case_geometry_spacings(memory, &p->seen),
-                advice(p, "spacing", "; step 'spacing' would resample it"));
+                step_advice(p, "spacing", "; step 'spacing' would resample it"));
     return true;
 }
 
-/* The patient's axis along which the slices of a 2D network lie, -1 in a 3D network. */
+/* The patient's axis along which the slices of a 2D network are stacked; -1: a 3D network. */
 static int axis_across(const predictor *p, const volume *image)
 {
     int flat = p->experiment->task.flat_axis, world[3];
@@ -121,8 +121,9 @@ static bool warn_field(arena *memory, const predictor *p, const pons_case *c,
     log_warning(l, "case '%s' has a field of view of %s mm (left-right, back-front, feet-head), "
                 "training saw %s%.60s", c->name, case_geometry_fields(memory, image),
                 case_geometry_fields(memory, &p->seen), side > 0
-                ? advice(p, "crop_foreground", "; step 'crop_foreground' would cut off background")
-                : advice(p, "pad", "; step 'pad' would fill it up"));
+                ? step_advice(p, "crop_foreground",
+                              "; step 'crop_foreground' would cut off background")
+                : step_advice(p, "pad", "; step 'pad' would fill it up"));
     return true;
 }
 
@@ -142,7 +143,7 @@ static bool warn_values(arena *memory, const predictor *p, const pons_case *c,
         log_warning(l, "case '%s': channel %d holds %.4g to %.4g after [preprocess], training saw "
                     "%.4g to %.4g; is it in the same unit?%.60s", c->name, channel, found->low,
                     found->high, seen->low, seen->high,
-                    advice(p, "normalize", " step 'normalize' would even it out"));
+                    step_advice(p, "normalize", " step 'normalize' would even it out"));
     return true;
 }
 
@@ -151,7 +152,7 @@ static bool warn_foreign(arena *memory, const predictor *p, const pons_case *c,
 {
     static bool (*const warn[])(arena *, const predictor *, const pons_case *,
                                 const case_geometry *, logger *) =
-        { warn_turned, warn_scaled, warn_field, warn_values };
+        { warn_orientation, warn_spacing, warn_field, warn_values };
     bool said = false;
 
     for (size_t i = 0; i < sizeof warn / sizeof *warn; i++)
@@ -171,7 +172,7 @@ pons_status predict_foreign(const predict_member *m, const pons_case *c, bool fo
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     case_geometry_of(&c->image, &image);
-    if (check_turned(memory, m, c, &image, force, err) == PONS_OK && !*said)
+    if (check_orientation(memory, m, c, &image, force, err) == PONS_OK && !*said)
         *said = warn_foreign(memory, p, c, &image, l);
     arena_free(memory);
     return err->status;

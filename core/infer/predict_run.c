@@ -1,9 +1,10 @@
 /*
- * predict_run.c - cases one after the other: files, preprocessing, windows over the devices, sums
- * of an ensemble, the way back.
+ * predict_run.c - predict cases in order: read, preprocess, windows on the devices, ensemble sums,
+ * resampling to the file's grid.
  *
- * With m networks case n is the volumes n m .. n m + m - 1 of window_scheduler.h, one for each
- * network.
+ * A case takes passes: one for each network, or for the uncertainty of a single network one with
+ * all flips and one for each flip. With m passes, case n is volumes n m .. n m + m - 1 of
+ * window_scheduler.h.
  */
 #include "infer/infer_internal.h"
 
@@ -13,7 +14,7 @@
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
-#include "data/dataset/case_hash.h"
+#include "data/cache/case_hash.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"
@@ -23,38 +24,48 @@
 
 typedef struct prediction {
     int count;
+    int passes, samples;      /* samples are the summed passes, which are the last                */
+    unsigned flip[8];         /* of the samples of a single network                               */
     predictor *const *p;
     const predict_work *work;
-    group *group;             /* NULL: this process is alone                                      */
-    bool windows;             /* processes share windows out, not cases                           */
-    char *records;            /* of a round of cases, or of all where windows are shared          */
-    /* Of the thread that prepares: the case's files, as far as there is nothing wrong with them. */
+    group *group;             /* NULL: a single process                                           */
+    bool windows;             /* processes divide windows, not cases                              */
+    char *records;            /* records of a round of cases; of all cases if windows are divided */
+    /* Members of the preparing thread: the case's files, up to the first problem. */
     volume image;
     volume_grid grid;
     pons_error problem;
-    bool foreign;             /* that the case is unlike the training's was said                  */
-    /* Of the thread that finishes: of an ensemble sums over the networks, on the preprocessed    */
-    /* grid; then the way back.                                                                   */
-    volume logits, probabilities;
-    predict_back *back;
+    bool foreign;             /* the case's difference from training has been warned of           */
+    /*
+     * Members of the finishing thread: sums over samples on the preprocessed grid, and the
+     * resampling to the file's grid.
+     */
+    volume logits, probabilities, squares;
+    restore_grid *restoring;
     pons_error failure;
 } prediction;
 
-/* A case as one network wants it. */
+/* A case preprocessed for one pass. */
 typedef struct member_case {
     pons_case c;
     volume_grid grid;
     pons_error problem;       /* PONS_DATA: there is no image                                     */
-    char *notes;              /* what preprocessing said, in lines                                */
+    char *notes;              /* warnings of preprocessing, in lines                              */
     size_t notes_size;
 } member_case;
 
-/* Which case volume 'number' of this process belongs to. */
+/* The case of volume 'number' of this process. */
 static int case_of(const prediction *s, int number)
 {
-    int n = number / s->count;
+    int n = number / s->passes;
 
     return s->group != NULL && !s->windows ? n * group_size(s->group) + group_rank(s->group) : n;
+}
+
+/* The network of a pass. */
+static int network_of(const prediction *s, int pass)
+{
+    return s->count > 1 ? pass : 0;
 }
 
 /* ---- prepare --------------------------------------------------------------------------------- */
@@ -63,12 +74,13 @@ static void read_files(prediction *s, const predict_input *input)
 {
     pons_volume_clear(&s->image);
     s->problem = (pons_error)PONS_ERROR_INIT;
-    volume_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem);
+    nifti_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem);
 }
 
-/* The last network changes the image itself, the others a copy. */
-static void preprocess(prediction *s, int member, member_case *m, pons_error *err)
+/* Preprocess for one pass. The last pass takes the image itself, the others a copy. */
+static void preprocess_case(prediction *s, int pass, member_case *m, pons_error *err)
 {
+    int member = network_of(s, pass);
     const experiment *e = s->p[member]->experiment;
     const predict_member at = { .count = s->count, .at = member, .all = s->p };
     FILE *stream = open_memstream(&m->notes, &m->notes_size);
@@ -78,14 +90,14 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
         pons_fail(err, PONS_DEVICE, "out of memory");
         return;
     }
-    if (member == s->count - 1) {
+    if (pass == s->passes - 1) {
         m->c.image = s->image;
         memset(&s->image, 0, sizeof s->image);
     } else {
         volume_copy(&s->image, &m->c.image, err);
     }
     if (err->status == PONS_OK)
-        volume_chain_apply(e->preprocess, &m->c, &said, err);
+        pipeline_apply(e->preprocess, &m->c, &said, err);
     if (err->status == PONS_OK)
         predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);
@@ -94,38 +106,41 @@ static void preprocess(prediction *s, int member, member_case *m, pons_error *er
                   m->c.image.channels, m->c.image.channels == 1 ? "" : "s", e->task.channels);
 }
 
-static pons_status prepare(void *context, int number, spread_volume *out, pons_error *err)
+static pons_status prepare_volume(void *context, int number, window_scheduler_volume *out,
+                                  pons_error *err)
 {
     prediction *s = context;
-    int member = number % s->count;
+    int pass = number % s->passes, sample = pass - (s->passes - s->samples);
     const predict_input *input = &s->work->input[case_of(s, number)];
     member_case *m = calloc(1, sizeof *m);
 
     if (m == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    out->held = m;
+    out->caller_data = m;
     m->c = (pons_case){ .size = sizeof m->c, .name = input->name };
-    if (member == 0) {
+    if (pass == 0) {
         read_files(s, input);
         s->foreign = false;
     }
     if (s->problem.status == PONS_OK)
-        preprocess(s, member, m, &s->problem);
+        preprocess_case(s, pass, m, &s->problem);
     m->problem = s->problem;
     m->grid = s->grid;
     if (m->problem.status == PONS_DATA)
         return PONS_OK;
     if (m->problem.status != PONS_OK)
         return pons_fail(err, m->problem.status, "%s", m->problem.text);
-    out->network = &s->p[member]->replicas;
+    out->network = &s->p[network_of(s, pass)]->replicas;
+    out->one_flip = s->count == 1 && sample >= 0;
+    out->flip = out->one_flip ? s->flip[sample] : 0;
     memcpy(out->extent, m->c.image.extent, sizeof out->extent);
     out->image = m->c.image.voxels;
     return PONS_OK;
 }
 
-static void release(void *context, spread_volume *v)
+static void release_volume(void *context, window_scheduler_volume *v)
 {
-    member_case *m = v->held;
+    member_case *m = v->caller_data;
 
     if (m == NULL)
         return;
@@ -136,66 +151,70 @@ static void release(void *context, spread_volume *v)
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-/* Where a network's prediction of a case lies: no voxels. */
-static volume place_of(const prediction *s, int member, const member_case *m)
+/* The grid of a network's prediction, without voxels. */
+static volume grid_of_prediction(const prediction *s, int member, const member_case *m)
 {
     volume v = { .type = PONS_F32, .channels = s->p[member]->experiment->task.classes };
 
     memcpy(v.extent, m->c.image.extent, sizeof v.extent);
-    volume_place(&v, &m->c.image);
+    volume_copy_position(&v, &m->c.image);
     return v;
 }
 
-static pons_status open_back(prediction *s, const volume *from, const volume_grid *grid,
-                             pons_error *err)
+static pons_status open_restoring(prediction *s, const volume *from, const volume_grid *grid,
+                                  pons_error *err)
 {
-    predict_wish wish = { s->work->logits, s->work->probabilities };
+    predict_outputs outputs = { s->work->logits, s->work->probabilities };
 
-    return predict_back_open(s->p[0]->experiment, &wish, from, grid, &s->back, err);
+    return restore_grid_open(s->p[0]->experiment, &outputs, from, grid, &s->restoring, err);
 }
 
-/* From windows to the way back, or to the sums of an ensemble. */
-typedef struct filling {
+/* Copy from windows to the resampling, or to the sums of an ensemble. */
+typedef struct window_filling {
     prediction *s;
     const experiment *e;
-    stitch *stitch;
-    int64_t first;            /* voxel that is the loop's 0                                       */
-} filling;
+    blender *blender;
+    int64_t first;            /* first voxel of the parallel loop                                 */
+    int sample;
+} window_filling;
 
 static void fill_from_windows(void *context, int64_t at, int64_t count, float *probabilities,
                               float *logits)
 {
-    const filling *f = context;
+    const window_filling *f = context;
     int classes = f->e->task.classes;
 
-    stitch_take(f->stitch, at, count, probabilities);
+    window_blend_take(f->blender, at, count, probabilities);
     for (int64_t n = 0; logits != NULL && n < count * classes; n++)
-        logits[n] = 0 + probabilities[n]; /* no zero is negative: as in a sum of one */
-    logits_activate(f->e->activation, probabilities, count, classes);
+        /* adding 0 turns -0 into 0, as the sum of an ensemble does */
+        logits[n] = 0 + probabilities[n];
+    activation_apply(f->e->activation, probabilities, count, classes);
 }
 
-static bool same_place(const volume *a, const volume *b)
+static bool is_same_grid(const volume *a, const volume *b)
 {
     return memcmp(a->extent, b->extent, sizeof a->extent) == 0
         && memcmp(a->inside_start, b->inside_start, sizeof a->inside_start) == 0
         && memcmp(a->affine, b->affine, sizeof a->affine) == 0 && a->channels == b->channels;
 }
 
-/* Zeros where the first network's prediction lies; the others must lie there, too. */
-static pons_status open_sums(prediction *s, int member, const member_case *m, pons_error *err)
+/* Allocate the sums for the first sample; check the grid of the others. */
+static pons_status open_sums(prediction *s, int sample, const member_case *m, pons_error *err)
 {
-    volume place = place_of(s, member, m);
-    volume *const sum[] = { &s->probabilities, s->work->logits ? &s->logits : NULL };
+    volume place = grid_of_prediction(s, network_of(s, sample), m);
+    volume *const sum[] = { &s->probabilities,
+                            s->work->logits && s->count > 1 ? &s->logits : NULL,
+                            s->work->uncertainty ? &s->squares : NULL };
 
-    if (member > 0 && !same_place(&s->probabilities, &place))
+    if (sample > 0 && !is_same_grid(&s->probabilities, &place))
         return pons_fail(err, PONS_CONFIG, "the networks of an ensemble preprocess case '%s' to "
                          "different grids or classes, expected one", m->c.name);
-    for (int i = 0; i < 2 && member == 0; i++) {
+    for (int i = 0; i < 3 && sample == 0; i++) {
         if (sum[i] == NULL)
             continue;
         if (pons_volume_init(sum[i], PONS_F32, place.channels, place.extent, err) != PONS_OK)
             return err->status;
-        volume_place(sum[i], &place);
+        volume_copy_position(sum[i], &place);
     }
     return PONS_OK;
 }
@@ -210,53 +229,60 @@ static void add_scaled(volume *to, int64_t first, int64_t count, float factor, c
         x[n] += factor * y[n];
 }
 
-static void add_piece(void *context, int64_t first, int64_t end)
+static void add_voxels(void *context, int64_t first, int64_t end)
 {
-    const filling *f = context;
+    const window_filling *f = context;
     prediction *s = f->s;
     int classes = f->e->task.classes;
     int64_t tile = TILE / classes;
-    float factor = 1 / (float)s->count, x[TILE];
+    float factor = 1 / (float)s->samples, x[TILE];
 
     for (int64_t at = f->first + first; at < f->first + end; at += tile) {
-        int64_t count = f->first + end - at < tile ? f->first + end - at : tile;
+        int64_t count = min_i64(f->first + end - at, tile);
 
-        stitch_take(f->stitch, at, count, x);
-        if (s->work->logits)
+        window_blend_take(f->blender, at, count, x);
+        if (s->logits.voxels != NULL)
             add_scaled(&s->logits, at * classes, count * classes, factor, x);
-        logits_activate(f->e->activation, x, count, classes);
+        activation_apply(f->e->activation, x, count, classes);
+        if (s->work->uncertainty)
+            uncertainty_add(f->sample, s->samples, count * classes,
+                            (const float *)s->probabilities.voxels + at * classes,
+                            (float *)s->squares.voxels + at * classes, x);
         add_scaled(&s->probabilities, at * classes, count * classes, factor, x);
     }
 }
 
-static pons_status take_planes(prediction *s, int number, spread_volume *v, stitch *stitch,
-                               int64_t first, int64_t end, pons_error *err)
+static pons_status take_planes(prediction *s, int number, window_scheduler_volume *v,
+                               blender *blender, int64_t first, int64_t end, pons_error *err)
 {
-    int member = number % s->count;
-    const member_case *m = v->held;
+    int pass = number % s->passes, sample = pass - (s->passes - s->samples);
+    int member = network_of(s, pass);
+    const member_case *m = v->caller_data;
     int64_t plane = v->extent[1] * v->extent[2];
-    filling f = { s, s->p[member]->experiment, stitch, first * plane };
+    window_filling f = { s, s->p[member]->experiment, blender, first * plane, sample };
 
-    if (s->count > 1) {
-        if (first == 0 && open_sums(s, member, m, err) != PONS_OK)
+    if (sample >= 0) {
+        if (first == 0 && open_sums(s, sample, m, err) != PONS_OK)
             return err->status;
-        parallel_run((end - first) * plane, PIECE, add_piece, &f);
+        parallel_run((end - first) * plane, PIECE, add_voxels, &f);
         return PONS_OK;
     }
-    volume from = place_of(s, member, m);
-    if (first == 0 && open_back(s, &from, &m->grid, err) != PONS_OK)
+    volume from = grid_of_prediction(s, member, m);
+    if (first == 0 && open_restoring(s, &from, &m->grid, err) != PONS_OK)
         return err->status;
-    return predict_back_planes(s->back, first, end, fill_from_windows, &f, err);
+    return restore_grid_planes(s->restoring, first, end, fill_from_windows, &f, err);
 }
 
-/* A case whose logits are not finite has no result. */
-static pons_status take(void *context, int number, spread_volume *v, stitch *stitch, int64_t first,
-                        int64_t end, pons_error *err)
+/*
+ * Take planes; logits that are not finite become a problem of the case, which then has no result.
+ */
+static pons_status take_finite_planes(void *context, int number, window_scheduler_volume *v,
+                                      blender *blender, int64_t first, int64_t end, pons_error *err)
 {
-    member_case *m = v->held;
+    member_case *m = v->caller_data;
 
-    if (take_planes(context, number, v, stitch, first, end, err) == PONS_OK
-        && !stitch_is_finite(stitch) && m->problem.status == PONS_OK)
+    if (take_planes(context, number, v, blender, first, end, err) == PONS_OK
+        && !window_blend_is_finite(blender) && m->problem.status == PONS_OK)
         pons_fail(&m->problem, PONS_DATA, "case '%s': the network's logits are not finite, "
                   "expected numbers\nhint: a weight or a value of the image is too large, or a "
                   "variance is below 0",
@@ -278,16 +304,16 @@ static void fill_from_sums(void *context, int64_t at, int64_t count, float *prob
         memcpy(logits, (const float *)s->logits.voxels + at * classes, size);
 }
 
-/* The sums of an ensemble, a slab at a time. */
-static pons_status bring_back_sums(prediction *s, const volume_grid *grid, pons_error *err)
+/* Resample the sums of an ensemble, a slab of planes at a time. */
+static pons_status restore_sums(prediction *s, const volume_grid *grid, pons_error *err)
 {
     enum { PLANES = 16 };
     int64_t extent = s->probabilities.extent[0];
 
-    if (open_back(s, &s->probabilities, grid, err) != PONS_OK)
+    if (open_restoring(s, &s->probabilities, grid, err) != PONS_OK)
         return err->status;
     for (int64_t first = 0; first < extent && err->status == PONS_OK; first += PLANES)
-        predict_back_planes(s->back, first, first + PLANES < extent ? first + PLANES : extent,
+        restore_grid_planes(s->restoring, first, min_i64(first + PLANES, extent),
                             fill_from_sums, s, err);
     return err->status;
 }
@@ -297,8 +323,8 @@ static char *record_at(const prediction *s, int number)
     return s->records + (size_t)number * s->work->record_size;
 }
 
-/* The cases of a round, this process's among them; those of others come from them. */
-static pons_status tell_round(prediction *s, int round, const char *mine, pons_error *err)
+/* Exchange the records of a round, one case of each process, and call 'tell' for each. */
+static pons_status exchange_round(prediction *s, int round, const char *mine, pons_error *err)
 {
     const predict_work *w = s->work;
     int size = group_size(s->group);
@@ -310,6 +336,15 @@ static pons_status tell_round(prediction *s, int round, const char *mine, pons_e
     return err->status;
 }
 
+static pons_status restore_uncertainty(prediction *s, const volume_grid *grid, predict_result *r,
+                                       pons_error *err)
+{
+    if (!s->work->uncertainty)
+        return PONS_OK;
+    return uncertainty_restore(s->p[0]->experiment, s->samples, &s->probabilities, &s->squares,
+                               grid, &r->entropy, &r->variance, err);
+}
+
 static pons_status take_record(prediction *s, int number, const volume_grid *grid, char *record,
                                pons_error *err)
 {
@@ -318,12 +353,15 @@ static pons_status take_record(prediction *s, int number, const volume_grid *gri
 
     if (s->failure.status != PONS_OK)
         w->take(w->context, number, NULL, &s->failure, record, err);
-    else if ((s->count == 1 || bring_back_sums(s, grid, err) == PONS_OK)
-             && predict_back_finish(s->back, &r, err) == PONS_OK)
+    else if ((s->count == 1 || restore_sums(s, grid, err) == PONS_OK)
+             && restore_grid_finish(s->restoring, &r, err) == PONS_OK
+             && restore_uncertainty(s, grid, &r, err) == PONS_OK)
         w->take(w->context, number, &r, NULL, record, err);
     pons_volume_clear(&r.classes);
     pons_volume_clear(&r.logits);
     pons_volume_clear(&r.probabilities);
+    pons_volume_clear(&r.entropy);
+    pons_volume_clear(&r.variance);
     return err->status;
 }
 
@@ -338,7 +376,7 @@ static pons_status take_case(prediction *s, int number, const volume_grid *grid,
         if (s->windows)
             memcpy(record_at(s, number), record, w->record_size);
         else if (s->group != NULL)
-            tell_round(s, number / group_size(s->group), record, err);
+            exchange_round(s, number / group_size(s->group), record, err);
         else
             w->tell(w->context, number, record, err);
     }
@@ -348,31 +386,34 @@ static pons_status take_case(prediction *s, int number, const volume_grid *grid,
 
 static void clear_case(prediction *s)
 {
-    predict_back_close(s->back);
-    s->back = NULL;
+    restore_grid_close(s->restoring);
+    s->restoring = NULL;
     pons_volume_clear(&s->logits);
     pons_volume_clear(&s->probabilities);
+    pons_volume_clear(&s->squares);
     s->failure = (pons_error)PONS_ERROR_INIT;
 }
 
-static void say(logger *l, char *notes)
+static void log_lines(logger *l, char *notes)
 {
     for (char *line; notes != NULL && (line = strsep(&notes, "\n")) != NULL; )
         if (*line != '\0')
             log_line(l, "%s", line);
 }
 
-static pons_status finish(void *context, int number, spread_volume *v, pons_error *err)
+static pons_status finish_volume(void *context, int number, window_scheduler_volume *v,
+                                 pons_error *err)
 {
     prediction *s = context;
-    int member = number % s->count;
-    member_case *m = v->held;
+    int pass = number % s->passes;
+    member_case *m = v->caller_data;
 
-    say(s->p[member]->log, m->notes);
+    if (pass < s->count) /* each flip prepares the image of the first pass */
+        log_lines(s->p[pass]->log, m->notes);
     pons_volume_clear(&m->c.image);
     if (s->failure.status == PONS_OK)
         s->failure = m->problem;
-    if (member < s->count - 1)
+    if (pass < s->passes - 1)
         return PONS_OK;
     take_case(s, case_of(s, number), &m->grid, err);
     clear_case(s);
@@ -381,7 +422,7 @@ static pons_status finish(void *context, int number, spread_volume *v, pons_erro
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* Asked before every batch: a sign of progress for the watch. */
+/* Tell the watchdog of progress before every batch. */
 static bool note_progress(void *context)
 {
     const prediction *s = context;
@@ -391,8 +432,8 @@ static bool note_progress(void *context)
     return false;
 }
 
-/* What is left to be told when all cases of this process are done. */
-static pons_status tell_rest(prediction *s, pons_error *err)
+/* Call 'tell' for the cases that are left when this process has finished its own. */
+static pons_status exchange_rest(prediction *s, pons_error *err)
 {
     const predict_work *w = s->work;
     int size = s->group != NULL ? group_size(s->group) : 1;
@@ -406,17 +447,17 @@ static pons_status tell_rest(prediction *s, pons_error *err)
         char *nothing = calloc(1, w->record_size + 1);
         if (nothing == NULL)
             return pons_fail(err, PONS_DEVICE, "out of memory");
-        tell_round(s, w->count / size, nothing, err);
+        exchange_round(s, w->count / size, nothing, err);
         free(nothing);
     }
     return err->status;
 }
 
-/* Files that cannot be read are not known here, and told of in their turn. */
-static pons_status agree_on_files(group *g, const predict_work *w, const char *const *name,
-                                  pons_error *err)
+/* Compare content hashes. Unreadable files have an unknown hash and are reported later. */
+static pons_status compare_files(group *g, const predict_work *w, const char *const *name,
+                                 pons_error *err)
 {
-    fingerprint *content = calloc((size_t)w->count + 1, sizeof *content);
+    hash128 *content = calloc((size_t)w->count + 1, sizeof *content);
 
     if (content == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a list of %d cases", w->count);
@@ -425,15 +466,15 @@ static pons_status agree_on_files(group *g, const predict_work *w, const char *c
         const data_case files = { .image = i->file, .image_count = i->file_count };
         pons_error unread = PONS_ERROR_INIT;
 
-        case_source(&files, &content[n], &unread);
+        case_hash(&files, &content[n], &unread);
     }
     agreement_on_contents(g, w->count, name, content, err);
     free(content);
     return err->status;
 }
 
-/* Compare case contents between processes that share windows: each of them reads every case. */
-static pons_status agree(const prediction *s, pons_error *err)
+/* Compare the cases of all processes; if windows are divided, each process reads every case. */
+static pons_status compare_cases(const prediction *s, pons_error *err)
 {
     const predict_work *w = s->work;
     const char **name;
@@ -446,14 +487,35 @@ static pons_status agree(const prediction *s, pons_error *err)
     for (int n = 0; n < w->count; n++)
         name[n] = w->input[n].name;
     if (agreement_on_names(s->group, w->count, name, err) == PONS_OK && s->windows)
-        agree_on_files(s->group, w, name, err);
+        compare_files(s->group, w, name, err);
     free(name);
     return err->status;
 }
 
+/* Set the passes of a case. */
+static pons_status plan_passes(prediction *s, pons_error *err)
+{
+    window_settings settings;
+
+    s->passes = s->count;
+    s->samples = s->count > 1 ? s->count : 0;
+    if (!s->work->uncertainty || s->count > 1)
+        return PONS_OK;
+    experiment_window_settings(s->p[0]->experiment, &settings);
+    if ((settings.mirror & 7) == 0)
+        return pons_fail(err, PONS_CONFIG, "--uncertainty compares networks, folds or flipped "
+                         "windows, found one network and no [window] mirror\nhint: --set "
+                         "'window.mirror=0 1 2' flips along all axes");
+    for (unsigned flip = 0; flip < 8; flip++)
+        if ((flip & ~settings.mirror) == 0)
+            s->flip[s->samples++] = flip;
+    s->passes = 1 + s->samples;
+    return PONS_OK;
+}
+
 pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
 {
-    group *g = p[0]->processes.group;
+    group *g = p[0]->experiment->group;
     int size = g != NULL ? group_size(g) : 1, share = work->count;
     prediction s = { .count = count, .p = p, .work = work, .group = g,
                      .windows = g != NULL && work->count < size, .problem = PONS_ERROR_INIT,
@@ -461,17 +523,22 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
 
     if (g != NULL && !s.windows)
         share = ceil_div_int(work->count - group_rank(g), size);
-    s.records = calloc((size_t)(work->count > size ? work->count : size) + 1,
+    if (plan_passes(&s, err) != PONS_OK)
+        return err->status;
+    s.records = calloc((size_t)max_int(work->count, size) + 1,
                        work->record_size + 1);
     if (s.records == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    const spread_work cases = {
-        .count = count * share, .shared = s.windows ? g : NULL, .prepare = prepare,
-        .take = take, .finish = finish, .release = release, .stop = note_progress, .context = &s
+    const window_scheduler_work cases = {
+        .count = s.passes * share, .host_sums = s.passes > count,
+        .shared = s.windows ? g : NULL, .prepare = prepare_volume,
+        .take = take_finite_planes, .finish = finish_volume, .release = release_volume,
+        .stop = note_progress, .context = &s
     };
-    if (agree(&s, err) == PONS_OK && spread_run(&p[0]->replicas, &cases, err) == PONS_OK)
-        tell_rest(&s, err);
-    shortage_hint(&p[0]->experiment->sections, SHORTAGE_PREDICT, err);
+    if (compare_cases(&s, err) == PONS_OK && window_scheduler_run(&p[0]->replicas, &cases,
+                                                                  err) == PONS_OK)
+        exchange_rest(&s, err);
+    memory_hints_add(&p[0]->experiment->sections, MEMORY_HINTS_PREDICT, err);
     pons_volume_clear(&s.image);
     clear_case(&s);
     free(s.records);

@@ -1,16 +1,17 @@
 /*
- * restore_grid.c - from the preprocessed grid to that of the file (R28), a slab of planes at a
- * time.
+ * restore_grid.c - resample a prediction from the preprocessed grid to the file's (R28), a slab of
+ * planes at a time.
  *
- * A slab keeps the last plane of the one before it in front, since points between the two lie
- * between their voxels. Nothing else of the preprocessed grid is held, but for classes that are
- * decided there ([predict] resample = labels).
+ * A slab keeps the last plane of the previous one in front, since points between both depend on
+ * it. No other part of the preprocessed grid is in memory, unless classes are decided on it
+ * ([predict] resample = labels).
  */
 #include "infer/infer_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
 #include "data/dataset/class_list.h"
@@ -18,81 +19,85 @@
 #include "infer/activation.h"
 #include "metric/connected_components.h"
 
-enum { PIECE = 1 << 14, TILE = 1 << 12 }; /* voxels that a thread takes; numbers in its cache     */
+/* voxels of a parallel task; floats of a tile that fits the L1 cache */
+enum { PIECE = 1 << 14, TILE = 1 << 12 };
 
-/* Planes of one quantity: [1 + planes][H][W][classes]. */
+/* Planes of probabilities or logits: [1 + planes][H][W][classes]. */
 typedef struct slab {
     float *values;
-    int64_t planes;           /* that there is room for, beside the first                         */
+    int64_t planes;           /* capacity, without the plane in front                             */
 } slab;
 
-struct predict_back {
+struct restore_grid {
     const experiment *experiment;
-    predict_wish wish;
-    volume_back *way;
+    predict_outputs outputs;
+    inverse_resample *inverse;
     volume from;              /* no voxels                                                        */
-    volume decided;           /* on the preprocessed grid; empty: decided on the file's           */
+    volume decided;           /* on the preprocessed grid; empty: decided on the file's grid      */
     slab probabilities, logits;
-    int64_t last;             /* planes of the last slab                                          */
+    int64_t last;             /* planes of the previous slab                                      */
     predict_result result;
 };
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* A channel of 0 and 1 each, instead of one of class indices. */
+/* True if the result has one 0/1 channel for each class, instead of class indices. */
 static bool is_regions(const experiment *e)
 {
     return e->regions || e->task.classes == 1;
 }
 
-static volume_back_kind kind_of(const experiment *e)
+static inverse_resample_kind resample_kind_of(const experiment *e)
 {
-    return is_regions(e) ? VOLUME_BACK_REGIONS : VOLUME_BACK_CLASSES;
+    return is_regions(e) ? INVERSE_RESAMPLE_REGIONS : INVERSE_RESAMPLE_CLASSES;
 }
 
-static pons_status start(predict_back *b, pons_error *err)
+static pons_status start_volumes(restore_grid *b, pons_error *err)
 {
     const experiment *e = b->experiment;
 
     if (e->sections.predict.resample == 0) {
-        volume_back_start(b->way, kind_of(e), 0, &b->result.classes, err);
-    } else if (pons_volume_init(&b->decided, PONS_U8, logits_decisions(e), b->from.extent, err)
+        inverse_resample_start(b->inverse, resample_kind_of(e), 0, &b->result.classes, err);
+    } else if (pons_volume_init(&b->decided, PONS_U8, activation_decision_count(e), b->from.extent,
+                                err)
                == PONS_OK) {
-        volume_place(&b->decided, &b->from);
+        volume_copy_position(&b->decided, &b->from);
     }
-    if (err->status == PONS_OK && b->wish.logits)
-        volume_back_start(b->way, VOLUME_BACK_VALUES, 0, &b->result.logits, err);
-    if (err->status == PONS_OK && b->wish.probabilities)
-        volume_back_start(b->way, VOLUME_BACK_VALUES, is_regions(e) ? 0 : 1,
-                          &b->result.probabilities, err);
+    if (err->status == PONS_OK && b->outputs.logits)
+        inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, 0, &b->result.logits, err);
+    if (err->status == PONS_OK && b->outputs.probabilities)
+        inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, is_regions(e) ? 0 : 1,
+                               &b->result.probabilities, err);
     return err->status;
 }
 
-pons_status predict_back_open(const experiment *e, const predict_wish *wish, const volume *from,
-                              const volume_grid *grid, predict_back **out, pons_error *err)
+pons_status restore_grid_open(const experiment *e, const predict_outputs *outputs,
+                              const volume *from,
+                              const volume_grid *grid, restore_grid **out, pons_error *err)
 {
-    predict_back *b = calloc(1, sizeof *b);
+    restore_grid *b = calloc(1, sizeof *b);
 
     if (b == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     b->experiment = e;
-    b->wish = *wish;
+    b->outputs = *outputs;
     b->from = *from;
     b->from.voxels = NULL;
     b->result.grid = *grid;
-    if (volume_back_open(from, grid, &b->way, err) != PONS_OK || start(b, err) != PONS_OK) {
-        predict_back_close(b);
+    if (inverse_resample_open(from, grid, &b->inverse, err) != PONS_OK
+        || start_volumes(b, err) != PONS_OK) {
+        restore_grid_close(b);
         return err->status;
     }
     *out = b;
     return PONS_OK;
 }
 
-void predict_back_close(predict_back *b)
+void restore_grid_close(restore_grid *b)
 {
     if (b == NULL)
         return;
-    volume_back_close(b->way);
+    inverse_resample_close(b->inverse);
     pons_volume_clear(&b->decided);
     pons_volume_clear(&b->result.classes);
     pons_volume_clear(&b->result.logits);
@@ -104,19 +109,19 @@ void predict_back_close(predict_back *b)
 
 /* ---- planes ---------------------------------------------------------------------------------- */
 
-static int64_t plane_size(const predict_back *b)
+static int64_t plane_size(const restore_grid *b)
 {
     return b->from.extent[1] * b->from.extent[2] * b->from.channels;
 }
 
-/* Room for planes; the last one of those before goes in front. */
-static pons_status slab_turn(const predict_back *b, slab *s, int64_t planes, pons_error *err)
+/* Move the last plane of the previous slab to the front, and make room for 'planes' more. */
+static pons_status slab_advance(const restore_grid *b, slab *s, int64_t planes, pons_error *err)
 {
     int64_t size = plane_size(b);
     float *values = s->values;
 
     if (s->planes < planes) {
-        values = pages_alloc((size_t)((1 + planes) * size) * sizeof *values);
+        values = huge_pages_alloc((size_t)((1 + planes) * size) * sizeof *values);
         if (values == NULL)
             return pons_fail(err, PONS_DEVICE, "out of memory for %lld planes of %d classes",
                              (long long)planes, b->from.channels);
@@ -130,74 +135,74 @@ static pons_status slab_turn(const predict_back *b, slab *s, int64_t planes, pon
     return PONS_OK;
 }
 
-typedef struct filling {
-    const predict_back *b;
-    int64_t first;            /* voxel that is the loop's 0                                       */
+typedef struct plane_filling {
+    const restore_grid *b;
+    int64_t first;            /* first voxel of the parallel loop                                 */
     void (*fill)(void *context, int64_t at, int64_t count, float *probabilities, float *logits);
     void *context;
-    float *probabilities, *logits; /* of 'first'; NULL: no logits                                 */
-} filling;
+    float *probabilities, *logits; /* values of voxel 'first'; NULL: no logits                    */
+} plane_filling;
 
 static void fill_piece(void *context, int64_t first, int64_t end)
 {
-    const filling *f = context;
-    const predict_back *b = f->b;
+    const plane_filling *f = context;
+    const restore_grid *b = f->b;
     int64_t classes = b->from.channels, tile = classes < TILE ? TILE / classes : 1;
 
     for (int64_t at = first; at < end; at += tile) {
-        int64_t count = end - at < tile ? end - at : tile;
+        int64_t count = min_i64(end - at, tile);
         float *p = f->probabilities + at * classes;
 
         f->fill(f->context, f->first + at, count, p,
                 f->logits != NULL ? f->logits + at * classes : NULL);
         if (b->decided.voxels != NULL)
-            activated_decide(b->experiment, p, count, (uint8_t *)b->decided.voxels
-                             + (f->first + at) * b->decided.channels);
+            activation_decide(b->experiment, p, count, (uint8_t *)b->decided.voxels
+                              + (f->first + at) * b->decided.channels);
     }
 }
 
-pons_status predict_back_planes(predict_back *b, int64_t first, int64_t end,
+pons_status restore_grid_planes(restore_grid *b, int64_t first, int64_t end,
                                 void (*fill)(void *context, int64_t at, int64_t count,
                                              float *probabilities, float *logits),
                                 void *context, pons_error *err)
 {
     int64_t voxels = b->from.extent[1] * b->from.extent[2], size = plane_size(b);
-    filling f = { .b = b, .first = first * voxels, .fill = fill, .context = context };
-    int64_t before = first > 0 ? size : 0; /* what stands in front */
+    plane_filling f = { .b = b, .first = first * voxels, .fill = fill, .context = context };
+    int64_t before = first > 0 ? size : 0; /* floats of the plane in front */
 
-    if (slab_turn(b, &b->probabilities, end - first, err) != PONS_OK
-        || (b->wish.logits && slab_turn(b, &b->logits, end - first, err) != PONS_OK))
+    if (slab_advance(b, &b->probabilities, end - first, err) != PONS_OK
+        || (b->outputs.logits && slab_advance(b, &b->logits, end - first, err) != PONS_OK))
         return err->status;
     b->last = end - first;
     f.probabilities = b->probabilities.values + size;
-    f.logits = b->wish.logits ? b->logits.values + size : NULL;
+    f.logits = b->outputs.logits ? b->logits.values + size : NULL;
     parallel_run((end - first) * voxels, PIECE, fill_piece, &f);
     if (b->result.classes.voxels != NULL)
-        volume_back_planes(b->way, kind_of(b->experiment), f.probabilities - before, first, end,
-                           &b->result.classes);
-    if (b->wish.logits)
-        volume_back_planes(b->way, VOLUME_BACK_VALUES, f.logits - before, first, end,
-                           &b->result.logits);
-    if (b->wish.probabilities)
-        volume_back_planes(b->way, VOLUME_BACK_VALUES, f.probabilities - before, first, end,
-                           &b->result.probabilities);
+        inverse_resample_planes(b->inverse, resample_kind_of(b->experiment),
+                                f.probabilities - before, first, end, &b->result.classes);
+    if (b->outputs.logits)
+        inverse_resample_planes(b->inverse, INVERSE_RESAMPLE_VALUES, f.logits - before, first, end,
+                                &b->result.logits);
+    if (b->outputs.probabilities)
+        inverse_resample_planes(b->inverse, INVERSE_RESAMPLE_VALUES, f.probabilities - before,
+                                first, end, &b->result.probabilities);
     return PONS_OK;
 }
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-/* Classes decided on the preprocessed grid, brought back by nearest neighbour. */
-static pons_status decided_back(predict_back *b, pons_error *err)
+/* Resample classes that were decided on the preprocessed grid to the nearest voxel. */
+static pons_status restore_decided(restore_grid *b, pons_error *err)
 {
     volume *v = &b->decided;
-    int64_t start[3], extent[3];
+    int64_t start_volumes[3], extent[3];
 
-    /* A rim of background, so that what lies outside the inside box becomes background. */
+    /* A border of background makes voxels outside the inside box background. */
     for (int a = 0; a < 3; a++) {
-        start[a] = v->inside_start[a];
+        start_volumes[a] = v->inside_start[a];
         extent[a] = v->inside_extent[a];
     }
-    if (pons_volume_crop(v, start, extent, 0, err) != PONS_OK
+    if (pons_volume_crop(v, start_volumes, extent, 0, err) != PONS_OK
         || pons_volume_crop(v, (int64_t[3]){ -1, -1, -1 },
                             (int64_t[3]){ extent[0] + 2, extent[1] + 2, extent[2] + 2 }, 0, err)
            != PONS_OK
@@ -208,25 +213,25 @@ static pons_status decided_back(predict_back *b, pons_error *err)
     return PONS_OK;
 }
 
-/* The names were checked when the experiment was opened. */
+/* Apply [predict] keep_largest, whose names experiment_open has checked. */
 static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
 {
     const pons_texts *names = &e->sections.predict.keep_largest;
     bool channels = v->channels > 1 || is_regions(e);
 
     for (int i = 0; i < names->count; i++) {
-        int class = class_list_named(e->classes, e->class_count, names->item[i]);
+        int class = class_index_of_name(e->classes, e->class_count, names->item[i]);
         uint8_t *labels = (uint8_t *)v->voxels + (channels ? class : 0);
-        if (keep_largest_component(labels, v->channels, v->extent,
-                                   channels ? 1 : (uint8_t)class, 0, err) != PONS_OK)
+        if (connected_components_keep_largest(labels, v->channels, v->extent,
+                                              channels ? 1 : (uint8_t)class, 0, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-pons_status predict_back_finish(predict_back *b, predict_result *out, pons_error *err)
+pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err)
 {
-    if ((b->decided.voxels != NULL && decided_back(b, err) != PONS_OK)
+    if ((b->decided.voxels != NULL && restore_decided(b, err) != PONS_OK)
         || keep_largest(b->experiment, &b->result.classes, err) != PONS_OK)
         return err->status;
     *out = b->result;

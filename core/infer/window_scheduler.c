@@ -1,59 +1,58 @@
 /*
- * window_scheduler.c - devices, one thread that prepares and one that finishes, around a line of
- * volumes.
+ * window_scheduler.c - run volumes through devices, with a thread that prepares and one that
+ * finishes.
  *
- *     prepared  ......................|          made ready, at most one ahead
- *     begun     ................|                of which batches are dealt out
- *     finished  .........|                       used up, plane by plane as they are predicted
+ *     prepared  ......................|    prepared, at most one ahead
+ *     begun     ................|          its batches are given to devices
+ *     finished  .........|                 all planes predicted and taken
  */
 #include "infer/window_scheduler.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
-#include "base/thread/thread.h"
+#include "base/thread/worker.h"
 #include "infer/device_accumulator.h"
 
-enum { NICENESS = 10, SHARE_OF_MEMORY = 4, SLAB = 32 << 20, SLAB_PLANES = 4 };
+enum { SHARE_OF_MEMORY = 4, SLAB = 32 << 20, SLAB_PLANES = 4 };
 
 typedef struct item {
-    spread_volume volume;
-    stitch *stitch;
-    uint64_t size;            /* of the planes that it holds, bytes                               */
-    int64_t batches, dealt, blended;
-    int64_t ready, taken;     /* planes                                                           */
-    int64_t slab;             /* planes that are taken together, at most                          */
+    window_scheduler_volume volume;
+    blender *blender;
+    uint64_t size;            /* bytes of its planes in memory                                    */
+    int64_t batches, handed_out, blended;
+    int64_t ready, taken;     /* planes predicted; planes taken                                   */
+    int64_t slab;             /* largest number of planes taken at a time                         */
 } item;
 
-typedef struct spread {
-    const spread_work *work;
+typedef struct scheduler {
+    const window_scheduler_work *work;
     const replicas *replicas;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     item *item;
-    int prepared, begun, finished; /* volumes; the last of 'begun' may have batches left          */
-    uint64_t held, room;      /* sizes of volumes that have begun; what they may take             */
-    parallel_spare spare;     /* threads that help the two that are no devices                    */
+    int prepared, begun, finished; /* counts of volumes; the last one begun may have batches left */
+    uint64_t in_use, room;    /* bytes of begun volumes; their limit                              */
+    thread_budget spare;      /* threads that help the preparing and the finishing thread         */
     bool failed;
-    pons_error error;         /* the first one                                                    */
-} spread;
+    pons_error error;         /* the first error                                                  */
+} scheduler;
 
-/* What a device keeps between batches. */
-typedef struct lane {
+/* The state of a device between batches. */
+typedef struct device_state {
     int number;
     int64_t room;
     float *sum;
-    float *all;               /* with other processes: a batch of each                            */
-    held_sums sums;           /* of the volume whose batches are dealt out                        */
-    bool held;                /* they are on the device                                           */
-} lane;
+    float *all;               /* with other processes: the logits of one batch of each            */
+    device_accumulator sums;  /* of the volume whose batches are in work                          */
+    bool in_use;              /* windows are accumulated on the device                            */
+} device_state;
 
-static void fail(spread *s, const pons_error *err)
+static void fail_run(scheduler *s, const pons_error *err)
 {
     pthread_mutex_lock(&s->lock);
     if (!s->failed)
@@ -65,10 +64,10 @@ static void fail(spread *s, const pons_error *err)
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-static pons_status prepare_item(spread *s, int number, pons_error *err)
+static pons_status prepare_item(scheduler *s, int number, pons_error *err)
 {
     item *i = &s->item[number];
-    spread_volume *v = &i->volume;
+    window_scheduler_volume *v = &i->volume;
     const experiment *e;
     window_settings settings;
 
@@ -76,23 +75,24 @@ static pons_status prepare_item(spread *s, int number, pons_error *err)
         return err->status;
     e = v->network->experiment;
     experiment_window_settings(e, &settings);
-    if (stitch_open(&settings, v->extent, v->image, e->task.channels, e->task.classes, &i->stitch,
-                    err) != PONS_OK)
+    settings.one_flip = v->one_flip;
+    if (v->one_flip)
+        settings.mirror = v->flip;
+    if (window_blend_open(&settings, v->extent, v->image, e->task.channels, e->task.classes,
+                          &i->blender, err) != PONS_OK)
         return err->status;
-    i->batches = stitch_batches(i->stitch);
-    i->size = stitch_bytes(&settings, v->extent, e->task.classes);
+    i->batches = window_blend_batches(i->blender);
+    i->size = window_blend_bytes(&settings, v->extent, e->task.classes);
     i->slab = SLAB / (int64_t)sizeof(float) / (v->extent[1] * v->extent[2] * e->task.classes);
-    i->slab = i->slab > SLAB_PLANES ? i->slab : SLAB_PLANES;
+    i->slab = max_i64(i->slab, SLAB_PLANES);
     return PONS_OK;
 }
 
-static void *prepare_all(void *context)
+static pons_status prepare_all(void *context, pons_error *err)
 {
-    spread *s = context;
-    pons_error err = PONS_ERROR_INIT;
+    scheduler *s = context;
 
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    parallel_borrow(&s->spare);
+    thread_budget_set(&s->spare);
     for (int n = 0; n < s->work->count; n++) {
         pthread_mutex_lock(&s->lock);
         while (n > s->begun && !s->failed)
@@ -101,8 +101,8 @@ static void *prepare_all(void *context)
         pthread_mutex_unlock(&s->lock);
         if (failed)
             break;
-        if (prepare_item(s, n, &err) != PONS_OK) {
-            fail(s, &err);
+        if (prepare_item(s, n, err) != PONS_OK) {
+            fail_run(s, err);
             break;
         }
         pthread_mutex_lock(&s->lock);
@@ -110,34 +110,34 @@ static void *prepare_all(void *context)
         pthread_cond_broadcast(&s->changed);
         pthread_mutex_unlock(&s->lock);
     }
-    return NULL;
+    return PONS_OK; /* a failure is in 's' */
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* Whether the volume after the last one begun may begin now. */
-static bool may_begin(const spread *s)
+/* True if the next volume may begin. */
+static bool may_begin(const scheduler *s)
 {
     return s->begun < s->prepared && s->begun - s->finished <= s->replicas->count
-        && (s->held == 0 || s->held + s->item[s->begun].size <= s->room);
+        && (s->in_use == 0 || s->in_use + s->item[s->begun].size <= s->room);
 }
 
-/* The next batch; NULL when there is none any more. With the lock held. */
-static item *next_batch(spread *s, int64_t *batch)
+/* The next batch; NULL: there is none. The lock is held. */
+static item *next_batch(scheduler *s, int64_t *batch)
 {
     for (;;) {
         item *i = s->begun > 0 ? &s->item[s->begun - 1] : NULL;
 
         if (s->failed)
             return NULL;
-        if (i != NULL && i->dealt < i->batches) {
-            *batch = i->dealt++;
+        if (i != NULL && i->handed_out < i->batches) {
+            *batch = i->handed_out++;
             return i;
         }
         if (s->begun == s->work->count)
             return NULL;
         if (may_begin(s)) {
-            s->held += s->item[s->begun++].size;
+            s->in_use += s->item[s->begun++].size;
             pthread_cond_broadcast(&s->changed);
         } else {
             pthread_cond_wait(&s->changed, &s->lock);
@@ -145,12 +145,12 @@ static item *next_batch(spread *s, int64_t *batch)
     }
 }
 
-static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, const float **logits,
-                           pons_error *err)
+static pons_status predict_batch(scheduler *s, device_state *l, const item *i, int64_t batch,
+                                 const float **logits, pons_error *err)
 {
     const replicas *network = i->volume.network;
     window_predictor p;
-    int64_t room = stitch_room(i->stitch);
+    int64_t room = window_blend_flip_size(i->blender);
 
     if (s->work->stop != NULL && s->work->stop(s->work->context))
         return pons_fail(err, PONS_INTERRUPTED, "the prediction was stopped");
@@ -162,41 +162,41 @@ static pons_status predict(spread *s, lane *l, const item *i, int64_t batch, con
             return pons_fail(err, PONS_DEVICE, "out of memory for the logits of windows");
         l->room = room;
     }
-    if (network_predictor(network->experiment, network->item[l->number].evaluation, &p, err)
+    if (programs_predictor(network->experiment, network->item[l->number].evaluation, &p, err)
         != PONS_OK)
         return err->status;
-    return stitch_predict(i->stitch, batch, &p, l->sum, logits, err);
+    return window_blend_predict(i->blender, batch, &p, l->sum, logits, err);
 }
 
-/* Of a volume that begins: all its windows are this device's. */
-static pons_status hold_sums(spread *s, lane *l, const item *i, pons_error *err)
+/* Let the device accumulate a volume that begins, if it is the only device. */
+static pons_status open_accumulator(scheduler *s, device_state *l, const item *i, pons_error *err)
 {
     const replicas *network = i->volume.network;
 
-    if (s->replicas->count > 1)
+    if (s->replicas->count > 1 || s->work->host_sums)
         return PONS_OK;
-    return held_sums_take(&l->sums, network->experiment, &network->item[l->number],
-                          i->volume.extent, i->stitch, &l->held, err);
+    return device_accumulator_open(&l->sums, network->experiment, &network->item[l->number],
+                                   i->volume.extent, i->blender, &l->in_use, err);
 }
 
-/* False: there is no room for all of it before planes are taken. */
-static pons_status blend(lane *l, item *i, int64_t batch, const float *logits, int64_t taken,
-                         bool *done, pons_error *err)
+/* Blend a batch; *done is false if there is no room before planes are taken. */
+static pons_status blend_batch(device_state *l, item *i, int64_t batch, const float *logits,
+                               int64_t taken, bool *done, pons_error *err)
 {
-    const stitch_sums sums = { held_sums_read, &l->sums };
+    const window_blend_sums sums = { device_accumulator_read, &l->sums };
 
-    if (l->held)
-        return stitch_collect(i->stitch, batch, taken, &sums, done, err);
-    *done = stitch_blend(i->stitch, batch, logits, taken);
+    if (l->in_use)
+        return window_blend_collect(i->blender, batch, taken, &sums, done, err);
+    *done = window_blend_add(i->blender, batch, logits, taken);
     return PONS_OK;
 }
 
 /*
- * Blend when all batches before are blended, as planes are taken; false: something has failed. With
- * the lock held.
+ * Blend a batch after all earlier ones, as planes are taken; false: an error has ended the run.
+ * The lock is held.
  */
-static bool blend_in_turn(spread *s, lane *l, item *i, int64_t batch, const float *logits,
-                          pons_error *err)
+static bool blend_in_turn(scheduler *s, device_state *l, item *i, int64_t batch,
+                          const float *logits, pons_error *err)
 {
     bool done = false;
 
@@ -206,10 +206,10 @@ static bool blend_in_turn(spread *s, lane *l, item *i, int64_t batch, const floa
         int64_t taken = i->taken;
 
         pthread_mutex_unlock(&s->lock);
-        if (blend(l, i, batch, logits, taken, &done, err) != PONS_OK)
-            fail(s, err);
+        if (blend_batch(l, i, batch, logits, taken, &done, err) != PONS_OK)
+            fail_run(s, err);
         pthread_mutex_lock(&s->lock);
-        i->ready = stitch_ready(i->stitch);
+        i->ready = window_blend_ready(i->blender);
         i->blended += done;
         pthread_cond_broadcast(&s->changed);
         while (!done && i->taken == taken && !s->failed)
@@ -220,8 +220,8 @@ static bool blend_in_turn(spread *s, lane *l, item *i, int64_t batch, const floa
 
 static pons_status predict_share(void *context, int number, pons_error *err)
 {
-    spread *s = context;
-    lane l = { .number = number };
+    scheduler *s = context;
+    device_state l = { .number = number };
     const float *logits = NULL;
     int64_t batch = 0;
     item *i;
@@ -229,26 +229,26 @@ static pons_status predict_share(void *context, int number, pons_error *err)
     pthread_mutex_lock(&s->lock);
     while ((i = next_batch(s, &batch)) != NULL) {
         pthread_mutex_unlock(&s->lock);
-        if ((batch == 0 && hold_sums(s, &l, i, err) != PONS_OK)
-            || predict(s, &l, i, batch, &logits, err) != PONS_OK)
-            fail(s, err);
+        if ((batch == 0 && open_accumulator(s, &l, i, err) != PONS_OK)
+            || predict_batch(s, &l, i, batch, &logits, err) != PONS_OK)
+            fail_run(s, err);
         pthread_mutex_lock(&s->lock);
         if (err->status != PONS_OK || !blend_in_turn(s, &l, i, batch, logits, err))
             break;
-        if (l.held && batch == i->batches - 1) {
-            held_sums_drop(&l.sums);
-            l.held = false;
+        if (l.in_use && batch == i->batches - 1) {
+            device_accumulator_close(&l.sums);
+            l.in_use = false;
         }
     }
     pthread_mutex_unlock(&s->lock);
-    held_sums_drop(&l.sums);
+    device_accumulator_close(&l.sums);
     free(l.sum);
-    return PONS_OK; /* a failure is in 's', and nobody waits in a sum */
+    return PONS_OK; /* the error is in 's'; no thread waits in a collective */
 }
 
-/* ---- one device of each of several processes ------------------------------------------------- */
+/* ---- devices of several processes ------------------------------------------------------------ */
 
-static item *next_volume(spread *s)
+static item *next_volume(scheduler *s)
 {
     item *i = NULL;
 
@@ -257,25 +257,29 @@ static item *next_volume(spread *s)
         pthread_cond_wait(&s->changed, &s->lock);
     if (!s->failed && s->begun < s->work->count) {
         i = &s->item[s->begun++];
-        s->held += i->size;
+        s->in_use += i->size;
         pthread_cond_broadcast(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);
     return i;
 }
 
-/* Batches first .. first + size - 1, one for each process; who has none repeats the last. */
-static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pons_error *err)
+/*
+ * Predict batches first .. first + size - 1, one in each process; a process without one repeats
+ * the last.
+ */
+static pons_status predict_round(scheduler *s, device_state *l, item *i, int64_t first,
+                                 pons_error *err)
 {
     group *g = s->work->shared;
     int64_t mine = first + group_rank(g), end = first + group_size(g);
-    int64_t size = stitch_size(i->stitch);
+    int64_t size = window_blend_batch_size(i->blender);
     const float *logits;
 
-    if (predict(s, l, i, mine < i->batches ? mine : i->batches - 1, &logits, err) != PONS_OK
+    if (predict_batch(s, l, i, mine < i->batches ? mine : i->batches - 1, &logits, err) != PONS_OK
         || group_all_gather(g, logits, (size_t)size * sizeof *logits, l->all, err) != PONS_OK)
         return err->status;
-    end = end < i->batches ? end : i->batches;
+    end = min_i64(end, i->batches);
     pthread_mutex_lock(&s->lock);
     if (group_rank(g) > 0)
         i->blended = end;
@@ -289,8 +293,8 @@ static pons_status predict_round(spread *s, lane *l, item *i, int64_t first, pon
 
 static pons_status predict_with_others(void *context, int number, pons_error *err)
 {
-    spread *s = context;
-    lane l = { .number = number };
+    scheduler *s = context;
+    device_state l = { .number = number };
     int size = group_size(s->work->shared);
     item *i;
 
@@ -298,14 +302,14 @@ static pons_status predict_with_others(void *context, int number, pons_error *er
         if (i->batches == 0)
             continue;
         free(l.all);
-        l.all = malloc((size_t)(size * stitch_size(i->stitch)) * sizeof *l.all);
+        l.all = malloc((size_t)(size * window_blend_batch_size(i->blender)) * sizeof *l.all);
         if (l.all == NULL)
             pons_fail(err, PONS_DEVICE, "out of memory for the logits of %d processes", size);
         for (int64_t first = 0; first < i->batches && err->status == PONS_OK; first += size)
             predict_round(s, &l, i, first, err);
     }
     if (err->status != PONS_OK)
-        fail(s, err);
+        fail_run(s, err);
     free(l.all);
     free(l.sum);
     return PONS_OK;
@@ -313,27 +317,27 @@ static pons_status predict_with_others(void *context, int number, pons_error *er
 
 /* ---- finish ---------------------------------------------------------------------------------- */
 
-static void release(spread *s, item *i)
+static void release_item(scheduler *s, item *i)
 {
-    stitch_close(i->stitch);
-    i->stitch = NULL;
+    window_blend_close(i->blender);
+    i->blender = NULL;
     s->work->release(s->work->context, &i->volume);
-    i->volume = (spread_volume){ .image = NULL };
+    i->volume = (window_scheduler_volume){ .image = NULL };
 }
 
-static pons_status finish_item(spread *s, int number, pons_error *err)
+static pons_status finish_item(scheduler *s, int number, pons_error *err)
 {
     item *i = &s->item[number];
 
     if (s->work->shared != NULL && group_rank(s->work->shared) > 0)
         return PONS_OK;
-    stitch_close(i->stitch);
-    i->stitch = NULL;
+    window_blend_close(i->blender);
+    i->blender = NULL;
     return s->work->finish(s->work->context, number, &i->volume, err);
 }
 
-/* Whether there are planes to be taken, taken .. end - 1; false: no more will come. */
-static bool wait_for_planes(spread *s, int number, int64_t *end)
+/* Wait for planes taken .. end - 1; false: all have been taken, or an error. */
+static bool wait_for_planes(scheduler *s, int number, int64_t *end)
 {
     const item *i = &s->item[number];
     bool more;
@@ -343,12 +347,12 @@ static bool wait_for_planes(spread *s, int number, int64_t *end)
            && (s->begun <= number || (i->ready == i->taken && i->blended < i->batches)))
         pthread_cond_wait(&s->changed, &s->lock);
     more = !s->failed && i->ready > i->taken;
-    *end = i->ready < i->taken + i->slab ? i->ready : i->taken + i->slab;
+    *end = min_i64(i->ready, i->taken + i->slab);
     pthread_mutex_unlock(&s->lock);
     return more;
 }
 
-static bool has_failed(spread *s)
+static bool has_failed(scheduler *s)
 {
     bool failed;
 
@@ -358,13 +362,13 @@ static bool has_failed(spread *s)
     return failed;
 }
 
-static void take_planes(spread *s, int number, pons_error *err)
+static void take_all_planes(scheduler *s, int number, pons_error *err)
 {
     item *i = &s->item[number];
     int64_t end;
 
     while (wait_for_planes(s, number, &end)) {
-        if (s->work->take(s->work->context, number, &i->volume, i->stitch, i->taken, end, err)
+        if (s->work->take(s->work->context, number, &i->volume, i->blender, i->taken, end, err)
             != PONS_OK)
             return;
         pthread_mutex_lock(&s->lock);
@@ -374,70 +378,70 @@ static void take_planes(spread *s, int number, pons_error *err)
     }
 }
 
-static void *finish_all(void *context)
+static pons_status finish_all(void *context, pons_error *err)
 {
-    spread *s = context;
-    pons_error err = PONS_ERROR_INIT;
+    scheduler *s = context;
 
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    parallel_borrow(&s->spare);
+    thread_budget_set(&s->spare);
     for (int n = 0; n < s->work->count; n++) {
-        take_planes(s, n, &err);
-        if (err.status == PONS_OK && has_failed(s))
+        take_all_planes(s, n, err);
+        if (err->status == PONS_OK && has_failed(s))
             break;
-        if (err.status != PONS_OK || finish_item(s, n, &err) != PONS_OK) {
-            fail(s, &err);
+        if (err->status != PONS_OK || finish_item(s, n, err) != PONS_OK) {
+            fail_run(s, err);
             break;
         }
-        release(s, &s->item[n]);
+        release_item(s, &s->item[n]);
         pthread_mutex_lock(&s->lock);
         s->finished = n + 1;
-        s->held -= s->item[n].size;
+        s->in_use -= s->item[n].size;
         pthread_cond_broadcast(&s->changed);
         pthread_mutex_unlock(&s->lock);
     }
-    return NULL;
+    return PONS_OK; /* a failure is in 's' */
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-static void run(spread *s)
+static void run_threads(scheduler *s)
 {
-    static void *(*const helper[])(void *) = { prepare_all, finish_all };
-    pthread_t thread[2];
+    static worker_job *const job[2] = { prepare_all, finish_all };
+    worker *helper[2] = { NULL, NULL };
     pons_error err = PONS_ERROR_INIT;
     int started = 0;
 
     while (started < 2
-           && thread_start(&thread[started], helper[started], s, "a thread that prepares volumes",
-                           &err) == PONS_OK)
+           && worker_open(WORKER_LOW, "a thread that prepares volumes", &helper[started], &err)
+                  == PONS_OK
+           && worker_start(helper[started], job[started], s, &err) == PONS_OK)
         started++;
     if (started < 2) {
-        fail(s, &err);
-    } else if (crew_run(s->replicas->crew, s->work->shared != NULL ? predict_with_others
-                                                                : predict_share, s, &err)
-               != PONS_OK) {
-        fail(s, &err);
+        fail_run(s, &err);
+    } else if (replica_threads_run(s->replicas->replica_threads,
+                                   s->work->shared != NULL ? predict_with_others : predict_share,
+                                   s, &err) != PONS_OK) {
+        fail_run(s, &err);
     }
-    while (started > 0)
-        pthread_join(thread[--started], NULL);
+    worker_close(helper[1]);
+    worker_close(helper[0]);
 }
 
-pons_status spread_run(const replicas *r, const spread_work *work, pons_error *err)
+pons_status window_scheduler_run(const replicas *r, const window_scheduler_work *work,
+                                 pons_error *err)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    spread s = { .work = work, .replicas = r, .error = PONS_ERROR_INIT,
-                 .room = (uint64_t)pages * (uint64_t)page / SHARE_OF_MEMORY,
-                 .spare = { experiment_threads(r->experiment) - 1 } };
+    scheduler s = { .work = work, .replicas = r, .error = PONS_ERROR_INIT,
+                    .room = (uint64_t)pages * (uint64_t)page / SHARE_OF_MEMORY,
+                    .spare = { experiment_threads(r->experiment) - 1 } };
 
     s.item = calloc((size_t)work->count + 1, sizeof *s.item);
     if (s.item == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d volumes", work->count);
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
-    run(&s);
+    run_threads(&s);
     for (int n = s.finished; n < work->count; n++)
-        release(&s, &s.item[n]);
+        release_item(&s, &s.item[n]);
     pthread_cond_destroy(&s.changed);
     pthread_mutex_destroy(&s.lock);
     free(s.item);

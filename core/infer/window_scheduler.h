@@ -1,12 +1,10 @@
 /*
- * window_scheduler.h - volumes through the network of several devices of this process, window by
- * window.
+ * window_scheduler.h - predict volumes on several devices of this process, window by window.
  *
- * Each device takes the next batch of windows of the oldest volume that has one left, and blends it
- * when its turn comes. So one volume is predicted by all devices as well as many are, the bits are
- * those of one device, and a device holds no volume: its program and, for mirroring, one batch of
- * logits. Meanwhile the next volume is made ready, and planes that are done are used up, each by a
- * thread of lower priority.
+ * Each device takes the next batch of windows of the oldest unfinished volume and blends it in
+ * order of batches. So one volume uses all devices, and the bits are those of a single device. A
+ * device holds no volume: its memory is its program and, with mirroring, one batch of logits. Two
+ * threads of lower priority prepare the next volume and use finished planes meanwhile.
  */
 #ifndef CORE_INFER_WINDOW_SCHEDULER_H
 #define CORE_INFER_WINDOW_SCHEDULER_H
@@ -15,42 +13,53 @@
 #include "replica/replicas.h"
 #include "window/window_blend.h"
 
-/* A volume, as 'prepare' makes it. */
-typedef struct spread_volume {
-    const replicas *network;  /* whose evaluation programs predict it; those of all volumes have  */
-                              /* one crew                                                         */
-    int64_t extent[3];
-    const float *image;       /* [extent][channels]; NULL: nothing is to be predicted             */
-    void *held;               /* the caller's                                                     */
-} spread_volume;
-
-/* Each of these is called in order of volumes, and none of them by two threads at the same time. */
-typedef struct spread_work {
-    int count;
-    group *shared;            /* processes that share the windows of each volume out; NULL: this  */
-                              /* one alone. All prepare all volumes, rank 0 alone finishes them   */
-    pons_status (*prepare)(void *context, int number, spread_volume *out, pons_error *err);
+/* A volume, filled by 'prepare'. */
+typedef struct window_scheduler_volume {
     /*
-     * Planes first .. end - 1 along i are predicted, all of them one after the other: their logits
-     * come from stitch_take, which wants every voxel once before this returns. Meanwhile others are
-     * predicted, and wait where there is no room for them.
+     * The network whose evaluation programs predict it. Networks of all volumes share their
+     * replica threads.
      */
-    pons_status (*take)(void *context, int number, spread_volume *v, stitch *s, int64_t first,
-                        int64_t end, pons_error *err);
-    /* All planes are taken. */
-    pons_status (*finish)(void *context, int number, spread_volume *v, pons_error *err);
-    /* After 'finish', or when none will come. */
-    void (*release)(void *context, spread_volume *v);
-    bool (*stop)(void *context);  /* asked before every batch, by any device; may be NULL         */
+    const replicas *network;
+    int64_t extent[3];
+    const float *image;       /* [extent][channels]; NULL: there is nothing to predict            */
+    bool one_flip;            /* windows are flipped along the axes 'flip' in place of [window]   */
+    unsigned flip;            /* mirror; bit a: axis a                                            */
+    void *caller_data;        /* of the caller                                                    */
+} window_scheduler_volume;
+
+/* The callbacks are called in order of volumes, and none by two threads at the same time. */
+typedef struct window_scheduler_work {
+    int count;
+    bool host_sums;           /* no device accumulates windows; true where a volume has one_flip  */
+    /*
+     * Processes that divide the windows of each volume; NULL: a single process. All prepare all
+     * volumes, and rank 0 alone takes and finishes them.
+     */
+    group *shared;
+    pons_status (*prepare)(void *context, int number, window_scheduler_volume *out,
+                           pons_error *err);
+    /*
+     * Planes first .. end - 1 along i are predicted, in order. window_blend_take gives their logits
+     * and must be called once for each voxel before 'take' returns. Other planes are predicted
+     * meanwhile, or wait for room.
+     */
+    pons_status (*take)(void *context, int number, window_scheduler_volume *v, blender *s,
+                        int64_t first, int64_t end, pons_error *err);
+    /* Called after all planes are taken. */
+    pons_status (*finish)(void *context, int number, window_scheduler_volume *v, pons_error *err);
+    /* Called after 'finish', or instead of it after an error. */
+    void (*release)(void *context, window_scheduler_volume *v);
+    bool (*stop)(void *context);  /* called before every batch, by any device; may be NULL        */
     void *context;
-} spread_work;
+} window_scheduler_work;
 
 /*
- * With 'shared' each process has one device, and nobody else uses the group meanwhile.
- * The first failure ends it: PONS_INTERRUPTED where 'stop' said so. Memory: the image of the next
- * volume, and the planes that are held (stitch_bytes) of one or more volumes, of more than one no
- * more than a quarter of the machine's memory.
+ * Run all volumes. With 'shared' each process has one device, and the group has no other user
+ * meanwhile. The first error ends the run; PONS_INTERRUPTED: 'stop' returned true. Memory is the
+ * image of the next volume and the planes (window_blend_bytes) of begun volumes; more than one
+ * volume begins only within a quarter of the machine's memory.
  */
-pons_status spread_run(const replicas *r, const spread_work *work, pons_error *err);
+pons_status window_scheduler_run(const replicas *r, const window_scheduler_work *work,
+                                 pons_error *err);
 
 #endif

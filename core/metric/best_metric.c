@@ -1,5 +1,5 @@
 /*
- * best_metric.c - a metric and a class from the text that names them.
+ * best_metric.c - parse [train] best into a metric and a class.
  */
 #include "metric/best_metric.h"
 
@@ -8,7 +8,7 @@
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 
-/* Whether 'name' is a metric's, with the point and what follows. */
+/* True if 'name' is this metric's name, a point and more text. */
 static bool is_metric(const char *name, const char *metric)
 {
     size_t size = strlen(metric);
@@ -30,14 +30,14 @@ static pons_status refuse_best(const char *name, pons_error *err)
 pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
                              best_metric *out, pons_error *err)
 {
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        if (!is_metric(name, metric_names[kind]))
+    for (int kind = 0; kind <= METRIC_IOU; kind++) {
+        if (!is_metric(name, metric_facts[kind].name))
             continue;
-        const char *of = name + strlen(metric_names[kind]) + 1;
+        const char *of = name + strlen(metric_facts[kind].name) + 1;
         *out = (best_metric){ (metric_kind)kind, -1 };
         if (strcmp(of, "mean") == 0)
             return PONS_OK;
-        out->class_index = class_list_named(classes, class_count, of);
+        out->class_index = class_index_of_name(classes, class_count, of);
         if (out->class_index >= 0)
             return PONS_OK;
     }

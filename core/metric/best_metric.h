@@ -1,5 +1,5 @@
 /*
- * best_metric.h - the number by which a validation is the best: [train] best.
+ * best_metric.h - the metric that selects the best checkpoint: [train] best.
  */
 #ifndef CORE_METRIC_BEST_METRIC_H
 #define CORE_METRIC_BEST_METRIC_H
@@ -9,10 +9,10 @@
 
 typedef struct best_metric {
     metric_kind kind;
-    int class_index;        /* -1: the mean                                                       */
+    int class_index;        /* -1: the mean over classes                                          */
 } best_metric;
 
-/* 'name' is "dice.mean", or "iou.spleen"; PONS_CONFIG where there is no such number. */
+/* Parse a name such as "dice.mean" or "iou.spleen"; PONS_CONFIG: unknown metric or class. */
 pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
                              best_metric *out, pons_error *err);
 

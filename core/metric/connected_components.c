@@ -1,25 +1,29 @@
 /*
- * connected_components.c - connected parts by runs: the voxels of a row that follow one another
- * are one run, runs of neighbouring rows that touch are joined, and a part is a tree of runs whose
- * root is the first of them in memory.
+ * connected_components.c - find connected components by runs of voxels.
+ *
+ * A run is a maximal sequence of voxels of a row. Runs of neighbouring rows that touch are merged
+ * (union-find). A component is a tree of runs whose root is its first run in memory.
  */
 #include "metric/connected_components.h"
 
 #include <stdlib.h>
 
+#include "base/integer.h"
+
 typedef struct run {
-    int32_t begin, end;     /* voxels of its row, the second not included                         */
-    int64_t parent;         /* an earlier run of its part, or itself                              */
-    int64_t size;           /* of a root: voxels of the part                                      */
+    int32_t begin, end;     /* voxels begin .. end - 1 of a row                                   */
+    int64_t parent;         /* an earlier run of the component, or itself                         */
+    int64_t size;           /* of a root: voxels of the component                                 */
+    bool touched;           /* of a root: the component has a voxel of the other mask             */
 } run;
 
 typedef struct run_list {
     run *item;
     int64_t count, room;
-    int64_t *first;         /* by row: its first run; one more at the end                         */
+    int64_t *first;         /* [row + 1] first run of each row, and the number of runs            */
 } run_list;
 
-/* Joins make trees flatter on the way: later searches are short. */
+/* Find the root; path halving keeps later searches short. */
 static int64_t find_root(run *item, int64_t i)
 {
     while (item[i].parent != i) {
@@ -29,24 +33,24 @@ static int64_t find_root(run *item, int64_t i)
     return i;
 }
 
-static void join(run *item, int64_t i, int64_t k)
+static void merge_runs(run *item, int64_t i, int64_t k)
 {
     int64_t a = find_root(item, i), b = find_root(item, k);
 
     if (a == b)
         return;
-    item[a > b ? a : b].parent = a < b ? a : b;
-    item[a < b ? a : b].size += item[a > b ? a : b].size;
+    item[max_i64(a, b)].parent = min_i64(a, b);
+    item[min_i64(a, b)].size += item[max_i64(a, b)].size;
 }
 
-/* Both rows are in order: the run that ends first touches nothing further on. */
-static void join_rows(run_list *l, int64_t row, int64_t other)
+/* Merge touching runs of two rows. Runs are sorted, so the one that ends first is done. */
+static void merge_rows(run_list *l, int64_t row, int64_t other)
 {
     int64_t i = l->first[row], k = l->first[other];
 
     while (i < l->first[row + 1] && k < l->first[other + 1]) {
         if (l->item[i].begin <= l->item[k].end && l->item[k].begin <= l->item[i].end)
-            join(l->item, i, k);
+            merge_runs(l->item, i, k);
         if (l->item[i].end < l->item[k].end)
             i++;
         else
@@ -65,17 +69,26 @@ static bool add_run(run_list *l, int32_t begin, int32_t end)
         l->item = more;
         l->room = room;
     }
-    l->item[l->count] = (run){ begin, end, l->count, end - begin };
+    l->item[l->count] = (run){ begin, end, l->count, end - begin, false };
     l->count++;
     return true;
 }
 
-static bool add_row(run_list *l, const uint8_t *labels, int stride, int64_t extent, uint8_t value)
+/* The voxels of an array that belong to components: bits of 'mask' equal 'value'. */
+typedef struct component_voxels {
+    const uint8_t *first;
+    int stride;
+    uint8_t mask, value;
+} component_voxels;
+
+static bool add_row_runs(run_list *l, const component_voxels *v, int64_t at, int64_t extent)
 {
+    const uint8_t *row = v->first + at * v->stride;
+
     for (int64_t k = 0; k < extent; k++) {
         int64_t begin = k;
 
-        while (k < extent && labels[k * stride] == value)
+        while (k < extent && (row[k * v->stride] & v->mask) == v->value)
             k++;
         if (k > begin && !add_run(l, (int32_t)begin, (int32_t)k))
             return false;
@@ -83,19 +96,19 @@ static bool add_row(run_list *l, const uint8_t *labels, int stride, int64_t exte
     return true;
 }
 
-/* Rows before this one that its voxels touch: one of its plane, three of the plane before. */
-static void join_before(run_list *l, const int64_t extent[3], int64_t row)
+/* Merge with the earlier rows that touch: one of the same plane, three of the plane before. */
+static void merge_earlier_rows(run_list *l, const int64_t extent[3], int64_t row)
 {
     int64_t i = row / extent[1], j = row % extent[1];
 
     if (j > 0)
-        join_rows(l, row, row - 1);
+        merge_rows(l, row, row - 1);
     for (int64_t n = j - 1; i > 0 && n <= j + 1; n++)
         if (n >= 0 && n < extent[1])
-            join_rows(l, row, (i - 1) * extent[1] + n);
+            merge_rows(l, row, (i - 1) * extent[1] + n);
 }
 
-static int64_t find_largest(const run_list *l)
+static int64_t find_largest_component(const run_list *l)
 {
     int64_t best = 0;
 
@@ -108,7 +121,7 @@ static int64_t find_largest(const run_list *l)
 static void clear_others(run_list *l, uint8_t *labels, int stride, const int64_t extent[3],
                          uint8_t other)
 {
-    int64_t kept = find_largest(l);
+    int64_t kept = find_largest_component(l);
 
     for (int64_t row = 0; row < extent[0] * extent[1]; row++, labels += extent[2] * stride)
         for (int64_t i = l->first[row]; i < l->first[row + 1]; i++) {
@@ -119,24 +132,65 @@ static void clear_others(run_list *l, uint8_t *labels, int stride, const int64_t
         }
 }
 
-pons_status keep_largest_component(uint8_t *labels, int stride, const int64_t extent[3],
-                                   uint8_t value, uint8_t other, pons_error *err)
+/* Find all components. The caller frees the list, also after an error. */
+static pons_status find_components(const component_voxels *v, const int64_t extent[3],
+                                   run_list *l, pons_error *err)
 {
     int64_t rows = extent[0] * extent[1];
-    run_list l = { .first = calloc((size_t)rows + 1, sizeof *l.first) };
-    bool held = l.first != NULL;
+    bool good;
 
-    for (int64_t row = 0; row < rows && held; row++) {
-        held = add_row(&l, labels + row * extent[2] * stride, stride, extent[2], value);
-        l.first[row + 1] = l.count;
-        if (held)
-            join_before(&l, extent, row);
+    *l = (run_list){ .first = calloc((size_t)rows + 1, sizeof *l->first) };
+    good = l->first != NULL;
+    for (int64_t row = 0; row < rows && good; row++) {
+        good = add_row_runs(l, v, row * extent[2], extent[2]);
+        l->first[row + 1] = l->count;
+        if (good)
+            merge_earlier_rows(l, extent, row);
     }
-    if (held)
+    return good ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for connected components");
+}
+
+static void run_list_free(run_list *l)
+{
+    free(l->first);
+    free(l->item);
+}
+
+pons_status connected_components_keep_largest(uint8_t *labels, int stride, const int64_t extent[3],
+                                              uint8_t value, uint8_t other, pons_error *err)
+{
+    run_list l;
+
+    if (find_components(&(component_voxels){ labels, stride, 0xff, value }, extent, &l, err)
+        == PONS_OK)
         clear_others(&l, labels, stride, extent, other);
-    else
-        pons_fail(err, PONS_DEVICE, "out of memory for connected parts");
-    free(l.first);
-    free(l.item);
+    run_list_free(&l);
+    return err->status;
+}
+
+static bool run_has(const uint8_t *row, const run *r, uint8_t with)
+{
+    for (int64_t k = r->begin; k < r->end; k++)
+        if (row[k] & with)
+            return true;
+    return false;
+}
+
+pons_status connected_components_count(const uint8_t *bits, const int64_t extent[3], uint8_t of,
+                                       uint8_t with, int64_t count[2], pons_error *err)
+{
+    run_list l;
+
+    count[0] = count[1] = 0;
+    if (find_components(&(component_voxels){ bits, 1, of, of }, extent, &l, err) == PONS_OK) {
+        for (int64_t row = 0; row < extent[0] * extent[1]; row++)
+            for (int64_t i = l.first[row]; i < l.first[row + 1]; i++)
+                if (run_has(bits + row * extent[2], &l.item[i], with))
+                    l.item[find_root(l.item, i)].touched = true;
+        for (int64_t i = 0; i < l.count; i++)
+            if (l.item[i].parent == i)
+                count[l.item[i].touched]++;
+    }
+    run_list_free(&l);
     return err->status;
 }

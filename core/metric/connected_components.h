@@ -1,5 +1,5 @@
 /*
- * connected_components.h - connected parts of a class in a label volume.
+ * connected_components.h - connected components of a class in a label volume.
  */
 #ifndef CORE_METRIC_CONNECTED_COMPONENTS_H
 #define CORE_METRIC_CONNECTED_COMPONENTS_H
@@ -7,11 +7,18 @@
 #include <pons/plugin.h>
 
 /*
- * Of the voxels that have 'value' only the largest connected part keeps it (of equals the first in
- * memory), the others become 'other'. Voxels that touch, also by an edge or a corner, are
- * connected. 'labels' is [extent[0]][extent[1]][extent[2]] with 'stride' bytes from voxel to voxel.
+ * Keep the largest component of the voxels with 'value', the first in memory of equals, and set
+ * all others to 'other'. Voxels are connected if they share a face, an edge or a corner. 'labels'
+ * is [extent[0]][extent[1]][extent[2]], with 'stride' bytes from voxel to voxel.
  */
-pons_status keep_largest_component(uint8_t *labels, int stride, const int64_t extent[3],
-                                   uint8_t value, uint8_t other, pons_error *err);
+pons_status connected_components_keep_largest(uint8_t *labels, int stride, const int64_t extent[3],
+                                              uint8_t value, uint8_t other, pons_error *err);
+
+/*
+ * Count the components of the voxels that have bit 'of': in count[1] those with a voxel that has
+ * bit 'with' too, in count[0] the others. 'bits' is [extent[0]][extent[1]][extent[2]].
+ */
+pons_status connected_components_count(const uint8_t *bits, const int64_t extent[3], uint8_t of,
+                                       uint8_t with, int64_t count[2], pons_error *err);
 
 #endif

@@ -1,13 +1,59 @@
 /*
- * metric.c - counting voxels, and the two ratios that follow (definitions: MONAI's DiceMetric and
- * MeanIoU with ignore_empty). Distances between surfaces are not here.
+ * metric.c - count voxels, compute metrics of counts and summarise (definitions: MONAI's DiceMetric
+ * and MeanIoU with ignore_empty, its confusion matrix and GeneralizedDiceScore; Taha and Hanbury,
+ * "Metrics for evaluating 3D medical image segmentation", 2015, for volumes).
  */
 #include "metric/metric.h"
 
 #include <math.h>
 #include <string.h>
 
-const char *const metric_names[METRIC_KIND_COUNT] = { "dice", "iou" };
+const metric_fact metric_facts[METRIC_KIND_COUNT] = {
+    [METRIC_DICE] = { "dice", METRIC_OF_COUNTS, 1 },
+    [METRIC_IOU] = { "iou", METRIC_OF_COUNTS, 1 },
+    [METRIC_HD] = { "hd", METRIC_OF_SURFACES, -1 },
+    [METRIC_HD95] = { "hd95", METRIC_OF_SURFACES, -1 },
+    [METRIC_ASD] = { "asd", METRIC_OF_SURFACES, -1 },
+    [METRIC_NSD] = { "nsd", METRIC_OF_SURFACES, 1 },
+    [METRIC_SENSITIVITY] = { "sensitivity", METRIC_OF_COUNTS, 1 },
+    [METRIC_SPECIFICITY] = { "specificity", METRIC_OF_COUNTS, 1 },
+    [METRIC_PRECISION] = { "precision", METRIC_OF_COUNTS, 1 },
+    [METRIC_VOLUME_DIFFERENCE] = { "volume_difference", METRIC_OF_COUNTS, 0 },
+    [METRIC_VOLUME_SIMILARITY] = { "volume_similarity", METRIC_OF_COUNTS, 1 },
+    [METRIC_LESIONS_FOUND] = { "lesions_found", METRIC_OF_LESIONS, 1 },
+    [METRIC_LESIONS_MISSED] = { "lesions_missed", METRIC_OF_LESIONS, -1 },
+    [METRIC_LESIONS_FALSE] = { "lesions_false", METRIC_OF_LESIONS, -1 },
+    [METRIC_LESION_F1] = { "lesion_f1", METRIC_OF_LESIONS, 1 },
+    [METRIC_GENERALIZED_DICE] = { "generalized_dice", METRIC_OF_CASE, 1 }
+};
+
+metric_set metric_set_from(metric_set set, metric_source source)
+{
+    metric_set found = 0;
+
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (metric_facts[kind].source == source)
+            found |= set & (metric_set)1 << kind;
+    return found;
+}
+
+metric_kind metric_kind_find(const char *name)
+{
+    int kind = 0;
+
+    while (kind < METRIC_KIND_COUNT && strcmp(metric_facts[kind].name, name) != 0)
+        kind++;
+    return (metric_kind)kind;
+}
+
+double metric_badness(metric_kind kind, double value)
+{
+    int better = metric_facts[kind].better;
+
+    return better == 0 ? fabs(value) : -better * value;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 double metric_dice(metric_count c)
 {
@@ -23,11 +69,52 @@ double metric_iou(metric_count c)
     return (double)c.both / (double)(c.prediction + c.label - c.both);
 }
 
-double metric_value(metric_kind kind, metric_count c)
+/* The quotient of two counts; NaN: the divisor is 0. */
+static double ratio(int64_t a, int64_t b)
 {
-    static double (*const value[METRIC_KIND_COUNT])(metric_count) = { metric_dice, metric_iou };
+    return b > 0 ? (double)a / (double)b : NAN;
+}
 
-    return value[kind](c);
+static double volume_similarity(metric_count c)
+{
+    return 1 - ratio(c.prediction > c.label ? c.prediction - c.label : c.label - c.prediction,
+                     c.prediction + c.label);
+}
+
+class_score class_score_of_counts(metric_count c)
+{
+    class_score s = { .count = c };
+
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        s.value[kind] = NAN;
+    s.value[METRIC_DICE] = metric_dice(c);
+    s.value[METRIC_IOU] = metric_iou(c);
+    s.value[METRIC_SENSITIVITY] = ratio(c.both, c.label);
+    s.value[METRIC_SPECIFICITY] = ratio(c.voxels - c.prediction - c.label + c.both,
+                                        c.voxels - c.label);
+    s.value[METRIC_PRECISION] = ratio(c.both, c.prediction);
+    s.value[METRIC_VOLUME_DIFFERENCE] = ratio(c.prediction - c.label, c.label);
+    s.value[METRIC_VOLUME_SIMILARITY] = volume_similarity(c);
+    return s;
+}
+
+double metric_generalized_dice(const class_score *classes, int count)
+{
+    double largest = 0, both = 0, sum = 0;
+    int64_t predicted = 0;
+
+    for (int c = 0; c < count; c++) {
+        double label = (double)classes[c].count.label;
+        largest = label > 0 ? fmax(largest, 1 / (label * label)) : largest;
+    }
+    for (int c = 0; c < count; c++) {
+        metric_count n = classes[c].count;
+        double label = (double)n.label, weight = n.label > 0 ? 1 / (label * label) : largest;
+        both += weight * 2 * (double)n.both;
+        sum += weight * (double)(n.prediction + n.label);
+        predicted += n.prediction;
+    }
+    return sum > 0 ? both / sum : predicted == 0;
 }
 
 void metric_count_labels(const uint8_t *prediction, const uint8_t *label, int64_t voxels,
@@ -41,13 +128,17 @@ void metric_count_labels(const uint8_t *prediction, const uint8_t *label, int64_
         count[label[i]].label++;
         count[label[i]].both += prediction[i] == label[i];
     }
-    memcpy(out, count, (size_t)classes * sizeof *out);
+    for (int c = 0; c < classes; c++) {
+        out[c] = count[c];
+        out[c].voxels = voxels;
+    }
 }
 
 void metric_count_regions(const uint8_t *prediction, const uint8_t *label, int64_t voxels,
                           int regions, metric_count *out)
 {
-    memset(out, 0, (size_t)regions * sizeof *out);
+    for (int r = 0; r < regions; r++)
+        out[r] = (metric_count){ .voxels = voxels };
     for (int64_t i = 0; i < voxels; i++) {
         for (int r = 0; r < regions; r++) {
             bool p = *prediction++ != 0, g = *label++ != 0;
@@ -58,22 +149,53 @@ void metric_count_regions(const uint8_t *prediction, const uint8_t *label, int64
     }
 }
 
-void metric_summary_add(metric_summary *s, metric_count c)
+int64_t metric_clear_ignored(uint8_t *prediction, uint8_t *label, int64_t voxels, int channels,
+                             uint8_t ignored)
 {
-    if (c.label == 0) {
-        s->empty += c.prediction == 0;
-        s->false_alarms += c.prediction > 0;
-        return;
+    size_t size = (size_t)channels;
+    int64_t cleared = 0;
+
+    for (int64_t v = 0; v < voxels; v++, prediction += size, label += size) {
+        if (label[0] != ignored)
+            continue;
+        memset(prediction, 0, size);
+        memset(label, 0, size);
+        cleared++;
     }
-    s->defined++;
-    s->missed += c.prediction == 0;
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        s->sum[kind] += metric_value((metric_kind)kind, c);
+    return cleared;
+}
+
+void metric_count_drop(metric_count *count, int classes, bool regions, int64_t voxels)
+{
+    for (int c = 0; c < classes; c++) {
+        bool holds = c == 0 && !regions;
+        count[c].voxels -= voxels;
+        count[c].prediction -= holds ? voxels : 0;
+        count[c].label -= holds ? voxels : 0;
+        count[c].both -= holds ? voxels : 0;
+    }
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+void metric_summary_add(metric_summary *s, const class_score *c)
+{
+    bool predicted = c->count.prediction > 0, labelled = c->count.label > 0;
+
+    s->empty += !predicted && !labelled;
+    s->missed += !predicted && labelled;
+    s->false_alarms += predicted && !labelled;
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (isnan(c->value[kind]))
+            continue;
+        s->defined[kind]++;
+        s->sum[kind] += c->value[kind];
+    }
 }
 
 double metric_summary_mean(const metric_summary *s, metric_kind kind)
 {
-    return s->defined > 0 ? s->sum[kind] / (double)s->defined : NAN;
+    return s->defined[kind] > 0 ? s->sum[kind] / (double)s->defined[kind] : NAN;
 }
 
 double metric_summary_mean_of(const metric_summary *s, int first, int count, metric_kind kind)

@@ -1,6 +1,6 @@
 /*
- * descriptor.c - dlopen, and the descriptor of a plugin against its note. Any of it may crash on a
- * damaged file whose tables are in order, so descriptor_try does it in a child first.
+ * descriptor.c - load a plugin with dlopen and check its descriptor against its note. A damaged
+ * file may crash even where its ELF tables are valid, so descriptor_try loads it in a child first.
  */
 #include "plugin/descriptor.h"
 
@@ -17,16 +17,16 @@
 #include "config/config.h"
 #include "plugin/function.h"
 
-/* The loading of a plugin takes milliseconds, of large libraries from a slow disk some seconds. */
+/* Loading takes milliseconds; large libraries on a slow disk take some seconds. */
 enum { TRIAL_SECONDS = 60 };
 
-/* The largest size in bytes of a plugin's operations and of its options. */
+/* Largest number of bytes of a plugin's operations and of its options. */
 enum { SIZE_LIMIT = 1 << 20 };
 
 /* ---- descriptor ------------------------------------------------------------------------------ */
 
-static pons_status refuse(const verified *v, pons_error *err, const char *field, const char *found,
-                          const char *expected)
+static pons_status refuse_field(const verified *v, pons_error *err, const char *field,
+                                const char *found, const char *expected)
 {
     return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %s in its descriptor is '%s', expected "
                      "'%s'", v->file.path, field, found, expected);
@@ -60,13 +60,30 @@ static pons_status check_texts(const verified *v, const pons_plugin *d, pons_err
     const char *kind = plugin_kind_name((pons_kind)d->kind);
 
     if (d->kind != (uint32_t)v->file.kind)
-        return refuse(v, err, "kind", kind, plugin_kind_name(v->file.kind));
+        return refuse_field(v, err, "kind", kind, plugin_kind_name(v->file.kind));
     if (d->name == NULL || strcmp(d->name, v->file.name) != 0)
-        return refuse(v, err, "name", d->name != NULL ? d->name : "", v->file.name);
+        return refuse_field(v, err, "name", d->name != NULL ? d->name : "", v->file.name);
     if (d->version == NULL || d->summary == NULL || d->licence == NULL)
         return pons_fail(err, PONS_PLUGIN, "cannot load '%s': its descriptor lacks version, "
                          "summary or licence", v->file.path);
     return PONS_OK;
+}
+
+/* Devices and communicators have no section of an INI file whose keys could fill options. */
+static pons_status check_option_use(const verified *v, const pons_plugin *d, pons_error *err)
+{
+    const pons_kind kind = (pons_kind)d->kind;
+    pons_status (*check)(const void *config, pons_error *err);
+
+    if (kind != PONS_KIND_DEVICE && kind != PONS_KIND_COMM)
+        return PONS_OK;
+    memcpy(&check, d->operations, sizeof check);
+    if (d->options == NULL && check == NULL)
+        return PONS_OK;
+    return pons_fail(err, PONS_PLUGIN, "cannot load '%s': it has %s, expected none for the kind "
+                     "'%s', whose options no section fills", v->file.path,
+                     d->options != NULL ? "options" : "the operation 'check'",
+                     plugin_kind_name(kind));
 }
 
 /* ---- library --------------------------------------------------------------------------------- */
@@ -90,8 +107,11 @@ static const pons_plugin *call_entry(void *handle, const verified *v, pons_error
     return d;
 }
 
-/* The loader's words for a shortage; a disk mounted 'noexec' has some of the same. */
-static bool is_short(const char *path, const char *said)
+/*
+ * Whether dlerror's text means a lack of memory or descriptors. A disk mounted 'noexec' causes some
+ * of the same texts.
+ */
+static bool is_shortage(const char *path, const char *said)
 {
     static const char *const phrases[] = { "failed to map segment", "cannot map zero-fill pages",
                                            "out of memory", "annot allocate memory",
@@ -114,7 +134,7 @@ static pons_status open_library(const char *path, void **handle, pons_error *err
     if (*handle != NULL)
         return PONS_OK;
     said = dlerror();
-    if (is_short(path, said))
+    if (is_shortage(path, said))
         return pons_fail(err, PONS_DEVICE, "%scannot load '%s': %.1000s",
                          strstr(said, "open files") == NULL ? "out of memory: " : "", path, said);
     return pons_fail(err, PONS_PLUGIN, "cannot load '%s': %.1000s", path, said);
@@ -129,6 +149,7 @@ pons_status descriptor_load(const verified *v, void **handle, const pons_plugin 
         return err->status;
     d = call_entry(*handle, v, err);
     if (d == NULL || check_sizes(v, d, err) != PONS_OK || check_texts(v, d, err) != PONS_OK
+        || check_option_use(v, d, err) != PONS_OK
         || option_table_check(d->options, d->config_size, v->file.path, err) != PONS_OK)
         return err->status;
     *out = d;
@@ -139,7 +160,7 @@ pons_status descriptor_load(const verified *v, void **handle, const pons_plugin 
 
 #define WORD(type, member) (1u << offsetof(type, member) / sizeof(void *))
 
-/* The words of a kind's operations that are no functions. */
+/* Words of a kind's operations that are not function pointers, as a bit mask. */
 static const unsigned not_functions[] = {
     [PONS_KIND_OPTIMIZER] = WORD(pons_optimizer_operations, slots),
     [PONS_KIND_OP] = WORD(pons_op_operations, input_count) | WORD(pons_op_operations, sliced)
@@ -148,11 +169,15 @@ static const unsigned not_functions[] = {
                             | WORD(pons_transform_operations, record_size)
                             | WORD(pons_transform_operations, pointwise)
                             | WORD(pons_transform_operations, number_count)
-                            | WORD(pons_transform_operations, voxel_normals),
+                            | WORD(pons_transform_operations, voxel_normals)
+                            | WORD(pons_transform_operations, resamples),
     [PONS_KIND_SINK] = 0
 };
 
-/* Functions that begin where the tables for unwinding say so, if they list the plugin's entry. */
+/*
+ * Check that each operation is the begin of a function in the unwind tables, if these list the
+ * plugin's entry function; else that it is code.
+ */
 static pons_status check_operations(const verified *v, const pons_plugin *d, bool listed,
                                     pons_error *err)
 {
@@ -173,17 +198,17 @@ static pons_status check_operations(const verified *v, const pons_plugin *d, boo
     return PONS_OK;
 }
 
-static pons_status try_load(const void *context, apart_child *child, pons_error *err)
+static pons_status try_load(const void *context, subprocess_child *child, pons_error *err)
 {
     const verified *v = context;
     const pons_plugin *d;
     void *handle;
 
-    apart_stage(child, "its loading");
+    subprocess_stage(child, "its loading");
     if (descriptor_load(v, &handle, &d, err) == PONS_OK
         && check_operations(v, d, function_at(dlsym(handle, "pons_plugin_entry"))
                             == FUNCTION_BEGINS, err) == PONS_OK)
-        dlclose(handle); /* destructors are part of the file                                      */
+        dlclose(handle); /* destructors are part of the trial                                     */
     return err->status;
 }
 
@@ -192,5 +217,5 @@ pons_status descriptor_try(const verified *v, pons_error *err)
     char who[4200];
 
     snprintf(who, sizeof who, "cannot load '%s'", v->file.path);
-    return apart_run(try_load, v, &(apart_terms){ who, TRIAL_SECONDS, true }, err);
+    return subprocess_run(try_load, v, &(subprocess_terms){ who, TRIAL_SECONDS, true }, err);
 }

@@ -1,12 +1,12 @@
 /*
- * elf_dynamic.c - the dynamic section of a shared object: addresses, sizes and texts in it, and the
- * section headers that say the same a second time.
+ * elf_dynamic.c - check the dynamic section of a shared object: its addresses, sizes and strings,
+ * and the section headers that repeat them.
  */
 #include "plugin/elf_dynamic.h"
 
 #include <string.h>
 
-/* The flags of a segment that holds functions. ELFv1 of 64-bit POWER has descriptors in data. */
+/* Flags of a segment with functions; in ELFv1 of 64-bit POWER, function descriptors are data. */
 #if defined(__powerpc64__) && _CALL_ELF != 2
 enum { CODE = PF_R };
 #else
@@ -26,11 +26,11 @@ static const int64_t tags[ELF_DYNAMIC_COUNT] = {
     [ELF_FINI_ARRAY] = DT_FINI_ARRAY, [ELF_FINI_ARRAYSZ] = DT_FINI_ARRAYSZ,
     [ELF_VERSYM] = DT_VERSYM, [ELF_VERNEED] = DT_VERNEED, [ELF_VERNEEDNUM] = DT_VERNEEDNUM,
     [ELF_VERDEF] = DT_VERDEF, [ELF_VERDEFNUM] = DT_VERDEFNUM,
-    [ELF_RELR] = 36, [ELF_RELRSZ] = 35, [ELF_RELRENT] = 37, /* newer than some <elf.h>            */
+    [ELF_RELR] = 36, [ELF_RELRSZ] = 35, [ELF_RELRENT] = 37, /* missing in some <elf.h>            */
     [ELF_SONAME] = DT_SONAME, [ELF_RPATH] = DT_RPATH, [ELF_RUNPATH] = DT_RUNPATH
 };
 
-/* Entries that say something else: they hold no address that the loader follows. */
+/* Other permitted entries: they hold no address that the loader follows. */
 static const int64_t harmless[] = {
     DT_NULL, DT_NEEDED, DT_SYMBOLIC, DT_DEBUG, DT_TEXTREL, DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1,
     DT_RELCOUNT
@@ -113,7 +113,7 @@ static pons_status read_entries(elf_dynamic *d, const elf_segment *s)
     return elf_table_refuse(d, "dynamic entries", "has no end");
 }
 
-/* Names of libraries need the table of texts, which may come behind them. */
+/* Check names of libraries after all entries are read, since the string table may come later. */
 static pons_status check_needed(const elf_dynamic *d, const elf_segment *s)
 {
     elf_entry e;
@@ -126,7 +126,7 @@ static pons_status check_needed(const elf_dynamic *d, const elf_segment *s)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* The required value of an entry, and the table that needs the entry. */
+/* Entries with a required value, and the table that requires them. */
 static const struct { int slot, table; uint64_t value; } fixed[] = {
     { ELF_SYMENT, ELF_SYMTAB, sizeof(elf_symbol) },
     { ELF_RELAENT, ELF_RELASZ, sizeof(elf_relocation) },
@@ -134,7 +134,7 @@ static const struct { int slot, table; uint64_t value; } fixed[] = {
     { ELF_RELRENT, ELF_RELRSZ, sizeof(void *) }
 };
 
-/* A table of 'unit' bytes each, by its address and its size, in a segment with 'flags'. */
+/* Tables of 'unit'-byte entries, given by address and size, in a segment with 'flags'. */
 static const struct { int address, size; uint64_t unit; unsigned flags; const char *name; }
 ranges[] = {
     { ELF_STRTAB, ELF_STRSZ, 1, PF_R, "texts" },
@@ -188,8 +188,8 @@ static pons_status check_addresses(const elf_dynamic *d)
 
 /* ---- section headers ------------------------------------------------------------------------- */
 
-/* Types of sections that are tables of the loader; 'size' is -1 where no entry says it. */
-static const struct { uint32_t type; int address, size; } twice[] = {
+/* Section types that repeat a dynamic entry; 'size' is -1 where no entry gives it. */
+static const struct { uint32_t type; int address, size; } repeated[] = {
     { SHT_HASH, ELF_HASH, -1 }, { SHT_GNU_HASH, ELF_GNU_HASH, -1 },
     { SHT_INIT_ARRAY, ELF_INIT_ARRAY, ELF_INIT_ARRAYSZ },
     { SHT_FINI_ARRAY, ELF_FINI_ARRAY, ELF_FINI_ARRAYSZ }, { SHT_GNU_versym, ELF_VERSYM, -1 },
@@ -197,12 +197,12 @@ static const struct { uint32_t type; int address, size; } twice[] = {
     { SHT_DYNSYM, ELF_SYMTAB, -1 }
 };
 
-static bool is_said_twice(const elf_dynamic *d, const elf_section *s)
+static bool is_repeated(const elf_dynamic *d, const elf_section *s)
 {
-    for (size_t i = 0; i < sizeof twice / sizeof *twice; i++)
-        if (twice[i].type == s->sh_type)
-            return HAS(d, twice[i].address) && VALUE(d, twice[i].address) == s->sh_addr
-                   && (twice[i].size < 0 || VALUE(d, twice[i].size) == s->sh_size);
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++)
+        if (repeated[i].type == s->sh_type)
+            return HAS(d, repeated[i].address) && VALUE(d, repeated[i].address) == s->sh_addr
+                   && (repeated[i].size < 0 || VALUE(d, repeated[i].size) == s->sh_size);
     return true;
 }
 
@@ -212,14 +212,14 @@ static bool is_within(const elf_dynamic *d, int address, int size, const elf_sec
            && elf_inside(s->sh_addr - VALUE(d, address), s->sh_size, VALUE(d, size));
 }
 
-/* Relocations that are loaded belong to one of both tables. */
+/* Loaded relocations must be in one of the two relocation tables. */
 static bool is_relocated(const elf_dynamic *d, const elf_section *s)
 {
     return s->sh_type != SHT_RELA || (s->sh_flags & SHF_ALLOC) == 0 || s->sh_size == 0
            || is_within(d, ELF_RELA, ELF_RELASZ, s) || is_within(d, ELF_JMPREL, ELF_PLTRELSZ, s);
 }
 
-/* The texts of the symbols are those of the dynamic section. */
+/* The string table of the symbols must be that of the dynamic section. */
 static bool has_its_texts(const elf_dynamic *d, const elf_section *s)
 {
     elf_section texts;
@@ -236,7 +236,7 @@ static pons_status check_sections(const elf_dynamic *d)
 {
     for (int i = 0; d->file->header.e_shoff != 0 && i < d->file->header.e_shnum; i++) {
         const elf_section s = elf_section_at(d->file, i);
-        if (!is_said_twice(d, &s) || !is_relocated(d, &s) || !has_its_texts(d, &s))
+        if (!is_repeated(d, &s) || !is_relocated(d, &s) || !has_its_texts(d, &s))
             return elf_table_refuse(d, "dynamic entries", "contradicts its section headers");
     }
     return PONS_OK;

@@ -1,12 +1,12 @@
 /*
- * elf_dynamic.h - the tables that the dynamic loader reads.
+ * elf_dynamic.h - check the tables that the dynamic loader reads.
  */
 #ifndef CORE_PLUGIN_ELF_DYNAMIC_H
 #define CORE_PLUGIN_ELF_DYNAMIC_H
 
 #include "plugin/elf_image.h"
 
-/* The entries of the dynamic section of which there is one each. */
+/* Entries of the dynamic section that occur once. */
 enum {
     ELF_STRTAB, ELF_STRSZ, ELF_SYMTAB, ELF_SYMENT, ELF_HASH, ELF_GNU_HASH, ELF_RELA, ELF_RELASZ,
     ELF_RELAENT, ELF_RELACOUNT, ELF_JMPREL, ELF_PLTRELSZ, ELF_PLTREL, ELF_PLTGOT, ELF_INIT,
@@ -23,18 +23,18 @@ typedef struct elf_dynamic {
 } elf_dynamic;
 
 /*
- * Check that each table of the dynamic section lies in a loaded segment and only points into
- * others, and that section headers, where they are there, agree. 'f' has been opened.
+ * Check that each table of the dynamic section is in a loaded segment and points only into loaded
+ * segments. Section headers, if present, must agree. elf_image_open has checked 'f'.
  */
 pons_status elf_dynamic_check(const elf_image *f);
 
-/* The parts of that: elf_dynamic_symbols.c, elf_dynamic_relocations.c. */
+/* Parts of elf_dynamic_check, in elf_dynamic_symbols.c and elf_dynamic_relocations.c. */
 pons_status elf_symbols_check(elf_dynamic *d);
 pons_status elf_relocations_check(const elf_dynamic *d);
 
-/* "cannot load 'FILE': its table of WHAT, ..." */
+/* Fail with "cannot load 'FILE': its table of WHAT FAULT (a damaged file?)". */
 pons_status elf_table_refuse(const elf_dynamic *d, const char *what, const char *fault);
-/* A text of the table of texts that ends in it. */
+/* Whether the string at 'offset' ends within the string table. */
 bool elf_text_ends(const elf_dynamic *d, uint64_t offset);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * elf_dynamic_relocations.c - the words of a shared object that the loader writes: each is one of a
- * writable segment, written once, and gets an address of a symbol or of a loaded segment.
+ * elf_dynamic_relocations.c - check the words of a shared object that the loader writes. Each is in
+ * a writable segment, is written once, and gets the address of a symbol or of a loaded segment.
  */
 #include "plugin/elf_dynamic.h"
 
@@ -44,7 +44,7 @@ static uint64_t count_of(const elf_dynamic *d, int table, int size)
     return d->has[table] ? d->value[size] / sizeof(elf_relocation) : 0;
 }
 
-/* Relocations of code are written through a segment that is not writable (DT_TEXTREL). */
+/* Relocations must not write to code through a read-only segment (DT_TEXTREL). */
 static bool is_sound(const elf_dynamic *d, const elf_relocation *r)
 {
     const uint64_t type = type_of(r), symbol = symbol_of(r);
@@ -59,7 +59,7 @@ static bool is_sound(const elf_dynamic *d, const elf_relocation *r)
     return elf_is_loaded(d->file, r->r_offset, type == RELATIVE ? sizeof(void *) : 4, PF_W);
 }
 
-/* Adds the words that a table has written to 'word'. */
+/* Check one table and append the addresses that it writes to 'word'. */
 static pons_status check_table(const elf_dynamic *d, int table, int size, uint64_t *word,
                                uint64_t *written)
 {
@@ -93,7 +93,7 @@ static pons_status check_once(const elf_dynamic *d, uint64_t *word, uint64_t cou
     return PONS_OK;
 }
 
-/* Some linkers have the relocations of calls at the end of the others. */
+/* Whether the relocations of calls are the end of the other table, as some linkers write them. */
 static bool is_joined(const elf_dynamic *d)
 {
     return d->has[ELF_RELA] && d->has[ELF_JMPREL] && d->value[ELF_JMPREL] >= d->value[ELF_RELA]

@@ -1,12 +1,14 @@
 /*
- * elf_dynamic_symbols.c - the symbols of a shared object, the tables by which they are found, and
- * their versions. Hashes are computed anew: a changed name or bucket is a symbol that cannot be
+ * elf_dynamic_symbols.c - check the symbols of a shared object, their hash tables and their
+ * versions. Hashes are recomputed, because a symbol with a changed name or bucket could not be
  * found.
  */
 #include "plugin/elf_dynamic.h"
 
 #include <limits.h>
 #include <string.h>
+
+#include "base/integer.h"
 
 enum { VERSION_MASK = 0x7fff, VERSIONS = VERSION_MASK + 1, VERSION_FIRST = 2 };
 
@@ -26,7 +28,7 @@ static elf_symbol symbol_at(const elf_dynamic *d, uint64_t index)
     return s;
 }
 
-/* A text that is known to end. */
+/* A string of the string table that elf_text_ends has checked. */
 static const char *text_at(const elf_dynamic *d, uint64_t offset)
 {
     return (const char *)elf_bytes_at(d->file, d->value[ELF_STRTAB] + offset, 1);
@@ -40,7 +42,7 @@ static bool has_symbols(const elf_dynamic *d, uint64_t count)
            && elf_bytes_at(d->file, d->value[ELF_SYMTAB], count * sizeof(elf_symbol)) != NULL;
 }
 
-/* A symbol with a section lies in it. */
+/* Whether a symbol with a section is inside it. */
 static bool is_in_section(const elf_dynamic *d, const elf_symbol *s)
 {
     elf_section section;
@@ -77,7 +79,7 @@ static pons_status check_symbols(const elf_dynamic *d)
     return PONS_OK;
 }
 
-/* Section headers know how many symbols there are, also those that no hash finds. */
+/* The number of symbols in the section headers, which includes those that no hash table finds. */
 static uint64_t listed_symbols(const elf_dynamic *d)
 {
     for (int i = 0; d->file->header.e_shoff != 0 && i < d->file->header.e_shnum; i++) {
@@ -90,7 +92,7 @@ static uint64_t listed_symbols(const elf_dynamic *d)
 
 /* ---- hash tables ----------------------------------------------------------------------------- */
 
-/* System V: counts of buckets and symbols, buckets, and one next symbol for each. */
+/* System V hash: the numbers of buckets and symbols, the buckets, and a chain entry per symbol. */
 static pons_status check_old_hash(elf_dynamic *d)
 {
     const uint64_t at = d->value[ELF_HASH];
@@ -125,7 +127,7 @@ static uint32_t hash_of(const char *name)
     return h;
 }
 
-/* The tables of GNU's hash; the chain ends with the last symbol that section headers know. */
+/* Locate the parts of the GNU hash table. The chain ends with the last symbol. */
 static bool open_gnu_hash(const elf_dynamic *d, gnu_hash *out)
 {
     const uint64_t at = d->value[ELF_GNU_HASH];
@@ -152,7 +154,7 @@ static bool open_gnu_hash(const elf_dynamic *d, gnu_hash *out)
     return true;
 }
 
-/* One more than the last symbol of a chain; 0: it leaves the file, or has no end there. */
+/* One after the last symbol of a chain; 0: the chain has no end within the file. */
 static uint64_t chain_end(const elf_dynamic *d, const gnu_hash *h, uint64_t symbol)
 {
     const uint8_t *end = d->file->data + d->file->size;
@@ -176,7 +178,7 @@ static bool is_in_filter(const gnu_hash *h, uint32_t hash)
     return (word >> (hash % bits) & 1) != 0 && (word >> ((hash >> h->shift) % bits) & 1) != 0;
 }
 
-/* Every symbol of a bucket's chain has a hash of that bucket, in the chain and in the filter. */
+/* Check that every symbol of a bucket's chain has a hash of this bucket, in chain and filter. */
 static bool is_bucket_sound(const elf_dynamic *d, const gnu_hash *h, uint64_t bucket, uint64_t end)
 {
     for (uint64_t i = word_at(h->bucket, bucket); i < end; i++) {
@@ -207,11 +209,11 @@ static pons_status check_gnu_hash(elf_dynamic *d)
         if (end == 0 || !has_symbols(d, end) || !is_bucket_sound(d, &h, b, end))
             return elf_table_refuse(d, "hashes", "does not fit its symbols");
         hashed += end - first;
-        count = end > count ? end : count;
+        count = max_u64(end, count);
     }
     if (!has_symbols(d, count) || hashed != count - h.first)
         return elf_table_refuse(d, "hashes", "does not fit its symbols");
-    d->symbol_count = count > d->symbol_count ? count : d->symbol_count;
+    d->symbol_count = max_u64(count, d->symbol_count);
     return PONS_OK;
 }
 
@@ -221,7 +223,7 @@ typedef struct versions {
     bool known[VERSIONS];
 } versions;
 
-/* The hash of System V, by which versions are compared. */
+/* System V hash, which identifies versions. */
 static uint32_t old_hash_of(const char *name)
 {
     uint32_t h = 0;
@@ -233,7 +235,7 @@ static uint32_t old_hash_of(const char *name)
     return h;
 }
 
-/* The versions that are asked of one library. */
+/* Read the versions that are required of one library. */
 static bool read_needed(const elf_dynamic *d, uint64_t at, unsigned count, versions *v)
 {
     for (unsigned i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /*
- * elf_image.c - a reader of ELF that believes nothing: every offset and count is checked against
- * the size of the file before it is used. Segments must be such that the dynamic loader can map
- * them, so that a failure to map is one of the machine.
+ * elf_image.c - read ELF headers without trust: every offset and count is checked against the file
+ * size before its use. Segments must be mappable by the dynamic loader, so that a failure to map
+ * means a lack of memory.
  */
 #include "plugin/elf_image.h"
 
@@ -22,7 +22,10 @@ enum { MACHINE = EM_PPC64 };
 enum { CLASS = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32 };
 enum { DATA = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB };
 
-/* The largest page of a machine, and all memory that the segments of one plugin may span. */
+/*
+ * The largest and smallest page size of a machine, and the most memory that a plugin's segments
+ * span.
+ */
 enum { PAGE_MAX = 1 << 16, PAGE_MIN = 1 << 12 };
 #define SPAN_MAX ((uint64_t)1 << 32)
 
@@ -69,7 +72,7 @@ static pons_status check_header(elf_image *f)
     return PONS_OK;
 }
 
-/* Headers of sections lie last in a file; only by them is a cut in its last bytes seen. */
+/* Section headers are at the end of a file. They alone reveal that its last bytes are missing. */
 static pons_status check_tables(const elf_image *f)
 {
     const elf_header *h = &f->header;
@@ -117,7 +120,7 @@ static pons_status check_extent(const elf_image *f, int index, const elf_segment
     return PONS_OK;
 }
 
-/* A loaded segment begins behind the one before it, at the offset of its address in a page. */
+/* A loaded segment follows the previous one, and its address and offset agree within a page. */
 static pons_status check_loaded(const elf_image *f, int index, const elf_segment *s, uint64_t *end)
 {
     if ((s->p_align & (s->p_align - 1)) != 0 || s->p_align > SPAN_MAX
@@ -136,15 +139,15 @@ static pons_status check_loaded(const elf_image *f, int index, const elf_segment
     return PONS_OK;
 }
 
-/* Segments that the loader takes from memory, and whether they may be larger there. */
+/* Segments whose tables the loader reads from memory; 'grows': they may be larger in memory. */
 static const struct { uint32_t type; bool grows; } mapped[] = {
     { PT_DYNAMIC, false }, { PT_NOTE, false }, { PT_GNU_PROPERTY, false }, { PT_PHDR, false },
     { PT_GNU_EH_FRAME, false }, { PT_GNU_RELRO, true }, { PT_TLS, true }
 };
 
 /*
- * The bytes at 'p_vaddr' in memory must be those at 'p_offset' in the file, so that the loader uses
- * the table that was checked here.
+ * The bytes at 'p_vaddr' in memory must be those at 'p_offset' in the file, so that the loader
+ * reads the table that was checked here.
  */
 static pons_status check_mapped(const elf_image *f, int index, const elf_segment *s)
 {
@@ -210,7 +213,7 @@ const uint8_t *elf_bytes_at(const elf_image *f, uint64_t address, uint64_t size)
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-/* A section that is loaded lies in a segment with the rights that it needs. */
+/* Check that a loaded section is inside a segment with the required access rights. */
 static pons_status check_section(const elf_image *f, int index, const elf_section *s)
 {
     const unsigned flags = ((s->sh_flags & SHF_WRITE) != 0 ? PF_W : 0)
@@ -231,7 +234,7 @@ static pons_status check_section(const elf_image *f, int index, const elf_sectio
                      (unsigned long long)s->sh_size, (unsigned long long)s->sh_addr);
 }
 
-/* Memory behind the last section of a segment: no more than a page of padding. */
+/* Check that at most a page of padding follows the last section of a segment. */
 static pons_status check_filled(const elf_image *f, int index, const elf_segment *s)
 {
     uint64_t end = 0;

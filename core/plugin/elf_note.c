@@ -1,5 +1,5 @@
 /*
- * elf_note.c - the pons note of a shared object whose tables are in order.
+ * elf_note.c - find the pons note of a shared object and check its ELF tables.
  */
 #include "plugin/elf_note.h"
 
@@ -10,7 +10,7 @@
 #include "plugin/elf_dynamic.h"
 #include "plugin/elf_image.h"
 
-/* Copy the pons notes of one segment; returns how many there are. */
+/* Copy the pons notes of one segment and return their number. */
 static int notes_in(const elf_image *f, elf_segment s, pons_note *note)
 {
     const uint64_t align = s.p_align == 8 ? 8 : 4;

@@ -1,7 +1,7 @@
 /*
- * function.c - where functions begin and end, by .eh_frame_hdr: a table of beginnings, sorted, each
- * with the description of its function, which says the size. Only the form that linkers write is
- * read: 32-bit offsets from the table, sizes of 32 bits behind a 32-bit beginning.
+ * function.c - find the begin and end of functions in .eh_frame_hdr: a sorted table of begins, each
+ * with a description that has the size. Only the encoding that linkers write is read: 32-bit
+ * offsets from the table, and 32-bit sizes after a 32-bit begin.
  */
 #include "plugin/function.h"
 
@@ -10,10 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/* DW_EH_PE_*: 32 bits signed, from here; 32 bits unsigned; 32 bits signed, from the table. */
+/* DW_EH_PE_*: sdata4 | pcrel, udata4, sdata4 | datarel. */
 enum { TABLE_VERSION = 1, FROM_HERE = 0x1b, COUNT = 0x03, FROM_TABLE = 0x3b };
 
-/* True if a function pointer is a code address, which it is not in ELFv1 of 64-bit POWER. */
+/*
+ * Whether a function pointer is a code address; in ELFv1 of 64-bit POWER it points to a descriptor.
+ */
 #if defined(__powerpc64__) && _CALL_ELF != 2
 enum { DIRECT = false };
 #else
@@ -26,7 +28,7 @@ typedef struct question {
 } question;
 
 typedef struct table {
-    uintptr_t begin;        /* of .eh_frame_hdr                                                   */
+    uintptr_t begin;        /* address of .eh_frame_hdr                                           */
     const uint8_t *entries;
     uint32_t count;
 } table;
@@ -53,7 +55,7 @@ static bool open_table(uintptr_t base, const ElfW(Phdr) *segment, table *out)
     return out->count <= (segment->p_memsz - 12) / 8;
 }
 
-static uintptr_t beginning(const table *t, uint32_t index)
+static uintptr_t function_begin(const table *t, uint32_t index)
 {
     return t->begin + (uintptr_t)(intptr_t)word_at(t->entries + 8 * (size_t)index);
 }
@@ -65,7 +67,7 @@ static uint32_t find_function(const table *t, uintptr_t address)
 
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (beginning(t, middle) <= address)
+        if (function_begin(t, middle) <= address)
             low = middle + 1;
         else
             high = middle;
@@ -73,10 +75,10 @@ static uint32_t find_function(const table *t, uintptr_t address)
     return low > 0 ? low - 1 : t->count;
 }
 
-/* The description of a function: its size, that of what it belongs to, beginning, length. */
-static function_find look_at(const table *t, uint32_t index, uintptr_t address)
+/* Read a function's description (FDE): size, offset of its CIE, begin, length. */
+static function_find classify_address(const table *t, uint32_t index, uintptr_t address)
 {
-    const uintptr_t begin = beginning(t, index);
+    const uintptr_t begin = function_begin(t, index);
     const uint8_t *d = (const uint8_t *)(t->begin + (uintptr_t)(intptr_t)
                                          word_at(t->entries + 8 * (size_t)index + 4));
 
@@ -87,7 +89,7 @@ static function_find look_at(const table *t, uint32_t index, uintptr_t address)
     return address - begin < (uint32_t)word_at(d + 12) ? FUNCTION_WITHIN : FUNCTION_UNLISTED;
 }
 
-static bool holds(const struct dl_phdr_info *library, uintptr_t address)
+static bool has_code_at(const struct dl_phdr_info *library, uintptr_t address)
 {
     for (int i = 0; i < library->dlpi_phnum; i++) {
         const ElfW(Phdr) *s = &library->dlpi_phdr[i];
@@ -98,12 +100,12 @@ static bool holds(const struct dl_phdr_info *library, uintptr_t address)
     return false;
 }
 
-static int look_in(struct dl_phdr_info *library, size_t size, void *context)
+static int search_library(struct dl_phdr_info *library, size_t size, void *context)
 {
     question *q = context;
     table t;
 
-    if (!holds(library, q->address))
+    if (!has_code_at(library, q->address))
         return 0;
     q->found = FUNCTION_UNLISTED;
     for (int i = 0; i < library->dlpi_phnum; i++) {
@@ -113,7 +115,7 @@ static int look_in(struct dl_phdr_info *library, size_t size, void *context)
             continue;
         index = find_function(&t, q->address);
         if (index < t.count)
-            q->found = look_at(&t, index, q->address);
+            q->found = classify_address(&t, index, q->address);
     }
     return 1;
 }
@@ -123,6 +125,6 @@ function_find function_at(const void *address)
     question q = { (uintptr_t)address, DIRECT ? FUNCTION_NONE : FUNCTION_UNLISTED };
 
     if (DIRECT)
-        dl_iterate_phdr(look_in, &q);
+        dl_iterate_phdr(search_library, &q);
     return q.found;
 }

@@ -1,13 +1,13 @@
 /*
- * function.h - the functions of loaded libraries, as their tables for unwinding list them.
+ * function.h - classify code addresses by the unwind tables of loaded libraries.
  */
 #ifndef CORE_PLUGIN_FUNCTION_H
 #define CORE_PLUGIN_FUNCTION_H
 
 typedef enum function_find {
-    FUNCTION_NONE,      /* the address is no code of a library                                    */
-    FUNCTION_UNLISTED,  /* code that no table lists                                               */
-    FUNCTION_WITHIN,    /* within a function, behind its beginning                                */
+    FUNCTION_NONE,      /* not code of a library                                                  */
+    FUNCTION_UNLISTED,  /* code that no unwind table lists                                        */
+    FUNCTION_WITHIN,    /* inside a function, after its begin                                     */
     FUNCTION_BEGINS
 } function_find;
 

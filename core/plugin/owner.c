@@ -1,12 +1,13 @@
 /*
- * owner.c - the owner and the mode of a plugin file and of every folder above it. Only users who
- * can change this program anyway may bring code: root, the effective user, and the owner of the
- * program itself, who is a service account where a cluster shares its software.
+ * owner.c - check owner and mode of a plugin file and of every folder above it.
  *
- * Write access of a group is a decision of the folder's owner. It is accepted from root (Debian's
- * /usr/local/lib belongs to group staff) and from the owner of the program. In a folder of the
- * user, only the user's effective group has it: a umask of 002 gives it to the private group, while
- * a folder that is shared with a project may have it by inheritance, without a decision.
+ * Code may come only from users who can change this program anyway: root, the effective user, and
+ * the owner of the program. The last is a service account where a cluster shares its software.
+ *
+ * The owner of a folder decides whether its group may write. That is accepted from root (Debian's
+ * /usr/local/lib belongs to group staff) and from the owner of the program. A folder of the user
+ * may be writable only by the user's effective group. A umask of 002 gives the private group
+ * access, but a folder shared with a project may inherit access without a decision.
  */
 #include "plugin/owner.h"
 
@@ -19,15 +20,15 @@
 #include "base/errno_status.h"
 #include "base/text/shell_word.h"
 
-/* A file or folder on the way from the plugin up to the root. */
+/* The file or one of the folders above it. */
 typedef struct level {
-    const char *path;    /* of the plugin                                                         */
-    const char *place;   /* of this level                                                         */
+    const char *path;    /* path of the plugin                                                    */
+    const char *place;   /* path of this file or folder                                           */
     struct stat facts;
     bool is_file;
 } level;
 
-/* A user namespace shows users without a number in it, root among them, as one other user. */
+/* A user namespace shows all users without a number in it, including root, as one other user. */
 static bool is_hidden_root(uid_t user)
 {
     unsigned first = 0, outside = 0, count = 0, hidden = 65534;
@@ -103,8 +104,8 @@ static pons_status check_level(const level *l, pons_error *err)
     return check_user(l, err) == PONS_OK ? check_mode(l, err) : err->status;
 }
 
-/* Cut the last name from the folder's path; "/" is the last one. */
-static bool climb(char *place)
+/* Cut the last name from the path; false at "/". */
+static bool cut_last_name(char *place)
 {
     char *slash = strrchr(place, '/');
 
@@ -116,7 +117,7 @@ static bool climb(char *place)
 
 static pons_status check_folders(const char *path, char *place, pons_error *err)
 {
-    while (climb(place)) {
+    while (cut_last_name(place)) {
         level above = { .path = path, .place = place };
         if (stat(place, &above.facts) != 0)
             return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot examine '%s', the "

@@ -1,7 +1,7 @@
 /*
- * plugin_file.c - a plugin file before any of it runs: where it lies, who may write it, what it
- * says of itself. A plugin is trusted code and runs unconfined; this finds mistakes and plants,
- * not malice in a plugin that somebody chose.
+ * plugin_file.c - check a plugin file before any of it runs: its folder, its owners, its note. A
+ * plugin is trusted code and runs unconfined. The checks find mistakes and planted files, not
+ * malice in a plugin that a user chose.
  */
 #include "plugin/plugin_file.h"
 
@@ -78,8 +78,8 @@ static pons_status check_folder(const char *path, const char *folder, pons_error
     return PONS_OK;
 }
 
-static pons_status check_place(const char *path, const char *folder, struct stat *facts,
-                               pons_error *err)
+static pons_status check_location(const char *path, const char *folder, struct stat *facts,
+                                  pons_error *err)
 {
     pons_status status;
 
@@ -152,7 +152,7 @@ pons_status verified_read(const char *path, const char *folder, verified *out, p
         return pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot load '%s': %s", path,
                          strerror(errno));
     memset(out, 0, sizeof *out);
-    status = check_place(real, folder, &out->facts, err);
+    status = check_location(real, folder, &out->facts, err);
     if (status == PONS_OK)
         status = read_note(real, out, err);
     if (status == PONS_OK)

@@ -1,7 +1,7 @@
 /*
- * plugin_load.c - a verified file becomes a plugin: a trial in a child, the descriptor, the core's
- * own copies of what the plugin brought. The list of loaded plugins is the one thing that all
- * experiments of a process share, as they share the dynamic loader.
+ * plugin_load.c - turn a verified file into a plugin: a trial in a child, the descriptor, the
+ * core's own copy of the operations. All experiments of a process share the list of loaded plugins,
+ * as they share the dynamic loader.
  */
 #include "plugin/plugin_load.h"
 
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "plugin/descriptor.h"
 #include "plugin/plugin_file.h"
 #include "plugin/plugin_search.h"
@@ -18,7 +19,7 @@
 typedef struct loaded {
     plugin plugin;
     verified verified;
-    bool told; /* plugin_warn_hidden has said what it hides                                       */
+    bool warned; /* plugin_warn_hidden has warned                                                 */
     struct loaded *next;
 } loaded;
 
@@ -26,12 +27,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static loaded *all;
 static bool trials_ended;
 
-/* Room for operations that a later caller may ask more of. */
+/* Smallest size of the copy, so that a later caller may need more operations. */
 enum { OPERATIONS_ROOM = 1024 };
 
 static pons_status copy_operations(const pons_plugin *d, size_t size, plugin *out, pons_error *err)
 {
-    size_t room = size > OPERATIONS_ROOM ? size : OPERATIONS_ROOM;
+    size_t room = max_size(size, OPERATIONS_ROOM);
     void *copy = calloc(1, room);
 
     if (copy == NULL)
@@ -67,7 +68,7 @@ static const loaded *find_loaded(pons_kind kind, const char *name)
     return NULL;
 }
 
-/* Takes over 'v'. The folders 'behind' that of the plugin may hold another of its name. */
+/* Load 'v', which the list then owns. The folders 'behind' may hold a plugin of the same name. */
 static pons_status add_loaded(verified *v, size_t operations_size, char **behind,
                               const plugin **out, pons_error *err)
 {
@@ -92,7 +93,7 @@ static pons_status add_loaded(verified *v, size_t operations_size, char **behind
     return PONS_OK;
 }
 
-/* Its path, for which no memory can lack. */
+/* Writes the path, too; allocates nothing, so that a lack of memory cannot hide a file. */
 static bool file_exists(const char *folder, pons_kind kind, const char *name, char path[PATH_MAX])
 {
     struct stat facts;
@@ -137,7 +138,7 @@ pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size
     } else {
         status = plugin_folders(&folders, err);
         if (status == PONS_OK) {
-            /* What is not a name could not be a file of that name, and might be a path. */
+            /* An invalid name has no file, and might be a path. */
             status = plugin_name_valid(name) ?
                      find_and_load(kind, name, operations_size, where, folders, out, err) :
                      plugin_not_found(kind, name, where, folders, err);
@@ -178,11 +179,11 @@ void plugin_warn_hidden(logger *l)
 {
     pthread_mutex_lock(&lock);
     for (loaded *p = all; p != NULL; p = p->next) {
-        if (p->plugin.hides != NULL && !p->told)
+        if (p->plugin.hides != NULL && !p->warned)
             log_warning(l, "%s %s is '%s', which hides '%s'",
                         plugin_kind_name(p->verified.file.kind), p->verified.file.name,
                         p->plugin.path, p->plugin.hides);
-        p->told = true;
+        p->warned = true;
     }
     pthread_mutex_unlock(&lock);
 }

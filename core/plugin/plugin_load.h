@@ -11,28 +11,29 @@ typedef struct plugin {
     const pons_plugin *descriptor;
     const char *path;
     char sha256[65];
-    const void *operations; /* the core's own copy, zeroed behind what the plugin knew            */
-    const char *hides;      /* another file of this kind and name in a later folder, or NULL      */
+    const void *operations; /* the core's copy; zeros after the plugin's operations               */
+    const char *hides;      /* file of this kind and name in a later folder, or NULL              */
 } plugin;
 
 /*
- * Load plugin 'name' of 'kind', or return the one loaded before. 'where' (file:line of the INI
- * value, or NULL) starts the message when there is none of that name; it ends with the nearest
- * known name (PONS_CONFIG, or PONS_PLUGIN without 'where'). The operations struct is copied into
- * 'operations_size' bytes. Any thread.
+ * Load plugin 'name' of 'kind', or return the loaded one. A missing name is PONS_CONFIG
+ * (PONS_PLUGIN if 'where' is NULL). The message begins with 'where', the file:line of the INI
+ * value, and ends with the nearest known name. The operations are copied into 'operations_size'
+ * bytes. Any thread.
  */
 pons_status plugin_load(pons_kind kind, const char *name, size_t operations_size, const char *where,
                         const plugin **out, pons_error *err);
+/* The same by the path of a file. A different plugin of that kind and name must not be loaded. */
 pons_status plugin_load_file(const char *path, size_t operations_size, const plugin **out,
                              pons_error *err);
 /*
- * Plugins that are loaded from here on are not tried in a child first: a card or a network may have
- * memory of this process in use, which a fork would take from it.
+ * End the trials in a child for plugins that are loaded later. A GPU or a network may be using
+ * memory of this process, and a fork would take it away.
  */
 void plugin_end_trials(void);
-/* Load what was verified; the caller has the registry's lock. */
+/* Load a verified file. The caller holds the lock of the list. */
 pons_status verified_load(const verified *v, size_t operations_size, plugin *out, pons_error *err);
-/* Warn, once for each, of loaded plugins that hide another of the same kind and name. */
+/* Warn of loaded plugins that hide another of the same kind and name, once for each. */
 void plugin_warn_hidden(logger *l);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * plugin_search.c - the folders that hold plugins, and what lies in them, by notes alone.
+ * plugin_search.c - the folders of plugins and the files in them, from their notes alone.
  */
 #include "plugin/plugin_search.h"
 
@@ -69,7 +69,7 @@ void plugin_folders_free(char **folders)
     free(folders);
 }
 
-/* Two files with the same bytes, as where a build and its installation are both searched. */
+/* Whether two files have equal bytes, as where a build and its installation are both searched. */
 static bool is_same_plugin(const char *path, const char *other)
 {
     char *a = NULL, *b = NULL;
@@ -105,8 +105,8 @@ typedef struct listing {
     name_index listed;
 } listing;
 
-/* One is listed already where a folder that is searched before has its name. */
-static bool is_new(listing *l, pons_kind kind, const char *name, pons_error *err)
+/* Whether the name is new: an earlier folder may have the same plugin. */
+static bool is_new_name(listing *l, pons_kind kind, const char *name, pons_error *err)
 {
     const char *kept = arena_string(l->names, name);
     int number = name_index_add(&l->listed, plugin_kind_name(kind), kept, l->count);
@@ -130,9 +130,9 @@ static plugin_file *listing_add(listing *l)
     return &l->file[l->count++];
 }
 
-/* 'folder' and those behind it are still to be searched. */
-static pons_status list_one(listing *l, char **folder, pons_kind kind, const char *name,
-                            pons_error *err)
+/* Add one file. '*folder' has it; the folders after it are still unread. */
+static pons_status list_plugin(listing *l, char **folder, pons_kind kind, const char *name,
+                               pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
     plugin_file *f;
@@ -150,7 +150,7 @@ static pons_status list_one(listing *l, char **folder, pons_kind kind, const cha
     f->abi_major = PONS_ABI_MAJOR;
     snprintf(f->name, sizeof f->name, "%s", name);
     f->path = strdup(path);
-    problem.text[strcspn(problem.text, "\n")] = '\0'; /* without a hint */
+    problem.text[strcspn(problem.text, "\n")] = '\0'; /* drop the hint */
     f->problem = problem.status != PONS_OK ? strdup(problem.text) : NULL;
     f->hides = plugin_hidden_by(path, kind, name, folder + 1);
     if (f->path == NULL || (problem.status != PONS_OK && f->problem == NULL))
@@ -158,8 +158,8 @@ static pons_status list_one(listing *l, char **folder, pons_kind kind, const cha
     return PONS_OK;
 }
 
-/* "NAME.so" -> NAME, if it can be a plugin's. */
-static bool name_of(const char *file, char name[PONS_NAME_SIZE])
+/* The NAME of "NAME.so"; false if it cannot be a plugin's. */
+static bool plugin_name_of(const char *file, char name[PONS_NAME_SIZE])
 {
     size_t size = strlen(file);
 
@@ -184,8 +184,8 @@ static pons_status list_folder(listing *l, char **folder, pons_kind kind, pons_e
              : pons_fail(err, errno_status(errno, PONS_PLUGIN), "cannot read folder '%s': %s", path,
                          strerror(errno));
     while (d != NULL && status == PONS_OK && (entry = readdir(d)) != NULL)
-        if (name_of(entry->d_name, name) && is_new(l, kind, name, err))
-            status = list_one(l, folder, kind, name, err);
+        if (plugin_name_of(entry->d_name, name) && is_new_name(l, kind, name, err))
+            status = list_plugin(l, folder, kind, name, err);
         else
             status = err->status;
     if (d != NULL)
@@ -237,8 +237,8 @@ void plugin_list_free(plugin_file *files, int count)
 
 /* ---- not found ------------------------------------------------------------------------------- */
 
-static void guess_in(const char *folder, pons_kind kind, text_guess *guess,
-                     char best[PONS_NAME_SIZE])
+static void guess_in_folder(const char *folder, pons_kind kind, text_guess *guess,
+                            char best[PONS_NAME_SIZE])
 {
     char path[4096], name[PONS_NAME_SIZE];
     struct dirent *entry;
@@ -248,7 +248,7 @@ static void guess_in(const char *folder, pons_kind kind, text_guess *guess,
     d = opendir(path);
     while (d != NULL && (entry = readdir(d)) != NULL) {
         int distance = guess->distance;
-        if (!name_of(entry->d_name, name))
+        if (!plugin_name_of(entry->d_name, name))
             continue;
         text_guess_try(guess, name);
         if (guess->distance != distance) {
@@ -265,7 +265,7 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
 {
     char best[PONS_NAME_SIZE] = "", searched[1024] = "";
     text_guess guess = text_guess_for(name);
-    const build_part *lacking = part_lacking(plugin_kind_name(kind), name);
+    const build_feature *lacking = build_feature_missing(plugin_kind_name(kind), name);
     size_t used = 0;
 
     if (lacking != NULL)
@@ -274,7 +274,7 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
                          where != NULL ? where : "", where != NULL ? ": " : "", name, name,
                          lacking->package);
     for (char **f = folders; *f != NULL; f++) {
-        guess_in(*f, kind, &guess, best);
+        guess_in_folder(*f, kind, &guess, best);
         if (used < sizeof searched)
             used += (size_t)snprintf(searched + used, sizeof searched - used, "%s%s%s",
                                      used > 0 ? ", " : "", *f,

@@ -1,5 +1,5 @@
 /*
- * plugin_search.h - folders in which plugins are found.
+ * plugin_search.h - the folders in which plugins are found.
  */
 #ifndef CORE_PLUGIN_PLUGIN_SEARCH_H
 #define CORE_PLUGIN_PLUGIN_SEARCH_H
@@ -7,20 +7,23 @@
 #include "plugin/plugin_file.h"
 
 /*
- * Folders searched: PONS_PLUGIN_PATH (absolute folders, separated by colons), then plugindir; each
- * holds KIND/NAME.so. *folders is NULL-terminated and freed by plugin_folders_free.
+ * The folders to search: those of PONS_PLUGIN_PATH (absolute, separated by colons), then plugindir.
+ * Each holds KIND/NAME.so. *folders ends with NULL; free it with plugin_folders_free.
  */
 pons_status plugin_folders(char ***folders, pons_error *err);
 void plugin_folders_free(char **folders);
-/* Notes only, no loading. *files is malloc'ed, sorted by kind and name; first folder wins. */
+/*
+ * List all plugins from their notes, without loading them. *files is malloc'ed and sorted by kind
+ * and name. Of one name, the first folder's file is listed.
+ */
 pons_status plugin_list(plugin_file **files, int *count, pons_error *err);
 void plugin_list_free(plugin_file *files, int count);
 /*
- * The file of 'kind' and 'name' in the first of 'folders' that has one, unless it has the
- * bytes of 'path'; malloc'ed, or NULL.
+ * The file of 'kind' and 'name' in the first of 'folders' that has one, malloc'ed. NULL: there is
+ * none, or its bytes equal those of 'path'.
  */
 char *plugin_hidden_by(const char *path, pons_kind kind, const char *name, char **folders);
-/* The message for a name that no folder holds. */
+/* Fail with the message for a name that no folder holds. */
 pons_status plugin_not_found(pons_kind kind, const char *name, const char *where, char **folders,
                              pons_error *err);
 

@@ -1,9 +1,10 @@
 /*
- * plugin_status.c - a failure is a status and words; a plugin that gives one of them has failed.
+ * plugin_status.c - a failure has a status and a message; an operation that gives only one of them
+ * has failed, too.
  */
 #include "plugin/plugin_status.h"
 
-pons_status plugin_answer(pons_status returned, const char *what, const char *operation,
+pons_status plugin_status(pons_status returned, const char *what, const char *operation,
                           pons_error *err)
 {
     if (err->status == PONS_OK && returned != PONS_OK)

@@ -1,5 +1,5 @@
 /*
- * plugin_status.h - what an operation of a plugin has returned, as the core goes on with it.
+ * plugin_status.h - the status of a plugin's operation.
  */
 #ifndef CORE_PLUGIN_PLUGIN_STATUS_H
 #define CORE_PLUGIN_PLUGIN_STATUS_H
@@ -7,11 +7,11 @@
 #include <pons/plugin.h>
 
 /*
- * The status that counts: that of 'err' where the plugin has put a failure into words, whatever it
- * returned; PONS_PLUGIN, in words of ours, where it failed without any. 'what' is "the loss",
- * 'operation' "build".
+ * The status of a call. A message in 'err' is a failure with the status of 'err', whatever the
+ * operation returned. A failure without a message is PONS_PLUGIN, with a message of ours. 'what' is
+ * the subject of the message ("the loss"), 'operation' the name ("build").
  */
-pons_status plugin_answer(pons_status returned, const char *what, const char *operation,
+pons_status plugin_status(pons_status returned, const char *what, const char *operation,
                           pons_error *err);
 
 #endif

@@ -1,31 +1,34 @@
 /*
- * comm.h - a comm plugin: collectives over the processes of a run, or over the cards of a process.
+ * comm.h - a comm plugin: collectives over the processes of a run, or over the GPUs of a process.
  *
- * Every process opens one communicator; where the cards of one process are joined, every thread of
- * a card opens one and stands for a process below. All start the same collectives in the same
- * order. Starting one returns at once; the work is done behind it, in order: on 'stream' where the
- * device has streams, on a thread of the communicator's own elsewhere. Until a collective has ended
- * nobody else touches its buffers. Collectives of a communicator are started, polled and waited for
- * from one thread at a time; 'abort' alone may come from any thread at any time.
+ * Every process opens one communicator. Where the GPUs of one process are joined, the thread of
+ * each GPU opens one and counts as a process below. All processes start the same collectives in the
+ * same order. A start returns at once; the work follows in order, on 'stream' where the device has
+ * streams, else on a thread of the communicator. Buffers belong to a collective until it has ended.
+ * One thread at a time starts, polls and waits for collectives; any thread may call 'abort' at any
+ * time.
  *
- * The core puts deadlines and the names of ranks around this: a plugin moves bytes.
- * It must not break where processes start different collectives; where it can it says which. Sums
- * of fixed order are made by the core from all_gather: a plugin is free in the order of all_reduce.
+ * The core adds deadlines and the names of ranks: a plugin moves bytes. A plugin must survive
+ * processes that start different collectives, and names the collectives if it can. The core builds
+ * sums of fixed order from all_gather, so the order of all_reduce is free.
  */
 #ifndef CORE_PONS_COMM_H
 #define CORE_PONS_COMM_H
 
 #include <pons/graph.h>
 
-/* Where this process stands. */
+/* The place of this process among the others. */
 typedef struct pons_comm_rank_info {
     int rank, size;       /* 0 <= rank < size                                                     */
     int local_rank;       /* among the processes of this node                                     */
     int local_size;
     const char *address;  /* of this node as the node of rank 0 sees it, "10.0.0.2" or "::1"      */
     double timeout_s;     /* for opening; a collective is ended by 'abort' alone                  */
-    void *stream;         /* of the device: its buffers are taken as they are, those of the host  */
-                          /* are copied; NULL: buffers are host memory                            */
+    /*
+     * Stream of the device, whose buffers are used directly; those of the host are copied. NULL:
+     * buffers are host memory.
+     */
+    void *stream;
 } pons_comm_rank_info;
 
 /*
@@ -39,7 +42,7 @@ typedef struct pons_comm_store {
     void *context;
     pons_status (*set)(void *context, const char *key, const void *value, size_t size,
                        pons_error *err);
-    /* Up to 'room' bytes into 'value'; '*size' is what there is. */
+    /* Copy up to 'room' bytes into 'value'; '*size' is the size of the whole value. */
     pons_status (*get)(void *context, const char *key, void *value, size_t room, size_t *size,
                        pons_error *err);
 } pons_comm_store;
@@ -49,15 +52,16 @@ typedef enum pons_comm_state {
 } pons_comm_state;
 
 typedef struct pons_comm_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* NULL; see plugin.h              */
     /*
-     * Whether this machine has what the communicator needs (a library, a driver): PONS_OK, or one
-     * line that says what is missing. Nothing is opened. NULL: it needs nothing.
+     * PONS_OK if this machine has the libraries and drivers that the communicator needs, else one
+     * line that names the missing one. Nothing is opened. NULL: it needs nothing.
      */
-    pons_status (*check)(pons_error *err);
+    pons_status (*available)(pons_error *err);
     /* Returns when all 'size' processes are there, or fails within the timeout. */
     pons_status (*open)(const pons_comm_rank_info *place, const pons_comm_store *store, void **comm,
                         pons_error *err);
-    /* Nothing is under way any more, or 'abort' came before. */
+    /* All collectives have ended, or 'abort' came before. */
     void (*close)(void *comm);
     /* Sum over the processes in place; type is PONS_F32 or PONS_F64. Equal bits everywhere. */
     pons_status (*all_reduce)(void *comm, void *buffer, int64_t count, pons_type type,
@@ -71,7 +75,7 @@ typedef struct pons_comm_operations {
     /* Ends when all have started it. */
     pons_status (*barrier)(void *comm, void **pending, pons_error *err);
     /*
-     * How a collective stands, after waiting up to 'wait_s' seconds for its end. DONE and FAILED
+     * The state of a collective, after waiting up to 'wait_s' seconds for its end. DONE and FAILED
      * give 'pending' back; FAILED puts one line into 'err' that names the other rank where it is
      * known. After a failure all later collectives fail.
      */
@@ -81,21 +85,23 @@ typedef struct pons_comm_operations {
      * one is in any function above.
      */
     void (*abort)(void *comm);
-    /* Collectives between both may leave together; both NULL where that gains nothing. */
+    /* The plugin may start the collectives between both together. Both NULL: it does not. */
     pons_status (*group_begin)(void *comm, pons_error *err);
     pons_status (*group_end)(void *comm, pons_error *err);
     /*
-     * When the collective for which 'poll' has last said DONE had ended, in seconds of
-     * CLOCK_MONOTONIC; NULL: it is not known.
+     * The end of the collective for which 'poll' has last returned DONE, in seconds of
+     * CLOCK_MONOTONIC. NULL: it is not known.
      */
     double (*ended)(void *comm);
     /*
-     * What it is built on, "NCCL 2.27.3"; asked only where 'check' says yes. NULL: nothing to tell.
+     * The library and its version, "NCCL 2.27.3"; called only where the plugin is available. NULL:
+     * there is none.
      */
     void (*describe)(char *text, size_t size);
 } pons_comm_operations;
 
-#define PONS_COMM(NAME, VERSION, SUMMARY, OPERATIONS)                                             \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_COMM, NAME, 0, VERSION, SUMMARY, NULL, OPERATIONS)
+#define PONS_COMM(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_COMM, pons_comm_operations, NAME, VERSION, SUMMARY,             \
+                        OPERATIONS, OPTIONS)
 
 #endif

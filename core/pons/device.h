@@ -1,13 +1,13 @@
 /*
  * device.h - a device plugin: memory, and one prepared kernel for each request of the compiler.
  *
- * The compiler turns a graph into requests. For each the device makes a kernel once ('prepare', may
- * be slow) and runs it thousands of times ('run', allocates nothing). A request that the device
- * declines runs on the core's reference kernel, for which memory that is not host memory is copied
- * there and back.
+ * The compiler turns a graph into requests. The device makes a kernel for each request once
+ * ('prepare', may be slow) and runs it thousands of times ('run', allocates nothing). A request
+ * that the device declines runs on the core's reference kernel. Memory that is not host memory is
+ * then copied to the host and back.
  *
- * Kinds of requests: MAP is any fused group of pointwise nodes and reductions, described by a
- * pons_map; every other kind is one node of the graph, described by its attributes.
+ * Kinds of requests: MAP is a fused group of pointwise nodes and reductions, described by a
+ * pons_map. Every other kind is one node of the graph, described by its attributes.
  */
 #ifndef CORE_PONS_DEVICE_H
 #define CORE_PONS_DEVICE_H
@@ -17,25 +17,27 @@
 /* ---- map programs ---------------------------------------------------------------------------- */
 
 /*
- * An index space of at most six axes, the last one innermost, and values computed at each of its
- * points. Values are numbered; a value's arguments have smaller numbers. The compiler has collapsed
- * axes where every operand allows it.
+ * A map has an index space of at most six axes, the last one innermost, and values computed at each
+ * of its points. Values are numbered. A value's arguments have smaller numbers. The compiler has
+ * collapsed axes if every operand allows it.
  *
  * Linear form (channels = 0): every value exists at every point.
- * Channel form (channels = C > 0; C is then the extent of the last axis, at most 64): a value is
- * wide (one number per channel) or narrow (one number per point of the axes before the last);
- * CHANNEL_* turn wide into narrow, and a narrow argument beside a wide one is repeated.
  *
- * Ragged form (segment_count > 0): the space is [segment][element], where segment s has
- * segment_length[s] elements that begin at element segment_start[s] of the flat buffers. Then an
- * operand is per element (PONS_INDEX_ELEMENT), per segment (number s of a dense table) or a single
- * number; axis_count is 1, extent[0] the sum of the lengths, strides are not read. Stores are per
- * element; a reduction is per segment or over everything (PONS_INDEX_SCALAR). Segments ascend and
- * do not overlap.
+ * Channel form (channels = C > 0): C is the extent of the last axis, at most 64. A value has one
+ * number per channel, or one per point of the axes before the last ('per_point'). CHANNEL_* reduce
+ * the channels to one number per point. A per-point argument of a per-channel value is repeated
+ * along the channels.
  *
- * In place: in a request whose outputs may share memory with inputs (the update section's, where a
- * parameter is read and written) both are the same element at the same point, so a kernel that
- * loads a tile before it stores that tile is right.
+ * Ragged form (segment_count > 0): the space is [segment][element]. Segment s has segment_length[s]
+ * elements from element segment_start[s] of the flat buffers on. An operand is per element
+ * (PONS_INDEX_ELEMENT), per segment (number s of a dense table) or a single number. axis_count is
+ * 1, extent[0] is the sum of the lengths, and strides are not read. Stores are per element. A
+ * reduction is per segment or over all elements (PONS_INDEX_SCALAR). Segments ascend and do not
+ * overlap.
+ *
+ * In place: outputs may share memory with inputs, as in the update section, which reads and writes
+ * parameters. Input and output are then the same element at the same point. So a kernel must load a
+ * tile before it stores that tile.
  */
 enum {
     PONS_VALUE_LOAD = PONS_MAP_OPERATION_COUNT, /* operand                                        */
@@ -43,8 +45,8 @@ enum {
     PONS_VALUE_IOTA,            /* (linear index / divisor) % modulus, over the whole space       */
     PONS_VALUE_UNIFORM,         /* R5: counter (stream, step, micro-batch, linear index / 4)      */
     PONS_VALUE_NORMAL,
-    PONS_VALUE_CHANNEL_SUM,     /* channel form: a (wide) -> narrow                               */
-    PONS_VALUE_CHANNEL_MAX,     /* NaN if one of them is                                          */
+    PONS_VALUE_CHANNEL_SUM,     /* channel form: reduces a per-channel value to one per point     */
+    PONS_VALUE_CHANNEL_MAX,     /* NaN if a channel is NaN                                        */
     PONS_VALUE_CHANNEL_MIN,
     PONS_VALUE_CHANNEL_ARG_MAX, /* index of the first largest                                     */
     PONS_VALUE_COUNT
@@ -53,15 +55,15 @@ enum {
 #define PONS_MAP_AXES PONS_RANK_MAX
 
 typedef enum pons_index_space {
-    PONS_INDEX_SPACE = 0, /* 'stride' says                                                        */
+    PONS_INDEX_SPACE = 0, /* index by 'stride'                                                    */
     PONS_INDEX_ELEMENT,   /* ragged form                                                          */
     PONS_INDEX_SEGMENT,
     PONS_INDEX_SCALAR    /* one number                                                           */
 } pons_index_space;
 
 /*
- * Where in memory a value is read or written. Numbers are converted from and to f32; to u8 and i32
- * they are cut towards zero and clamped to the type's range (NaN gives 0).
+ * The place in memory that a value is read from or written to. Numbers are converted from and to
+ * f32. To u8 and i32 they are truncated towards zero and clamped to the type's range (NaN gives 0).
  */
 typedef struct pons_operand {
     int tensor;                     /* index among the request's inputs, or among its outputs     */
@@ -73,7 +75,7 @@ typedef struct pons_operand {
 
 typedef struct pons_value {
     uint16_t operation;       /* pons_map_operation or PONS_VALUE_*                               */
-    uint8_t narrow;           /* channel form                                                     */
+    uint8_t per_point;        /* channel form: one number for all channels of a point             */
     uint8_t argument_count;
     int argument[3];          /* value numbers                                                    */
     int operand;              /* LOAD: index into 'load'                                          */
@@ -82,7 +84,7 @@ typedef struct pons_value {
     int64_t divisor, modulus; /* IOTA                                                             */
 } pons_value;
 
-/* A value stored at every point (narrow: at every point before the last axis). */
+/* A value stored at every point. A per-point value is stored once for all channels. */
 typedef struct pons_store {
     int value;
     pons_operand to;
@@ -99,7 +101,7 @@ typedef enum pons_reduction_kind {
 typedef struct pons_reduction {
     pons_reduction_kind kind;
     int value;
-    int groups;        /* MOMENTS: merge the last kept axis in that many groups, repeat; 0: no    */
+    int groups;        /* MOMENTS: groups of the last kept axis, merged, then repeated; 0: none   */
     pons_operand to[2];
 } pons_reduction;
 
@@ -125,28 +127,33 @@ typedef enum pons_kernel_kind {
     PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT, /* x, y -> w (f32)                                   */
     PONS_KERNEL_MATMUL,                /* a, b; pons_matmul_attributes                            */
     PONS_KERNEL_POOL,                  /* x; pons_pool                                            */
-    PONS_KERNEL_POOL_GRADIENT,         /* x, y's gradient -> x's gradient; pons_pool (mean: x is  */
-                                       /* not read)                                               */
+    /* x, y's gradient -> x's gradient; pons_pool. MEAN does not read x. */
+    PONS_KERNEL_POOL_GRADIENT,
     PONS_KERNEL_RESIZE,                /* x; pons_resize_attributes                               */
     PONS_KERNEL_RESIZE_GRADIENT,       /* y's gradient -> x's gradient                            */
     PONS_KERNEL_TRANSPOSE,             /* pons_transpose_attributes                               */
     PONS_KERNEL_FLIP,                  /* pons_flip_attributes                                    */
     PONS_KERNEL_CROP,                  /* pons_crop_attributes                                    */
     PONS_KERNEL_PAD,                   /* pons_pad_attributes                                     */
-    PONS_KERNEL_PAD_GRADIENT,          /* edge and reflect: every source sums its copies          */
+    PONS_KERNEL_PAD_GRADIENT,          /* of edge and reflect: the sum of an element's copies     */
     PONS_KERNEL_CONCATENATE,           /* n inputs; pons_axis_attributes                          */
     PONS_KERNEL_GATHER,                /* x, index; pons_axis_attributes                          */
     PONS_KERNEL_ARG_MAX,               /* pons_axis_attributes                                    */
-    PONS_KERNEL_REDUCE_MINMAX_GRADIENT, /* x, y's gradient -> x's gradient, to the first extreme; */
-                                       /* pons_minmax_attributes                                 */
+    /* x, y's gradient -> x's gradient, to the first extreme; pons_minmax_attributes. */
+    PONS_KERNEL_REDUCE_MINMAX_GRADIENT,
     PONS_KERNEL_COPY,                  /* same shape; converts the type                           */
-    PONS_KERNEL_ALL_REDUCE,            /* x; pons_all_reduce_attributes. Programs of several      */
-                                       /* replicas do it by their communicator, not by a device   */
-    PONS_KERNEL_OP,                    /* pons_op_attributes; a device that declines it and has   */
-                                       /* host memory leaves it to the plugin's function          */
-    PONS_KERNEL_PATCH,                 /* held cases, place -> [N, D, H, W, C], see PONS_PATCH_*  */
+    /*
+     * x; pons_all_reduce_attributes. With several replicas the communicator runs it instead of the
+     * device.
+     */
+    PONS_KERNEL_ALL_REDUCE,
+    /*
+     * pons_op_attributes. The plugin's function runs it if a device with host memory declines it.
+     */
+    PONS_KERNEL_OP,
+    PONS_KERNEL_PATCH,                 /* resident cases, rows -> [N, D, H, W, C], see below      */
     PONS_KERNEL_PATCH_NORMAL,          /* key, i32 [N, 3] -> [N, D, H, W, C], see below           */
-    PONS_KERNEL_PATCH_ACCUMULATE,      /* held sums, place, weight, x -> the held sums, see below */
+    PONS_KERNEL_PATCH_ACCUMULATE,      /* resident sums, rows, weight, x -> the sums, see below   */
     PONS_KERNEL_KIND_COUNT
 } pons_kernel_kind;
 
@@ -157,7 +164,7 @@ typedef struct pons_flip_attributes { unsigned axes; } pons_flip_attributes;
 typedef struct pons_crop_attributes {
     int64_t start[PONS_RANK_MAX], step[PONS_RANK_MAX];
 } pons_crop_attributes;
-/* ZERO may spread the input: input element i lands at low + i * step. */
+/* ZERO may dilate the input: input element i is at low + i * step. */
 typedef struct pons_pad_attributes {
     pons_pad_mode mode;
     int64_t low[PONS_RANK_MAX], high[PONS_RANK_MAX], step[PONS_RANK_MAX];
@@ -165,41 +172,45 @@ typedef struct pons_pad_attributes {
 typedef struct pons_axis_attributes { int axis; } pons_axis_attributes;
 typedef struct pons_minmax_attributes { unsigned axes; bool minimum; } pons_minmax_attributes;
 
-/* One sum is two requests: its start takes x, its wait takes what the start has begun. */
+/* A sum may be two requests: START takes x, WAIT takes the sum that START has begun. */
 typedef struct pons_all_reduce_attributes {
     enum { PONS_ALL_REDUCE_WHOLE = 0, PONS_ALL_REDUCE_START, PONS_ALL_REDUCE_WAIT } part;
     int index; /* of the sum in its program                                                       */
 } pons_all_reduce_attributes;
 
 /*
- * PATCH cuts N patches out of preprocessed cases. Input 0 are bytes that a device holds, as many as
- * there are (its tensor tells of one). Input 1, i32 [N, PONS_PATCH_PLACE + D + H + W], has a row
- * for each patch: the numbers below, then one for each place along D, along H and along W. The sum
- * of three is a voxel of the case; where one of them is below 0 there is none, and the patch is 0.
- * The output, f32 or u8, has C values of each voxel, which lie beside each other in the case.
+ * PATCH extracts N patches from preprocessed cases. Input 0 is the memory of resident cases, of any
+ * size (its tensor has one byte). Input 1, i32 [N, PONS_PATCH_COORDINATES + D + H + W], has a row
+ * for each patch: the numbers below, then one coordinate for each index along D, H and W. The sum
+ * of three coordinates is the index of a voxel in the case. A negative coordinate lies outside the
+ * case, and the patch is 0 there. The output, f32 or u8, has the C values of each voxel, which are
+ * adjacent in the case.
  */
 enum {
-    PONS_PATCH_VALUES = 0,  /* where the case begins, in units of PONS_PATCH_UNIT bytes           */
-    PONS_PATCH_TABLE,       /* a table of f32, likewise                                           */
-    PONS_PATCH_CODE_SIZE,   /* 1 or 2 (f32 only): the case has whole numbers of so many bytes,    */
-                            /* and the table the values; else it has the values themselves        */
-    PONS_PATCH_PLACE,
+    PONS_PATCH_VALUES = 0,  /* offset of the case, in units of PONS_PATCH_UNIT bytes              */
+    PONS_PATCH_TABLE,       /* offset of a table of f32, in the same units                        */
+    /*
+     * Bytes of an index into the table, 1 or 2 (f32 only): the case has indices; else the case has
+     * values.
+     */
+    PONS_PATCH_CODE_SIZE,
+    PONS_PATCH_COORDINATES,
     PONS_PATCH_UNIT = 64
 };
 
 /*
- * PATCH_NORMAL: what pons_voxel_normals (transform.h) has for all elements of a patch under a key
- * of its own. A row of input 0 is the key's low half, its high half, and 0 where the patch needs
- * none: it is 0 then.
+ * PATCH_NORMAL computes pons_voxel_normals (transform.h) for all elements of a patch. A row of
+ * input 0 has the low and the high half of the patch's key, and 0 or 1. With 0 the patch is 0.
  */
 enum { PONS_PATCH_KEY_LOW = 0, PONS_PATCH_KEY_HIGH, PONS_PATCH_KEY_WANTED, PONS_PATCH_KEY_SIZE };
 
 /*
- * PATCH_ADD adds N patches, one after the other, to f32 sums that a device holds. Input 0 are bytes
- * as those of PATCH; the output is the same memory. Input 1, i32 [N, PONS_PATCH_PLACE + 2 (D + H +
- * W)], has PATCH's row for each patch, which says where its voxels' C sums are, and none twice;
- * then for each place along D, H and W 1 or 0: where all three are 1 the voxel is new, and what
- * lies there counts as 0. Inputs 2 and 3 are the weights [D, H, W] and x [N, D, H, W, C]:
+ * PATCH_ACCUMULATE adds N patches in order to f32 sums in resident memory. Input 0 is memory as in
+ * PATCH, and the output is the same memory. Input 1 is i32 [N, PONS_PATCH_COORDINATES + 2 (D + H +
+ * W)]. A row begins with PATCH's row, which locates the C sums of each voxel. No voxel appears
+ * twice in a patch. Then the row has 1 or 0 for each index along D, H and W. A voxel with three 1
+ * is new, and the old content of its sums counts as 0. Inputs 2 and 3 are weight [D, H, W] and x
+ * [N, D, H, W, C]:
  *
  *     sum = sum + weight x        f32; the product is rounded, then the sum
  */
@@ -217,38 +228,38 @@ typedef struct pons_request {
     int input_count, output_count;
     const pons_tensor *input, *output; /* dense, row-major                                        */
     const void *attributes;            /* by kind                                                 */
-    uint32_t packable;                 /* bit i: input i is a weight that may be packed once a    */
-                                       /* step, see pons_kernel.pack                              */
-    bool tf32;                         /* f32 inputs may be rounded to tf32, 10 bits behind the   */
-                                       /* point, where they are multiplied                        */
+    /* Bit i: input i is a weight that may be packed once a step, see pons_kernel.pack. */
+    uint32_t packable;
+    /* Products may round f32 inputs to tf32 (10 mantissa bits). */
+    bool tf32;
 } pons_request;
 
-/* What changes from run to run besides memory; as the kernels read it. */
+/* The key of a step's random numbers (R5). */
 typedef struct pons_step_key {
     uint64_t seed, step, micro_batch;
 } pons_step_key;
 
 typedef struct pons_call {
-    void *const *input;   /* in the request's order; packed inputs in the kernel's layout         */
+    void *const *input;   /* inputs in the request's order; packed ones in the kernel's layout    */
     void *const *output;
     void *scratch;        /* 'scratch_size' bytes, at a multiple of 256                           */
-    const pons_step_key *step_key; /* memory of the device, like all of the above                 */
+    const pons_step_key *step_key; /* memory of the device, like all other members                */
 } pons_call;
 
 #define PONS_KERNEL_INPUTS_MAX 64
 
-/* A prepared kernel; zeroed by the caller of 'prepare'. */
+/* A prepared kernel. The caller of 'prepare' zeroes it. */
 typedef struct pons_kernel {
     pons_status (*run)(const struct pons_kernel *kernel, const pons_call *call, pons_error *err);
     void (*free)(struct pons_kernel *kernel);
     void *state;
-    const char *implementation; /* "own", "winograd", "onednn", "reference", ...                  */
+    const char *implementation; /* its name: "winograd", "onednn", "jit", "reference", ...        */
     size_t scratch_size;
     uint64_t share;             /* bit i: output 0 may lie in the memory of input i               */
     /*
-     * Input i is wanted in another layout: pack_size[i] > 0. 'pack' writes it; the program runs it
-     * once a step, before anything else, and shares the result between kernels whose pack_key for
-     * the same tensor is equal.
+     * pack_size[i] > 0: the kernel needs input i in another layout, which 'pack' writes. The
+     * program runs 'pack' once a step, before all kernels. Kernels with an equal pack_key for the
+     * same tensor share the result.
      */
     size_t pack_size[2];
     uint64_t pack_key[2];
@@ -259,52 +270,59 @@ typedef struct pons_kernel {
 /* ---- operations ------------------------------------------------------------------------------ */
 
 typedef struct pons_device_settings {
-    int index, count;      /* the index-th of count shares of this process's processors           */
-    int threads;           /* kernel threads; 0: all of the share                                 */
+    int index, count;      /* share 'index' of 'count' shares of this process's processors        */
+    int threads;           /* kernel threads; 0: one for each processor of the share              */
     bool deterministic;
-    const char *cache_dir; /* folder of compiled kernels; NULL or "": they are not kept           */
-    size_t workspace_limit; /* bytes: kernels with more scratch memory are not taken where there  */
-                           /* are others; 0: as the device thinks best                            */
+    const char *cache_dir; /* folder of compiled kernels; NULL or "": no cache                    */
+    /*
+     * Bytes of workspace; a kernel with more is used only if there is no other; 0: the device's
+     * default.
+     */
+    size_t workspace_limit;
+    bool no_winograd;      /* no kernel that rounds sums of factors before it multiplies (R11)    */
 } pons_device_settings;
 
 typedef struct pons_device_facts {
-    char name[128];        /* the processor's or card's own name                                  */
+    char name[128];        /* the processor's or GPU's own name                                   */
     char library[256];     /* "oneDNN 2.6.3", ""                                                  */
     int threads;           /* kernel threads                                                      */
-    bool host_memory;      /* kernels read and write memory of this process; else only 'copy'     */
-                           /* and collectives reach theirs                                        */
-    bool bf16;             /* has instructions for products of bf16 (precision auto)              */
-    bool fp16, tf32;       /* the same; precisions of the name exist there                        */
+    /*
+     * Kernels use memory of this process; else only 'copy' and collectives reach the device's
+     * memory.
+     */
+    bool host_memory;
+    bool bf16;             /* the device multiplies bf16 (precision auto)                         */
+    bool fp16, tf32;       /* the device multiplies fp16 and tf32, and has these precisions       */
     uint64_t memory_size;  /* bytes                                                               */
-    char features[256];    /* what else the results of kernels may depend on: "avx2 fma avx512f"  */
-    char address[32];      /* on the bus, "0000:01:00.0"; ""                                      */
+    char features[256];    /* features that results may depend on: "avx2 fma avx512f"             */
+    char address[32];      /* address on the bus, "0000:01:00.0"; ""                              */
 } pons_device_facts;
 
 /*
- * What the device reached when it tried, with all its kernel threads, or what it can reach by its
- * construction; 0: not known.
+ * The peak of the device, measured with all its kernel threads or known from its construction. 0:
+ * not known.
  */
 typedef struct pons_device_peak {
     double copy;   /* bytes read and written a second, copying memory larger than the caches      */
-    double f32;    /* operations a second, fused products and sums in float                       */
-    double bf16, fp16, tf32; /* the same with products of those; 0: no instructions for it        */
+    double f32;    /* operations a second, fused multiply-add in float                            */
+    double bf16, fp16, tf32; /* operations a second with products of the type; 0: none            */
 } pons_device_peak;
 
-/* What the device's sensors say; NaN: not known. */
+/* Values of the device's sensors. NaN: not known. */
 typedef struct pons_device_sensors {
-    char id[32];           /* of the device, wherever it is listed: "00000000:01:00.0"            */
-    double utilisation;    /* share of the last moments in which it computed, 0 to 1              */
-    double memory_used, memory_total; /* bytes, by whomever they are used                         */
+    char id[32];           /* id of the device in all lists: "00000000:01:00.0"                   */
+    double utilisation;    /* share of the last sampling period with kernels running, 0 to 1      */
+    double memory_used, memory_total; /* bytes, of all processes                                  */
     double power;          /* watts                                                               */
     double temperature;    /* degrees Celsius                                                     */
 } pons_device_sensors;
 
 /*
- * A device whose memory is not host memory has two streams of work, each in order: kernels and
- * copies. Events order work between them.
+ * A device with memory of its own has two streams: one of kernels and one of copies. Work of a
+ * stream runs in order. Events order work between streams.
  */
 typedef enum pons_stream {
-    PONS_STREAM_KERNELS = 0, /* where 'run' queues kernels                                        */
+    PONS_STREAM_KERNELS = 0, /* stream in which 'run' queues kernels                              */
     PONS_STREAM_COPY,
     PONS_STREAM_COUNT
 } pons_stream;
@@ -312,20 +330,19 @@ typedef enum pons_stream {
 /*
  * Entries made by timing kernels. The core keeps them for all devices of a run.
  *
- * A key names what is to be computed, but nothing of the GPU, and of a library only what the facts'
- * 'library' does not tell. Its value names how it is computed; "": as without timing. Both are text
- * in the device's own words: printable ASCII, at most PONS_AUTOTUNE_ENTRY_SIZE bytes with the 0 at
- * the end.
+ * A key identifies a computation. It does not name the GPU, nor facts of a library that the facts'
+ * 'library' has. Its value identifies the kernel; "": the kernel without timing. The device chooses
+ * both texts. They are printable ASCII of at most PONS_AUTOTUNE_ENTRY_SIZE bytes, the 0 included.
  */
 #define PONS_AUTOTUNE_ENTRY_SIZE 512
 
 typedef struct pons_autotune_cache {
     void *context;
-    /* The value of a key, or NULL; it stays until 'keep' replaces it. */
+    /* The value of a key, or NULL. It is valid until 'keep' replaces it. */
     const char *(*find)(void *context, const char *key);
     /*
-     * Keep an entry, and the seconds that it takes (NaN: nothing was timed). NULL: nothing is to be
-     * timed; both change while no thread prepares.
+     * Keep an entry, and the seconds of its kernel (NaN: not timed). NULL: nothing is timed. The
+     * core changes 'find' and 'keep' only while no thread is in 'prepare'.
      */
     pons_status (*keep)(void *context, const char *key, const char *value, double seconds,
                         pons_error *err);
@@ -335,50 +352,51 @@ typedef struct pons_device_memory {
     void *(*allocate)(void *device, size_t size, pons_error *err); /* multiple of 4096; zeroed    */
     void (*release)(void *device, void *memory, size_t size);
     /*
-     * The rest is there where host_memory is false. Host memory that copies reach without this
-     * process's help; not zeroed.
+     * Pinned host memory, not zeroed. This member and the following ones are needed only if
+     * host_memory is false.
      */
     void *(*allocate_host)(void *device, size_t size, pons_error *err);
     void (*release_host)(void *device, void *memory, size_t size);
     /*
-     * Put a copy at the end of a stream; one side at least is memory of the device. Memory of
-     * 'allocate_host' is nobody else's until the copy has ended; of any other memory of this
-     * process the call is done with when it returns.
+     * Queue a copy at the tail of a stream. At least one side is memory of the device. Memory of
+     * 'allocate_host' belongs to the copy until it has ended. Other memory of this process may be
+     * used again when the call returns.
      */
     pons_status (*copy)(void *device, pons_stream stream, void *to, const void *from, size_t size,
                         pons_error *err);
 } pons_device_memory;
 
-/* Order between streams; all but 'synchronize' where host_memory is false. */
+/* Order between streams. With host_memory only 'synchronize' is used. */
 typedef struct pons_device_streams {
     /*
-     * Optional: return when all kernels that were run have ended, or with what went wrong in them.
-     * Without it a kernel has ended when 'run' returns.
+     * Optional. Wait until all queued kernels have ended, and return their error. Without it a
+     * kernel has ended when 'run' returns.
      */
     pons_status (*synchronize)(void *device, pons_error *err);
-    /* Record event 'number' (from 0) at the tail of the stream; it is no longer where it was. */
+    /* Record event 'number' (from 0) at the tail of the stream. Its earlier record is replaced. */
     pons_status (*event_record)(void *device, pons_stream stream, int number, pons_error *err);
-    /* Work queued later on the stream waits for the event; for one never recorded it does not. */
+    /* Work queued later on the stream waits for the event, unless it was never recorded. */
     pons_status (*stream_wait_event)(void *device, pons_stream stream, int number,
                                      pons_error *err);
     /* This process waits for the event. */
     pons_status (*event_synchronize)(void *device, int number, pons_error *err);
     /*
-     * Optional, both. The stream for a communicator of this process (comm.h), the same one whenever
-     * asked; work queued later on a stream of this device waits for all kernels run so far.
+     * Both are optional. comm_stream returns the stream for communicators of this process (comm.h),
+     * always the same one. stream_wait_stream: work queued later on 'stream', a stream of this
+     * device, waits for all kernels queued so far.
      */
     void *(*comm_stream)(void *device, pons_error *err);
     pons_status (*stream_wait_stream)(void *device, void *stream, pons_error *err);
 } pons_device_streams;
 
 /*
- * Kernels captured as a graph and launched together. Optional, all four.
+ * Kernels captured as a graph and launched together. All four members are optional.
  *
- * Between 'begin' and 'end' one thread runs kernels that were prepared here and have been run
- * before, and asks nothing else of the device but ranges: their work is kept instead of done.
- * 'launch' queues it on the stream of kernels, with the addresses that it had, as often as wanted.
- * 'end' also ends a capture that has failed: then there is no graph. The caller destroys each graph
- * before its kernels are freed; a launch may still be under way.
+ * Between 'begin' and 'end' one thread runs kernels of this device that have run once already. It
+ * calls no other operation except ranges. The work of the kernels is captured instead of executed.
+ * 'launch' queues the graph on the stream of kernels, with the captured addresses, any number of
+ * times. 'end' also ends a failed capture, which gives no graph. The caller destroys each graph
+ * before it frees the kernels, possibly while a launch is still running.
  */
 typedef struct pons_device_capture {
     pons_status (*begin)(void *device, pons_error *err);
@@ -390,30 +408,31 @@ typedef struct pons_device_capture {
 /* Measurements; all optional. */
 typedef struct pons_device_profiling {
     /*
-     * Both: seconds that kernels run from 'timer_start' to 'timer_stop' take on the device, without
-     * what this process needs to run them; 'timer_stop' waits for them, and they may begin only
+     * Time the kernels between 'timer_start' and 'timer_stop' in seconds on the device, without the
+     * time of this process to launch them. 'timer_stop' waits for the kernels, which may start only
      * then.
      */
     pons_status (*timer_start)(void *device, pons_error *err);
     pons_status (*timer_stop)(void *device, double *seconds, pons_error *err);
-    /* Both: what this thread does in between has a name in a profiler. */
+    /* Name the work of this thread between the two calls for a profiler. */
     void (*range_begin)(void *device, const char *name);
     void (*range_end)(void *device);
-    /* Ask the sensors, which takes milliseconds; by the thread that runs kernels. */
+    /* Read the sensors, which takes milliseconds. The thread that runs kernels calls it. */
     pons_status (*sensors)(void *device, pons_device_sensors *sensors, pons_error *err);
-    /* May measure, which takes about a second; by the thread that is attached. */
+    /* Find the peak. A measurement takes about a second. The attached thread calls it. */
     pons_status (*peak)(void *device, pons_device_peak *peak, pons_error *err);
 } pons_device_profiling;
 
 typedef struct pons_device_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* NULL; see plugin.h              */
     pons_status (*open)(const pons_device_settings *settings, void **device, pons_error *err);
     void (*close)(void *device);
     void (*facts)(void *device, pons_device_facts *facts);
-    /* Called by the thread that will run kernels, once, before anything runs. */
+    /* The thread that will run kernels calls it once, before its first kernel. */
     pons_status (*attach)(void *device, pons_error *err);
     /*
-     * Make a kernel. *supported = false and PONS_OK: no kernel for this request. 'request' and all
-     * that it points to live as long as the kernel.
+     * Make a kernel. *supported = false with PONS_OK means that the device declines the request.
+     * 'request' and all that it points to live as long as the kernel.
      */
     pons_status (*prepare)(void *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
@@ -422,29 +441,32 @@ typedef struct pons_device_operations {
     pons_device_capture capture;
     pons_device_profiling profiling;
     /*
-     * Optional: no request follows for now. What kernels still need before they can run may begin,
-     * on a thread of the device's own: 'run' waits for it and says what went wrong, 'close' waits.
+     * Optional. A series of requests is complete, so the device may begin to compile its kernels on
+     * a thread of its own. 'run' waits for a kernel's compilation and returns its error. 'close'
+     * waits too.
      */
     void (*compile)(void *device);
     /*
-     * Optional: from now on 'prepare' asks 'cache', which lives until the device closes. Where it
-     * has an entry that can be taken, that is taken; else, where it can keep one, kernels are
-     * timed, in memory that is released again, and the entry is kept.
+     * Optional. After this call 'prepare' uses 'cache', which lives until the device closes. It
+     * takes a usable entry of the cache. Without one it times kernels, if the cache can keep an
+     * entry, and keeps the fastest. The memory of the timing is released.
      */
     void (*autotune)(void *device, const pons_autotune_cache *cache);
     /*
-     * Optional, for lists that are read by people: one line of all libraries that kernels may use,
-     * with versions, or what they lack. It may take a moment: it opens them. NULL: facts tell all.
+     * Optional, for lists for the user. Write one line with all libraries that kernels may use, and
+     * their versions or the reason why they are missing. The call may be slow, because it opens
+     * them. NULL: the facts name all libraries.
      */
     void (*describe)(void *device, char *text, size_t size);
     /*
-     * Optional, likewise: how many of its devices there are, also those that would not open. NULL:
-     * the first that does not open is behind the last.
+     * Optional, for lists for the user. Return the number of devices, with those that do not open.
+     * NULL: the devices end before the first one that does not open.
      */
     int (*count)(void);
 } pons_device_operations;
 
-#define PONS_DEVICE(NAME, VERSION, SUMMARY, OPERATIONS)                                           \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_DEVICE, NAME, 0, VERSION, SUMMARY, NULL, OPERATIONS)
+#define PONS_DEVICE(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                  \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_DEVICE, pons_device_operations, NAME, VERSION, SUMMARY,         \
+                        OPERATIONS, OPTIONS)
 
 #endif

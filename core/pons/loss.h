@@ -9,7 +9,7 @@
 
 #include <pons/model.h>
 
-/* How logits become probabilities. AUTO: softmax for labels with several classes, else sigmoid. */
+/* The function from logits to probabilities. AUTO: softmax for several classes, else sigmoid. */
 typedef enum pons_activation {
     PONS_ACTIVATION_AUTO = 0,
     PONS_ACTIVATION_SOFTMAX,
@@ -24,6 +24,7 @@ typedef struct pons_target {
 } pons_target;
 
 typedef struct pons_loss_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     pons_status (*build)(pons_graph *g, const void *config, const pons_task *task,
                          pons_node *logits, const pons_target *target, pons_node **value,
                          pons_error *err);
@@ -42,9 +43,8 @@ pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_targe
  */
 pons_node *pons_batch_sum(pons_graph *g, pons_node *x, unsigned axes);
 
-#define PONS_LOSS(NAME, VERSION, SUMMARY, OPTIONS, BUILD)                                         \
-    static const pons_loss_operations pons_operations_of_this_plugin = { BUILD };                 \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_LOSS, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,            \
-                        pons_operations_of_this_plugin)
+#define PONS_LOSS(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_LOSS, pons_loss_operations, NAME, VERSION, SUMMARY,             \
+                        OPERATIONS, OPTIONS)
 
 #endif

@@ -15,7 +15,7 @@ typedef enum pons_target_kind {
     PONS_TARGET_REGIONS     /* u8 [N, D, H, W, R], 0 or 1, may overlap                            */
 } pons_target_kind;
 
-/* What is to be learned. classes: entries of 'labels' (background included) or of 'regions'. */
+/* The task of a model. classes: entries of 'labels' (background included) or of 'regions'. */
 typedef struct pons_task {
     uint32_t size;
     int channels;
@@ -24,8 +24,8 @@ typedef struct pons_task {
     const char *const *channel_names; /* may be NULL                                              */
     pons_target_kind target;
     bool flat;                        /* 2D: D is 1 in every patch (R26)                          */
-    int flat_axis;                    /* the file axis i, j, k that is flat, or -1; values per    */
-                                      /* axis arrive in D H W order already                       */
+    /* The file axis i, j, k that is flat, or -1; values per axis arrive in D H W order already. */
+    int flat_axis;
 } pons_task;
 
 typedef struct pons_named_node {
@@ -50,6 +50,7 @@ typedef struct pons_outputs {
 } pons_outputs;
 
 typedef struct pons_model_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     pons_status (*build)(pons_graph *g, const void *config, const pons_task *task,
                          const pons_inputs *inputs, pons_outputs *outputs, pons_error *err);
     /* The extent of a patch along i, j, k must be a multiple of divisor[axis]. */
@@ -62,9 +63,8 @@ pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char
 /* The divisor of a model that takes these strides one after another: their product. */
 pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], pons_error *err);
 
-#define PONS_MODEL(NAME, VERSION, SUMMARY, OPTIONS, BUILD, DIVISOR)                               \
-    static const pons_model_operations pons_operations_of_this_plugin = { BUILD, DIVISOR };       \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_MODEL, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,           \
-                        pons_operations_of_this_plugin)
+#define PONS_MODEL(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                   \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_MODEL, pons_model_operations, NAME, VERSION, SUMMARY,           \
+                        OPERATIONS, OPTIONS)
 
 #endif

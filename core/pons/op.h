@@ -1,10 +1,10 @@
 /*
- * op.h - an op plugin: a kind of node of its own, for what the builders of graph.h cannot say.
+ * op.h - an op plugin: a kind of node that the builders of graph.h cannot compose.
  *
- * Compose first: what is made of the nodes of graph.h fuses with its neighbours, runs on every
- * device and has its gradient for nothing. An op is right where elements depend on many others in a
- * way that no reduction, convolution or pool has: a sort, a distance transform, a filter that is
- * adapted at each voxel. A model or a loss asks for it by name:
+ * Compose first: nodes of graph.h fuse with their neighbours, run on every device and have their
+ * gradient for nothing. An op is right if elements depend on many others in a way that no
+ * reduction, convolution or pool has: a sort, a distance transform, a filter that is adapted at
+ * each voxel. A model or a loss names it:
  *
  *     y = pons_op(g, "box_mean", pons_name(g, "radius = %d", radius), 1, &x);
  *
@@ -29,10 +29,10 @@
 #define PONS_OP_INPUTS_MAX 8
 
 /*
- * What 'run' gets. Tensors are dense and row-major. The output is seen as rows of its last axis
+ * Arguments of 'run'. Tensors are dense and row-major. The output is seen as rows of its last axis
  * (rank 0: one row of one element); rows begin .. end - 1 are to be written, every element of them,
- * and nothing else. Inputs may be read anywhere. There is no memory to take: what needs some more
- * belongs into a second input or on the stack.
+ * and nothing else. Inputs may be read anywhere. An op allocates nothing: further memory is a
+ * second input or on the stack.
  */
 typedef struct pons_op_call {
     const void *config;
@@ -44,6 +44,7 @@ typedef struct pons_op_call {
 } pons_op_call;
 
 typedef struct pons_op_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     int input_count;
     /*
      * Rows may be computed on several threads at once, each a part of them. The parts do not depend
@@ -88,8 +89,8 @@ typedef struct pons_op_operations {
     bool (*example)(const void *config, int number, pons_tensor *input);
 } pons_op_operations;
 
-/* OPERATIONS: a static const pons_op_operations. NAME is also the struct that OPTIONS fill. */
 #define PONS_OP(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                      \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_OP, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS, OPERATIONS)
+    PONS_PLUGIN_DEFINE_(PONS_KIND_OP, pons_op_operations, NAME, VERSION, SUMMARY,                 \
+                        OPERATIONS, OPTIONS)
 
 #endif

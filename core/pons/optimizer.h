@@ -36,14 +36,14 @@ typedef struct pons_parameter {
 } pons_parameter;
 
 typedef struct pons_optimizer_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     const pons_slot *slots;
     pons_status (*update)(pons_graph *g, const void *config, const pons_parameter *p,
                           pons_error *err);
 } pons_optimizer_operations;
 
-#define PONS_OPTIMIZER(NAME, VERSION, SUMMARY, OPTIONS, SLOTS, UPDATE)                            \
-    static const pons_optimizer_operations pons_operations_of_this_plugin = { SLOTS, UPDATE };    \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_OPTIMIZER, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
-                        pons_operations_of_this_plugin)
+#define PONS_OPTIMIZER(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                               \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_OPTIMIZER, pons_optimizer_operations, NAME, VERSION, SUMMARY,   \
+                        OPERATIONS, OPTIONS)
 
 #endif

@@ -1,10 +1,26 @@
 /*
- * plugin.h - what every plugin is made of: status and error, option table, descriptor, ELF note.
+ * plugin.h - the parts of every plugin: status and error, option table, descriptor, ELF note.
  *
  * A plugin is one shared object that exports one function, pons_plugin_entry, which returns one
- * constant descriptor. The macro of its kind (PONS_MODEL, PONS_LOSS, ...; in the header of that
- * kind) writes both the function and an ELF note by which the loader knows kind, name and ABI
- * before any byte of the object runs. Members of these structs are only ever appended.
+ * constant descriptor. The macro of its kind writes both the function and an ELF note by which the
+ * loader knows kind, name and ABI before any byte of the object runs. The macros of all kinds have
+ * one form:
+ *
+ *     static const pons_loss_operations operations = { .check = check, .build = build };
+ *
+ *     PONS_LOSS(dice, "1.0", "soft Dice", options, operations);
+ *
+ * NAME is the name of the plugin, of its file and of the struct that OPTIONS fill; a plugin that
+ * has none gives PONS_NO_OPTIONS and needs no struct. VERSION and SUMMARY are strings. OPERATIONS
+ * is a static const struct of the kind. Members of these structs are only ever appended.
+ *
+ * The first operation of every kind is optional and called once, when the options have been read:
+ *
+ *     pons_status (*check)(const void *config, pons_error *err);
+ *
+ * It refuses options that contradict each other with pons_option_fail. The table itself checks
+ * single values and numbers of entries. Devices and communicators have neither options nor 'check':
+ * no section of an INI file fills them.
  */
 #ifndef CORE_PONS_PLUGIN_H
 #define CORE_PONS_PLUGIN_H
@@ -48,6 +64,17 @@ typedef struct pons_error {
  * 'err' is its own.
  */
 pons_status pons_fail(pons_error *err, pons_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * The same of an option that cannot work, from 'check' or wherever it is found: PONS_CONFIG. The
+ * text says what was found and what was expected, as in
+ *
+ *     pons_option_fail(err, "weight", "found %d numbers, expected 1", count);
+ *
+ * and the core puts file, line, section and key before it: "a.ini:7: [loss] weight: found 2 ...".
+ */
+pons_status pons_option_fail(pons_error *err, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -101,47 +128,60 @@ typedef struct pons_option {
     size_t offset;              /* of the member in the plugin's configuration struct             */
     const char *fallback;
     double minimum, maximum;    /* range of every number in the value, both ends allowed          */
-    const char *const *choices; /* NULL-terminated, for CHOICE; for INTEGER and SIZE words that   */
-                                /* may stand for the number and are stored as -1, -2, ...         */
+    /*
+     * NULL-terminated, for CHOICE; for INTEGER and SIZE words that may stand for the number and are
+     * stored as -1, -2, ...
+     */
+    const char *const *choices;
     const char *help;           /* one sentence: 8 characters or more, the last a full stop       */
+    int count_min, count_max;   /* range of the number of entries of a list; 0: no limit          */
 } pons_option;
 
-#define PONS_TEXT_OF_(x) #x
-#define PONS_OPTION_(S, M, TYPE, FALLBACK, LOW, HIGH, CHOICES, HELP) \
-    { #M, TYPE, offsetof(S, M), FALLBACK, LOW, HIGH, CHOICES, HELP }
+/*
+ * The rows of a table. S is the plugin's struct, M its member and the name of the option, DEFAULT a
+ * string or NULL. HELP ends a row; further members of pons_option may follow it:
+ *
+ *     PONS_REAL(scale, factor, "0.1", 0, 1, "Largest change of a value."),
+ *     PONS_CHOICE(scale, source, NULL, sources, "Where foreground is looked for."),
+ *     PONS_REALS(scale, from, NULL, 0, 100, "Two percentiles.", .count_min = 2, .count_max = 2),
+ *     PONS_OPTIONS_END
+ */
+#define PONS_REAL(S, M, DEFAULT, LOW, HIGH, ...) /* ...: HELP */ \
+    PONS_OPTION_(S, M, PONS_OPTION_REAL, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_INTEGER(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_FLAG(S, M, DEFAULT, ...) /* DEFAULT: "yes" or "no" */ \
+    PONS_OPTION_(S, M, PONS_OPTION_FLAG, DEFAULT, 0, 0, NULL, __VA_ARGS__)
+#define PONS_CHOICE(S, M, DEFAULT, CHOICES, ...) /* DEFAULT: a word of CHOICES */ \
+    PONS_OPTION_(S, M, PONS_OPTION_CHOICE, DEFAULT, 0, 0, CHOICES, __VA_ARGS__)
+#define PONS_TEXT(S, M, DEFAULT, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_TEXT, DEFAULT, 0, 0, NULL, __VA_ARGS__)
+#define PONS_SIZE(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_SIZE, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_REALS(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_REALS, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_INTEGERS(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGERS, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_TEXTS(S, M, DEFAULT, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_TEXTS, DEFAULT, 0, 0, NULL, __VA_ARGS__)
+#define PONS_AXES(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_AXES, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_REAL_AXES(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_REAL_AXES, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_TRIPLES(S, M, DEFAULT, LOW, HIGH, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_TRIPLES, DEFAULT, LOW, HIGH, NULL, __VA_ARGS__)
+#define PONS_PATH(S, M, DEFAULT, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_PATH, DEFAULT, 0, 0, NULL, __VA_ARGS__)
+#define PONS_PATHS(S, M, DEFAULT, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_PATHS, DEFAULT, 0, 0, NULL, __VA_ARGS__)
+/* An integer for which a word of CHOICES may stand. */
+#define PONS_INTEGER_OR(S, M, DEFAULT, LOW, HIGH, CHOICES, ...) \
+    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, DEFAULT, LOW, HIGH, CHOICES, __VA_ARGS__)
+#define PONS_OPTIONS_END { .name = NULL }
 
-#define PONS_REAL(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_REAL, PONS_TEXT_OF_(DEFAULT), LOW, HIGH, NULL, HELP)
-#define PONS_INTEGER(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, PONS_TEXT_OF_(DEFAULT), LOW, HIGH, NULL, HELP)
-#define PONS_FLAG(S, M, DEFAULT, HELP) /* DEFAULT: yes or no */ \
-    PONS_OPTION_(S, M, PONS_OPTION_FLAG, #DEFAULT, 0, 0, NULL, HELP)
-#define PONS_CHOICE(S, M, DEFAULT, CHOICES, HELP) /* DEFAULT: a word of CHOICES */ \
-    PONS_OPTION_(S, M, PONS_OPTION_CHOICE, #DEFAULT, 0, 0, CHOICES, HELP)
-#define PONS_TEXT(S, M, DEFAULT, HELP) /* DEFAULT: a string or NULL */ \
-    PONS_OPTION_(S, M, PONS_OPTION_TEXT, DEFAULT, 0, 0, NULL, HELP)
-#define PONS_SIZE(S, M, DEFAULT, LOW, HIGH, HELP) /* DEFAULT: a string */ \
-    PONS_OPTION_(S, M, PONS_OPTION_SIZE, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_REALS(S, M, DEFAULT, LOW, HIGH, HELP) /* DEFAULT of lists: a string or NULL */ \
-    PONS_OPTION_(S, M, PONS_OPTION_REALS, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_INTEGERS(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_INTEGERS, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_TEXTS(S, M, DEFAULT, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_TEXTS, DEFAULT, 0, 0, NULL, HELP)
-#define PONS_AXES(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_AXES, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_REAL_AXES(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_REAL_AXES, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_TRIPLES(S, M, DEFAULT, LOW, HIGH, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_TRIPLES, DEFAULT, LOW, HIGH, NULL, HELP)
-#define PONS_PATH(S, M, DEFAULT, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_PATH, DEFAULT, 0, 0, NULL, HELP)
-#define PONS_PATHS(S, M, DEFAULT, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_PATHS, DEFAULT, 0, 0, NULL, HELP)
-/* An integer for which a word may stand; DEFAULT: a string. */
-#define PONS_INTEGER_OR(S, M, DEFAULT, LOW, HIGH, CHOICES, HELP) \
-    PONS_OPTION_(S, M, PONS_OPTION_INTEGER, DEFAULT, LOW, HIGH, CHOICES, HELP)
-#define PONS_OPTIONS_END { NULL, PONS_OPTION_REAL, 0, NULL, 0, 0, NULL, NULL }
+#define PONS_OPTION_(S, M, TYPE, DEFAULT, LOW, HIGH, CHOICES, ...) \
+    { .name = #M, .type = TYPE, .offset = offsetof(S, M), .fallback = DEFAULT, .minimum = LOW, \
+      .maximum = HIGH, .choices = CHOICES, .help = __VA_ARGS__ }
 
 /* ---- descriptor ------------------------------------------------------------------------------ */
 
@@ -195,7 +235,14 @@ typedef struct pons_note {
 
 #define PONS_EXPORT __attribute__((visibility("default")))
 
-#define PONS_PLUGIN_DEFINE_(KIND, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)       \
+/* OPTIONS of a plugin without options. */
+#define PONS_NO_OPTIONS NULL, 0
+
+#define PONS_FIRST_(FIRST, ...) FIRST
+#define PONS_SECOND_(FIRST, SECOND, ...) SECOND
+
+/* The macro of a kind: TYPE is its struct of operations, ... the OPTIONS. */
+#define PONS_PLUGIN_DEFINE_(KIND, TYPE, NAME, VERSION, SUMMARY, OPERATIONS, ...)                  \
     __attribute__((used, section(".note.pons"), aligned(4)))                                      \
     static const pons_note pons_note_of_this_plugin = {                                           \
         8, sizeof(pons_note) - offsetof(pons_note, kind), PONS_NOTE_TYPE, PONS_NOTE_OWNER,        \
@@ -205,11 +252,13 @@ typedef struct pons_note {
     {                                                                                             \
         static const pons_plugin plugin = {                                                       \
             sizeof(pons_plugin), PONS_ABI_MAJOR, PONS_ABI_MINOR, KIND, sizeof(pons_option),       \
-            sizeof(OPERATIONS), 0, CONFIG_SIZE, #NAME, VERSION, SUMMARY, PONS_PLUGIN_LICENCE,     \
-            OPTIONS, &(OPERATIONS)                                                                \
+            sizeof(OPERATIONS), 0, PONS_SECOND_(__VA_ARGS__, sizeof(NAME), 0), #NAME, VERSION,    \
+            SUMMARY, PONS_PLUGIN_LICENCE, PONS_FIRST_(__VA_ARGS__, 0), &(OPERATIONS)              \
         };                                                                                        \
         return &plugin;                                                                           \
     }                                                                                             \
-    _Pragma("GCC diagnostic ignored \"-Wpedantic\"") /* a ';' behind the macro is no mistake */
+    _Static_assert(_Generic(&(OPERATIONS), const TYPE *: 1, default: 0),                          \
+                   "the operations of this kind are a static const " #TYPE);                      \
+    _Static_assert(sizeof(#NAME) <= PONS_NAME_SIZE, "the name has more than 47 characters")
 
 #endif

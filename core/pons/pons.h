@@ -9,6 +9,7 @@
 #include <pons/graph.h>
 #include <pons/loss.h>
 #include <pons/model.h>
+#include <pons/nn.h>
 #include <pons/op.h>
 #include <pons/optimizer.h>
 #include <pons/plugin.h>

@@ -11,12 +11,12 @@
 #include <pons/plugin.h>
 
 typedef struct pons_schedule_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     double (*factor)(const void *config, double t, double total);
 } pons_schedule_operations;
 
-#define PONS_SCHEDULE(NAME, VERSION, SUMMARY, OPTIONS, FACTOR)                                    \
-    static const pons_schedule_operations pons_operations_of_this_plugin = { FACTOR };            \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_SCHEDULE, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,        \
-                        pons_operations_of_this_plugin)
+#define PONS_SCHEDULE(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_SCHEDULE, pons_schedule_operations, NAME, VERSION, SUMMARY,     \
+                        OPERATIONS, OPTIONS)
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * sink.h - a sink plugin: where a run's numbers go besides metrics.jsonl.
+ * sink.h - a sink plugin: takes a run's numbers, besides metrics.jsonl.
  *
- * Records arrive in order from one thread. 'flush' comes from another one, also while a record is
- * being written: what was written before it began is on disk when it returns. (fflush, which holds
- * the file's own lock, and fsync do that.) On resume 'open' is told which earlier records stay:
- * what was written after the checkpoint was saved comes once more. The options of sink NAME stand
- * in [log.NAME] of the INI file; 'config' is the struct that they fill.
+ * Records arrive in order from one thread. Another thread calls 'flush', also while a record is
+ * being written: records written before the call are on disk when it returns. (fflush, which holds
+ * the file's own lock, and fsync do that.) On resume 'keep' tells 'open' the earlier records that
+ * stay; those written after the checkpoint arrive once more. The options of sink NAME stand in
+ * [log.NAME] of the INI file.
  */
 #ifndef CORE_PONS_SINK_H
 #define CORE_PONS_SINK_H
@@ -31,6 +31,7 @@ typedef struct pons_sink_kept {
 } pons_sink_kept;
 
 typedef struct pons_sink_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     /* 'folder' is the run folder; records after 'keep' are cut.                                  */
     pons_status (*open)(const void *config, const char *folder, pons_sink_kept keep, void **sink,
                         pons_error *err);
@@ -40,13 +41,13 @@ typedef struct pons_sink_operations {
 } pons_sink_operations;
 
 /*
- * Open a file of the run folder, mode "w", "a" or "a+" as for fopen. What is no regular file itself
- * (a link, a FIFO, a device) is refused: nothing is written elsewhere, and no open waits. The
- * stream is the caller's, who closes it.
+ * Open a file of the run folder, mode "w", "a" or "a+" as for fopen. A link, a FIFO or a device is
+ * refused: nothing is written elsewhere, and no open waits. The caller closes the stream.
  */
 pons_status pons_sink_file(const char *path, const char *mode, FILE **file, pons_error *err);
 
-#define PONS_SINK(NAME, VERSION, SUMMARY, CONFIG_SIZE, OPTIONS, OPERATIONS)                       \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_SINK, NAME, CONFIG_SIZE, VERSION, SUMMARY, OPTIONS, OPERATIONS)
+#define PONS_SINK(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_SINK, pons_sink_operations, NAME, VERSION, SUMMARY,             \
+                        OPERATIONS, OPTIONS)
 
 #endif

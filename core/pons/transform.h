@@ -1,11 +1,11 @@
 /*
- * transform.h - a transform plugin: what happens to a case before training, and to a patch in it.
+ * transform.h - a transform plugin: changes a case before training, or a patch during it.
  *
  * Deterministic transforms ([preprocess]) change a whole case in place. Random transforms
  * ([augment]) work in two halves: 'plan' draws numbers into a small fixed record, 'apply_patch'
- * changes the host patch as the record says; where devices cut the patches, 'build' does it by
- * nodes of a graph. Transforms run on several threads at once, one case or patch each; they keep
- * nothing between calls and use no OpenMP. What one case needs is shared out by pons_parallel_for.
+ * changes the host patch by the record. Where devices cut the patches, 'build' adds nodes to their
+ * graph instead. Transforms run on several threads at once, one case or patch each; they keep
+ * nothing between calls and use no OpenMP. pons_parallel_for divides the work of one case.
  *
  * Axes: voxels are [D, H, W, C] with D, H, W the file's voxel axes i, j, k; "axis 0, 1, 2" means
  * i, j, k everywhere.
@@ -67,11 +67,11 @@ pons_status pons_volume_resample(pons_volume *v, const double affine[3][4],
 /* ---- slabs ----------------------------------------------------------------------------------- */
 
 /*
- * A loop over voxels or planes by the threads that have nothing else to do, which may be this one
- * alone: body(context, first, end) for pieces of at most 'piece' of 0 .. count - 1, in any order
- * and some at the same time; returns when all are done. Pieces begin at multiples of 'piece'
- * whatever the threads are. What is written must not depend on the order: a sum is one sum of a
- * piece each, added up afterwards. A piece of some ten thousand voxels is worth a thread.
+ * A loop over voxels or planes by this thread and idle ones: body(context, first, end) for pieces
+ * of at most 'piece' of 0 .. count - 1, in any order and some at the same time. The call returns
+ * when all are done. Pieces begin at multiples of 'piece' for any number of threads. Results must
+ * not depend on the order: a sum is one sum for each piece, added up afterwards. A piece of some
+ * ten thousand voxels is worth a thread.
  */
 void pons_parallel_for(int64_t count, int64_t piece,
                        void (*body)(void *context, int64_t first, int64_t end), void *context);
@@ -87,15 +87,34 @@ typedef struct pons_case {
     pons_volume valid;       /* U8, 1 channel: 1 where the label may be trusted                   */
 } pons_case;
 
-#define PONS_CHANNELS_ALL UINT64_MAX
-
-/* What the INI's section says beside the plugin's own options, and where warnings go. */
+/*
+ * Settings of the section beside the plugin's own options, and the sink of warnings. A transform
+ * of values changes the image channels that pons_scope_has names; geometry changes all.
+ */
 typedef struct pons_transform_scope {
     uint32_t size;
-    uint64_t channels;       /* bit c: image channel c is changed; geometry ignores it            */
+    int word_count;           /* words of 'channels'; channels beyond them are left out           */
+    const uint64_t *channels; /* bit c % 64 of word c / 64 is channel c; NULL: all channels       */
     void (*warn)(void *receiver, const char *text); /* may be NULL                                */
     void *receiver;
 } pons_transform_scope;
+
+/* Whether image channel 'channel' is changed. */
+static inline bool pons_scope_has(const pons_transform_scope *scope, int channel)
+{
+    return scope->channels == NULL
+           || (channel / 64 < scope->word_count
+               && (scope->channels[channel / 64] >> (channel % 64) & 1) != 0);
+}
+
+/* Whether all of channels 0 .. count - 1 are changed. */
+static inline bool pons_scope_has_all(const pons_transform_scope *scope, int count)
+{
+    for (int channel = 0; channel < count; channel++)
+        if (!pons_scope_has(scope, channel))
+            return false;
+    return true;
+}
 
 /* One line, without the case's name: the core adds it. */
 void pons_transform_warn(const pons_transform_scope *scope, const char *format, ...)
@@ -131,16 +150,33 @@ void pons_voxel_normals(uint64_t key, uint64_t first, int64_t count, float *out)
  * One patch before it is read. 'map' takes a position in the patch, relative to its centre, to the
  * position in the volume it is read from, relative to the same centre, in voxels; it begins as the
  * identity. A spatial transform multiplies its own map on the right (pons_sample_compose), so that
- * several compose and the volume is sampled once; the core reads as large a box as 'map' needs. A
- * signed permutation moves voxels exactly, any other map interpolates (labels: nearest).
+ * several compose and the volume is sampled once; the core reads as large a box as 'map' needs,
+ * also beyond the patch's border. A signed permutation moves voxels exactly, any other map
+ * interpolates. A transform with 'displace' also sets 'displaced'.
  */
 typedef struct pons_sample {
     uint32_t size;
     int64_t extent[3];
     double map[3][4];
+    bool linear_labels;      /* a label is the class with the largest linear weight, not the      */
+                             /* nearest one; any step may set it                                  */
+    bool displaced;
+    const float *displacement; /* set by the core before it reads the patch                       */
 } pons_sample;
 
 void pons_sample_compose(pons_sample *s, const double map[3][4]);
+
+/*
+ * Displacements of a patch's voxels: the volume is read at the position by 'map' plus the sum of
+ * all displacements, in voxels along the axes of the volume. A displacement that is to be turned by
+ * the maps before it is multiplied by the 'map' that 'plan' found, without its last column.
+ */
+typedef struct pons_displacement {
+    uint32_t size;
+    int64_t extent[3];       /* of the patch                                                      */
+    float *field;            /* [3][D, H, W], added to                                            */
+    float *scratch;          /* [3][D, H, W], unspecified values                                  */
+} pons_displacement;
 
 /* The patch after it was read; apply_patch changes it in place. */
 typedef struct pons_patch {
@@ -151,13 +187,14 @@ typedef struct pons_patch {
     uint8_t *label;          /* [D, H, W, label_channels]; may be NULL                            */
     uint8_t *valid;          /* [D, H, W, 1]; may be NULL                                         */
     int64_t first;           /* number of the first voxel in the whole patch; 0 unless pointwise  */
+    float *scratch;          /* [2][D, H, W], unspecified values; NULL for pointwise transforms   */
 } pons_patch;
 
 /*
  * A random transform of values for patches that a device has cut ([data] cache = device): 'numbers'
  * turns the record of a sample into some numbers for each channel, and 'build' changes all patches
  * of a micro-batch at once, by nodes that read them: they alone say which samples and channels.
- * What comes out must be what apply_patch makes, bit by bit where both compute in float.
+ * The result must be that of apply_patch, bit by bit where both compute in float.
  */
 typedef struct pons_sample_params {
     uint32_t size;
@@ -172,11 +209,19 @@ typedef struct pons_patch_nodes {
     pons_graph *graph;
     pons_node *image;         /* [N, D, H, W, C], f32                                             */
     pons_node *const *number; /* [number_count], each [N, 1, 1, 1, C]                             */
-    pons_node *normal;        /* as image, by pons_voxel_normals, 0 where a sample needs none;    */
-                              /* NULL unless voxel_normals                                        */
+    /*
+     * Normal numbers of pons_voxel_normals, of the image's shape; 0 in samples that need none. NULL
+     * without voxel_normals.
+     */
+    pons_node *normal;
 } pons_patch_nodes;
 
+/*
+ * A deterministic transform has 'apply', a random one 'plan'. A random transform of values that
+ * devices can do has 'pointwise', 'number_count', 'numbers' and 'build' besides.
+ */
 typedef struct pons_transform_operations {
+    pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     bool geometric;          /* moves voxels, so 'channels =' is refused                          */
     pons_status (*apply)(const void *config, const pons_transform_scope *scope, pons_case *c,
                          pons_error *err);
@@ -187,9 +232,10 @@ typedef struct pons_transform_operations {
     /* NULL for a transform that only turns 'map'. */
     pons_status (*apply_patch)(const void *config, const pons_transform_scope *scope,
                                const void *record, pons_patch *patch, pons_error *err);
-    /* Contradictory options: PONS_CONFIG. Called once, before anything; may be NULL. */
-    pons_status (*check)(const void *config, pons_error *err);
-    /* apply_patch looks at one voxel and its number only, so it may be given the patch in parts. */
+    /*
+     * apply_patch looks at one voxel and its number only. It may be called for parts of a patch,
+     * while they are in cache; patch->first says where a part begins.
+     */
     bool pointwise;
     /* See pons_sample_params; 'build' NULL: a transform of values needs host patches. */
     int number_count;        /* 1 to 8, with voxel_normals also 0                                 */
@@ -197,50 +243,16 @@ typedef struct pons_transform_operations {
     void (*numbers)(const void *config, const pons_transform_scope *scope, const void *record,
                     pons_sample_params *out);
     pons_node *(*build)(const void *config, const pons_patch_nodes *nodes);
+    bool resamples;          /* maps other than signed permutations, or displacements             */
+    /* Add displacements by the record; NULL: none. */
+    pons_status (*displace)(const void *config, const void *record, pons_displacement *out,
+                            pons_error *err);
 } pons_transform_operations;
 
 #define PONS_SAMPLE_PARAMS_MAX 8
 
-/* GEOMETRIC: true or false. CHECK may be NULL. */
-#define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, CHECK, APPLY)                  \
-    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
-        .geometric = GEOMETRIC, .apply = APPLY, .check = CHECK                                    \
-    };                                                                                            \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
-                        pons_operations_of_this_plugin)
-
-/* RECORD_SIZE: 0 for a transform without apply_patch. CHECK may be NULL. */
-#define PONS_RANDOM_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, GEOMETRIC, RECORD_SIZE, CHECK,     \
-                              PLAN, APPLY_PATCH)                                                  \
-    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
-        .geometric = GEOMETRIC, .record_size = RECORD_SIZE, .plan = PLAN,                         \
-        .apply_patch = APPLY_PATCH, .check = CHECK                                                \
-    };                                                                                            \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
-                        pons_operations_of_this_plugin)
-
-/*
- * A random transform of values that looks at one voxel at a time: APPLY_PATCH may be called for
- * parts of a patch, while they are in cache; patch->first says where a part begins.
- */
-#define PONS_POINTWISE_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, RECORD_SIZE, CHECK, PLAN,       \
-                                 APPLY_PATCH)                                                     \
-    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
-        .record_size = RECORD_SIZE, .plan = PLAN, .apply_patch = APPLY_PATCH, .check = CHECK,     \
-        .pointwise = true                                                                         \
-    };                                                                                            \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
-                        pons_operations_of_this_plugin)
-
-/* The same, for devices too: NUMBER_COUNT, true or false for normal numbers, NUMBERS and BUILD. */
-#define PONS_VOXEL_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, RECORD_SIZE, CHECK, PLAN,           \
-                             APPLY_PATCH, NUMBER_COUNT, NORMALS, NUMBERS, BUILD)                  \
-    static const pons_transform_operations pons_operations_of_this_plugin = {                     \
-        .record_size = RECORD_SIZE, .plan = PLAN, .apply_patch = APPLY_PATCH, .check = CHECK,     \
-        .pointwise = true, .number_count = NUMBER_COUNT, .voxel_normals = NORMALS,                \
-        .numbers = NUMBERS, .build = BUILD                                                        \
-    };                                                                                            \
-    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, NAME, sizeof(NAME), VERSION, SUMMARY, OPTIONS,       \
-                        pons_operations_of_this_plugin)
+#define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                               \
+    PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, pons_transform_operations, NAME, VERSION, SUMMARY,   \
+                        OPERATIONS, OPTIONS)
 
 #endif

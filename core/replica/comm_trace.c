@@ -12,7 +12,7 @@ struct trace {
     const program_collective *inner;
     program_collective collective;
     int steps, calls;         /* room; starts and waits in this step                              */
-    trace_step *step, *now;
+    comm_trace_step *step, *now;
     void **pending;           /* of the inner sums of this step                                   */
     int room;
     double begin, lost;       /* of this step; seconds inside of starts and waits                 */
@@ -21,7 +21,7 @@ struct trace {
 
 static trace_sum *append(trace *t)
 {
-    trace_step *s = t->now;
+    comm_trace_step *s = t->now;
 
     if (s->count == s->room) {
         int room = s->room > 0 ? 2 * s->room : 32;
@@ -43,8 +43,8 @@ static trace_sum *append(trace *t)
 
 /* ---- what the program calls ------------------------------------------------------------------ */
 
-static pons_status start(void *context, void *buffer, int64_t count, pons_type type,
-                         void **pending, pons_error *err)
+static pons_status trace_start(void *context, void *buffer, int64_t count, pons_type type,
+                               void **pending, pons_error *err)
 {
     trace *t = context;
     const program_collective *c = t->inner;
@@ -64,7 +64,7 @@ static pons_status start(void *context, void *buffer, int64_t count, pons_type t
     return PONS_OK;
 }
 
-static pons_status finish(void *context, void *pending, pons_error *err)
+static pons_status trace_wait(void *context, void *pending, pons_error *err)
 {
     trace *t = context;
     const program_collective *c = t->inner;
@@ -86,7 +86,7 @@ static pons_status finish(void *context, void *pending, pons_error *err)
 
 /* ---- the trace ------------------------------------------------------------------------------- */
 
-pons_status trace_new(const program_collective *inner, int steps, trace **out, pons_error *err)
+pons_status comm_trace_new(const program_collective *inner, int steps, trace **out, pons_error *err)
 {
     trace *t = calloc(1, sizeof *t);
 
@@ -99,13 +99,13 @@ pons_status trace_new(const program_collective *inner, int steps, trace **out, p
     t->now = t->step;
     t->collective = (program_collective){ .count = inner != NULL ? inner->count : 1,
                                           .rank = inner != NULL ? inner->rank : 0,
-                                          .context = t, .start = start, .wait = finish,
+                                          .context = t, .start = trace_start, .wait = trace_wait,
                                           .stream = inner != NULL ? inner->stream : NULL };
     *out = t;
     return PONS_OK;
 }
 
-void trace_free(trace *t)
+void comm_trace_free(trace *t)
 {
     if (t == NULL)
         return;
@@ -116,12 +116,12 @@ void trace_free(trace *t)
     free(t);
 }
 
-const program_collective *trace_collective(trace *t)
+const program_collective *comm_trace_collective(trace *t)
 {
     return &t->collective;
 }
 
-void trace_begin(trace *t, int at)
+void comm_trace_begin(trace *t, int at)
 {
     t->now = &t->step[at];
     t->now->count = 0;
@@ -131,24 +131,24 @@ void trace_begin(trace *t, int at)
     t->begin = seconds_now();
 }
 
-void trace_backward_done(trace *t)
+void comm_trace_backward_done(trace *t)
 {
     t->now->backward = seconds_now() - t->begin;
     t->backward_done = true;
 }
 
-void trace_end(trace *t)
+void comm_trace_end(trace *t)
 {
     t->now->seconds = seconds_now() - t->begin;
     t->now->compute = t->now->seconds - t->lost;
 }
 
-const trace_step *trace_at(const trace *t, int at)
+const comm_trace_step *comm_trace_step_at(const trace *t, int at)
 {
     return &t->step[at];
 }
 
-void trace_add_hidden(const trace_step *s, double *seconds, double *hidden)
+void comm_trace_add_hidden(const comm_trace_step *s, double *seconds, double *hidden)
 {
     for (int i = 0; i < s->count; i++) {
         const trace_sum *sum = &s->sum[i];

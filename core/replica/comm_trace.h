@@ -19,30 +19,31 @@ typedef struct trace_sum {
     double started, ended;    /* wall: handed over; done                                          */
 } trace_sum;
 
-typedef struct trace_step {
+typedef struct comm_trace_step {
     int count, room;
     trace_sum *sum;           /* in the order of their starts                                     */
     double backward;          /* wall: the end of the backward pass                               */
     double compute, seconds;  /* the whole step by both clocks                                    */
-} trace_step;
+} comm_trace_step;
 
 typedef struct trace trace;
 
 /* Room for 'steps' steps. 'inner' joins the replicas; NULL: there is one, and its sums are none. */
-pons_status trace_new(const program_collective *inner, int steps, trace **out, pons_error *err);
-void trace_free(trace *t);
-const program_collective *trace_collective(trace *t); /* lives as long as the trace               */
+pons_status comm_trace_new(const program_collective *inner, int steps, trace **out,
+                           pons_error *err);
+void comm_trace_free(trace *t);
+const program_collective *comm_trace_collective(trace *t); /* lives as long as the trace          */
 
-/* On the replica's thread. Step 'at' begins anew. */
-void trace_begin(trace *t, int at);
-void trace_backward_done(trace *t);
-void trace_end(trace *t);
-const trace_step *trace_at(const trace *t, int at);
+/* Begin step 'at' anew, on the replica's thread. */
+void comm_trace_begin(trace *t, int at);
+void comm_trace_backward_done(trace *t);
+void comm_trace_end(trace *t);
+const comm_trace_step *comm_trace_step_at(const trace *t, int at);
 
 /*
  * The buckets' seconds from start to done, and the part of them that lies before the end of the
  * backward pass: added to what is there.
  */
-void trace_add_hidden(const trace_step *s, double *seconds, double *hidden);
+void comm_trace_add_hidden(const comm_trace_step *s, double *seconds, double *hidden);
 
 #endif

@@ -11,19 +11,20 @@
 #include "replica/replicas.h"
 
 typedef struct holding {
-    const case_layout *layout;
+    const device_case_layout *layout;
     const cache *held;
 } holding;
 
-static pons_status put(void *context, size_t offset, const void *from, size_t size,
-                       pons_error *err)
+static pons_status put_bytes(void *context, size_t offset, const void *from, size_t size,
+                             pons_error *err)
 {
     const replica *r = context;
 
-    return mirror_write(r->device, r->held + offset, from, size, err);
+    return staging_write(r->device, r->held + offset, from, size, err);
 }
 
-static pons_status refuse(const case_layout *l, const char *device, double room, pons_error *err)
+static pons_status refuse_cases(const device_case_layout *l, const char *device, double room,
+                                pons_error *err)
 {
     return pons_fail(err, PONS_DEVICE, "[data] cache = device: %d training case%s take%s %.3g GB, "
                      "found no room for them beside the network in the %.3g GB of '%s'\n"
@@ -31,8 +32,8 @@ static pons_status refuse(const case_layout *l, const char *device, double room,
                      l->count == 1 ? "s" : "", (double)l->size / 1e9, room / 1e9, device);
 }
 
-/* By the replica's thread. */
-static pons_status hold(void *context, replica *r, pons_error *err)
+/* The work of a replica's thread. */
+static pons_status hold_cases(void *context, replica *r, pons_error *err)
 {
     const holding *h = context;
     const pons_device_operations *o = r->device->operations;
@@ -41,36 +42,38 @@ static pons_status hold(void *context, replica *r, pons_error *err)
     r->held_size = round_up_size(h->layout->size, 4096);
     r->held = o->memory.allocate(r->device->handle, r->held_size, &why);
     if (r->held == NULL)
-        return refuse(h->layout, r->device->facts.name, (double)r->device->facts.memory_size, err);
-    program_hold(r->training, PATCH_CASES, r->held);
-    return case_layout_fill(h->layout, h->held, put, r, err);
+        return refuse_cases(h->layout, r->device->facts.name,
+                            (double)r->device->facts.memory_size, err);
+    program_bind_resident(r->training, PATCH_CASES, r->held);
+    return device_case_layout_copy(h->layout, h->held, put_bytes, r, err);
 }
 
 /* Pages come as they are touched. */
-static pons_status check_room(const replicas *r, pons_error *err)
+static pons_status check_memory(const replicas *r, pons_error *err)
 {
     const experiment *e = r->experiment;
-    double needed = 0, room = room_of_process();
+    double needed = 0, room = memory_limit_bytes();
     int processes = e->group != NULL ? e->processes->place.local_size : 1;
 
     for (int i = 0; i < r->count; i++)
         if (r->item[i].device->facts.host_memory)
             needed += (double)r->layout.size * processes;
     return room > 0 && needed > room
-         ? refuse(&r->layout, r->item[0].device->facts.name, room, err) : PONS_OK;
+         ? refuse_cases(&r->layout, r->item[0].device->facts.name, room, err) : PONS_OK;
 }
 
-pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err)
+pons_status device_cases_load(replicas *r, const cache *held, int count, pons_error *err)
 {
     holding h = { &r->layout, held };
 
-    if (case_layout_make(held, count, r->experiment->data->training, &r->layout, err) != PONS_OK
-        || check_room(r, err) != PONS_OK)
+    if (device_case_layout_make(held, count, r->experiment->data->training, &r->layout,
+                                err) != PONS_OK
+        || check_memory(r, err) != PONS_OK)
         return err->status;
-    return replicas_run(r, hold, &h, err);
+    return replicas_run(r, hold_cases, &h, err);
 }
 
-void replica_drop_cases(replica *r)
+void device_cases_drop(replica *r)
 {
     if (r->held != NULL)
         r->device->operations->memory.release(r->device->handle, r->held, r->held_size);

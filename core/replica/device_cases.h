@@ -10,7 +10,7 @@
  * With [data] cache = device, the first 'count' training cases into the memory of
  * each replica's device, where its training program reads them.
  */
-pons_status replicas_hold_cases(replicas *r, const cache *held, int count, pons_error *err);
-void replica_drop_cases(replica *r);
+pons_status device_cases_load(replicas *r, const cache *held, int count, pons_error *err);
+void device_cases_drop(replica *r);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "replica/replicas.h"
 
-/* The next micro-batch of the loader becomes the input of the training program. */
-pons_status replica_feed(replica *r, const experiment *e, const loader_batch **batch,
-                         pons_error *err);
-/* The next one will be the first of this replica's in 'step'. */
-pons_status replica_seek(replica *r, int64_t step, pons_error *err);
+/* Make the loader's next micro-batch the input of the training program. */
+pons_status input_copy_next(replica *r, const experiment *e, const loader_batch **batch,
+                            pons_error *err);
+/* Let the loader go on with this replica's first micro-batch of 'step'. */
+pons_status input_copy_seek(replica *r, int64_t step, pons_error *err);
 /*
- * A device that computes by itself is sent the first micro-batch of 'step', which comes next,
- * meanwhile: if the loader has it; without a loader, the inputs that there are.
+ * Send the first micro-batch of 'step', the next one, to a device that still computes, if the
+ * loader has it. Without a loader the present inputs are sent.
  */
-pons_status replica_feed_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
+pons_status input_copy_ahead(replica *r, const experiment *e, int64_t step, pons_error *err);
 
 #endif

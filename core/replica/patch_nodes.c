@@ -11,22 +11,22 @@
 #include "graph/ir/patch.h"
 #include "graph/ir/shape.h"
 
-static pons_status list_parts(const experiment *e, patch_parts *out, pons_error *err)
+static pons_status list_parts(const experiment *e, batch_layout *out, pons_error *err)
 {
-    return patch_parts_make(true, e->augment, e->patch, e->task.channels,
-                            e->regions ? e->class_count : 1, out, err);
+    return batch_layout_make(true, e->augment, e->patch, e->task.channels,
+                             e->regions ? e->class_count : 1, out, err);
 }
 
-/* One leaf for image and target. */
+/* Image and target share one leaf. */
 static pons_node *held_cases(pons_graph *g)
 {
     for (int i = 0; i < g->node_count; i++)
-        if (g->node[i]->kind == NODE_HELD)
+        if (g->node[i]->kind == NODE_RESIDENT)
             return g->node[i];
-    return node_held(g, PATCH_CASES);
+    return node_resident(g, PATCH_CASES);
 }
 
-static pons_node *part_input(pons_graph *g, const patch_part *p, int64_t batch)
+static pons_node *part_input(pons_graph *g, const batch_part *p, int64_t batch)
 {
     pons_shape s = p->shape;
 
@@ -35,29 +35,29 @@ static pons_node *part_input(pons_graph *g, const patch_part *p, int64_t batch)
 }
 
 /* Patches as memory has them, along the axes of the file; 'channels' are the last of 'shape'. */
-static pons_node *cut(const experiment *e, pons_graph *g, const patch_part *p, pons_type type,
+static pons_node *cut(const experiment *e, pons_graph *g, const batch_part *p, pons_type type,
                       pons_shape shape)
 {
     pons_shape s = { 5, { shape.extent[0], e->patch[0], e->patch[1], e->patch[2],
                           shape.extent[4] } };
     pons_node *x = node_patch(g, held_cases(g), part_input(g, p, shape.extent[0]), type, s);
 
-    x->name = p->kind == PATCH_IMAGE ? "image" : "target";
+    x->name = p->kind == BATCH_IMAGE ? "image" : "target";
     return x;
 }
 
 /* The step's parts are parts->item[first] and those behind it. */
-static pons_node *add_step(const experiment *e, pons_graph *g, const patch_parts *parts, int first,
+static pons_node *add_step(const experiment *e, pons_graph *g, const batch_layout *parts, int first,
                            pons_node *image, pons_error *err)
 {
-    const volume_step *step = &e->augment->step[parts->item[first].step];
+    const pipeline_step *step = &e->augment->step[parts->item[first].step];
     pons_node *number[PONS_SAMPLE_PARAMS_MAX] = { NULL }, *out;
     pons_patch_nodes nodes = { .size = sizeof nodes, .graph = g, .image = image, .number = number };
 
     for (int i = first; i < parts->count && parts->item[i].step == parts->item[first].step; i++) {
-        const patch_part *p = &parts->item[i];
+        const batch_part *p = &parts->item[i];
         pons_node *x = part_input(g, p, image->shape.extent[0]);
-        if (p->kind == PATCH_NUMBER)
+        if (p->kind == BATCH_NUMBER)
             number[p->number] = x;
         else
             nodes.normal = node_patch_normal(g, x, image->shape);
@@ -74,21 +74,21 @@ static pons_node *add_step(const experiment *e, pons_graph *g, const patch_parts
 pons_node *patch_nodes_image(const experiment *e, pons_graph *g, pons_shape shape, pons_error *err)
 {
     node_scope scope = g->scope;
-    patch_parts parts;
+    batch_layout parts;
     pons_node *image;
 
     if (list_parts(e, &parts, err) != PONS_OK)
         return g->failed;
     g->scope = SCOPE_CORE;
-    image = cut(e, g, &parts.item[PATCH_IMAGE], PONS_F32, shape);
-    for (int i = PATCH_NUMBER, step = -1; i < parts.count && err->status == PONS_OK; i++) {
+    image = cut(e, g, &parts.item[BATCH_IMAGE], PONS_F32, shape);
+    for (int i = BATCH_NUMBER, step = -1; i < parts.count && err->status == PONS_OK; i++) {
         if (parts.item[i].step != step)
             image = add_step(e, g, &parts, i, image, err);
         step = parts.item[i].step;
     }
     image = pons_reshape(g, image, shape);
     g->scope = scope;
-    patch_parts_clear(&parts);
+    batch_layout_clear(&parts);
     return image;
 }
 
@@ -96,14 +96,14 @@ pons_node *patch_nodes_target(const experiment *e, pons_graph *g, pons_shape sha
                               pons_error *err)
 {
     node_scope scope = g->scope;
-    patch_parts parts;
+    batch_layout parts;
     pons_node *target;
 
     if (list_parts(e, &parts, err) != PONS_OK)
         return g->failed;
     g->scope = SCOPE_CORE;
-    target = pons_reshape(g, cut(e, g, &parts.item[PATCH_TARGET], PONS_U8, shape), shape);
+    target = pons_reshape(g, cut(e, g, &parts.item[BATCH_TARGET], PONS_U8, shape), shape);
     g->scope = scope;
-    patch_parts_clear(&parts);
+    batch_layout_clear(&parts);
     return target;
 }

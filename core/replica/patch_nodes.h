@@ -7,7 +7,7 @@
 
 #include "experiment/experiment.h"
 
-#define PATCH_CASES "cases" /* the held leaf, see program_hold */
+#define PATCH_CASES "cases" /* the held leaf, see program_bind_resident                           */
 
 /* Both in the shapes that the model and the loss expect; [N, e0, e1, e2, C] becomes 'shape'. */
 pons_node *patch_nodes_image(const experiment *e, pons_graph *g, pons_shape shape,

@@ -21,7 +21,7 @@ pons_status plugin_build_model(const plugin *p, const void *config, const pons_t
 
     *out = (pons_outputs){ .count = 0 };
     status = model->build(g, config, task, &inputs, out, err);
-    if (plugin_answer(status, "the model", "build", err) != PONS_OK
+    if (plugin_status(status, "the model", "build", err) != PONS_OK
         || pons_graph_status(g, err) != PONS_OK)
         return err->status;
     if (out->count < 1 || out->count > PONS_OUTPUTS_MAX)
@@ -49,7 +49,7 @@ pons_status plugin_build_loss(const plugin *p, const void *config, const pons_ta
 
     *out = NULL;
     status = loss->build(g, config, task, logits, target, out, err);
-    if (plugin_answer(status, "the loss", "build", err) != PONS_OK
+    if (plugin_status(status, "the loss", "build", err) != PONS_OK
         || pons_graph_status(g, err) != PONS_OK)
         return err->status;
     if (*out == NULL)

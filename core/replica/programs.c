@@ -17,7 +17,7 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
 {
     int dhw[3], flat;
 
-    loader_patch(extent, dhw, &flat);
+    loader_patch_shape(extent, dhw, &flat);
     return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
 }
 
@@ -26,7 +26,7 @@ static pons_status build_model(const experiment *e, pons_graph *g, pons_node *im
 {
     if (plugin_build_model(e->model.plugin, e->model.options, &e->task, image, g, out, err)
         != PONS_OK)
-        return config_blame(e->config, "model", "plugin", err);
+        return config_location_add(e->config, "model", "plugin", err);
     return PONS_OK;
 }
 
@@ -48,6 +48,21 @@ static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
     return pons_resize(g, target, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
 }
 
+/* Split a target with TARGET_IGNORED into the target and its mask. */
+static void split_ignored(pons_graph *g, pons_target *t)
+{
+    pons_node *valid = pons_not_equal(g, t->node, pons_scalar(g, TARGET_IGNORED));
+    pons_node *kept = pons_select(g, valid, pons_cast(g, t->node, PONS_F32), pons_scalar(g, 0));
+    pons_shape s = pons_shape_of(valid);
+
+    if (s.rank == 5 && s.extent[4] > 1) {
+        s.extent[4] = 1;
+        valid = pons_crop(g, valid, (int64_t[]){ 0, 0, 0, 0, 0 }, s.extent, NULL);
+    }
+    t->valid = pons_cast(g, valid, PONS_U8);
+    t->node = pons_cast(g, kept, PONS_U8);
+}
+
 static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
                               pons_node *target, pons_node **out, pons_error *err)
 {
@@ -55,16 +70,18 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
 
     if (e->sections.loss.heads.count > 0 && e->sections.loss.heads.count != outputs->count)
         return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has %d number%s, expected %d, one for "
-                         "each output of the model", config_place(e->config, "loss", "heads"),
+                         "each output of the model", config_location(e->config, "loss", "heads"),
                          e->sections.loss.heads.count,
                          e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
     for (int i = 0; i < outputs->count; i++) {
         pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
         pons_node *value;
         double weight = head_weight(e, i);
+        if (e->data->ignored != NULL)
+            split_ignored(g, &t);
         if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
                               &value, err) != PONS_OK)
-            return config_blame(e->config, "loss", "plugin", err);
+            return config_location_add(e->config, "loss", "plugin", err);
         if (weight != 1)
             value = pons_scale(g, value, weight);
         sum = sum == NULL ? value : pons_add(g, sum, value);
@@ -77,9 +94,9 @@ static program_settings settings_of(const experiment *e, bool training)
 {
     const train_options *t = &e->sections.train;
     program_settings s = {
-        .precision = e->precision, .recompute = t->recompute, .no_reuse = e->no_reuse,
+        .precision = e->precision, .recompute = t->recompute, .testing = e->testing,
         .micro_batches = e->micro_batches, .accumulate = e->accumulate,
-        .poison = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
+        .fill_nan = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
         .seed = (uint64_t)e->sections.experiment.seed
     };
 
@@ -108,10 +125,10 @@ static pons_status build_patches(const experiment *e, bool cuts, pons_graph *g, 
     return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
 }
 
-pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
-                                   pons_node **loss, pons_error *err)
+pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph **out,
+                                    pons_node **loss, pons_error *err)
 {
-    pons_graph *g = graph_new(true, e->task.flat ? 0 : -1);
+    pons_graph *g = graph_new(true);
     pons_node *image, *target;
     pons_outputs outputs;
 
@@ -151,28 +168,28 @@ static void warn_of_nothing_joined(const experiment *e, const pons_graph *g)
         log_warning(e->log, "[loss] sync = yes changes nothing: the loss is a mean over cases");
 }
 
-pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
-                                   program **out, pons_error *err)
+pons_status programs_build_training(const experiment *e, const program_seat *place, storage *s,
+                                    program **out, pons_error *err)
 {
     program_settings settings = settings_of(e, true);
     pons_graph *g = NULL;
     pons_node *loss = NULL;
 
-    if (network_graph_training(e, place->cuts, &g, &loss, err) != PONS_OK)
+    if (programs_graph_training(e, place->cuts, &g, &loss, err) != PONS_OK)
         return err->status;
     if (place->collective != NULL && place->collective->rank == 0)
         warn_of_nothing_joined(e, g);
     settings.collective = place->collective;
     settings.bucket = (size_t)e->sections.distribute.bucket;
     if (program_new(s, place->device, g, loss, 0, NULL, &settings, out, err) != PONS_OK)
-        return config_blame(e->config, "optimizer", "plugin", err);
+        return config_location_add(e->config, "optimizer", "plugin", err);
     return PONS_OK;
 }
 
-pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
-                                     program **out, pons_error *err)
+pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s,
+                                      program **out, pons_error *err)
 {
-    pons_graph *g = graph_new(false, e->task.flat ? 0 : -1);
+    pons_graph *g = graph_new(false);
     program_settings settings = settings_of(e, false);
     pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     pons_outputs outputs;
@@ -211,8 +228,8 @@ static pons_status run_program(void *context, const float **logits, pons_error *
          : pons_fail(err, PONS_DEVICE, "cannot read the logits of a window from the device");
 }
 
-pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
-                              pons_error *err)
+pons_status programs_predictor(const experiment *e, program *p, window_predictor *out,
+                               pons_error *err)
 {
     pons_tensor tensor = { 0 };
     float *input = program_input(p, "image", &tensor);

@@ -8,30 +8,30 @@
 #include "window/window.h"
 
 /* The replica that a program is made for: its device, and what joins it to others, or NULL. */
-typedef struct network_place {
+typedef struct program_seat {
     const device *device;
     const program_collective *collective;
     bool cuts;               /* it cuts the patches out of cases that it holds (patch_nodes.h)    */
-} network_place;
+} program_seat;
 
 /*
  * Inputs 'image' f32 [N, D, H, W, channels], 'target' u8 [N, D, H, W, 1 | regions], or what tells
  * the device how to cut them (batch_layout.h); no outputs.
  */
-pons_status network_build_training(const experiment *e, const network_place *place, storage *s,
-                                   program **out, pons_error *err);
+pons_status programs_build_training(const experiment *e, const program_seat *place, storage *s,
+                                    program **out, pons_error *err);
 /* The graph of that before any pass; the caller frees it. */
-pons_status network_graph_training(const experiment *e, bool cuts, pons_graph **out,
-                                   pons_node **loss, pons_error *err);
+pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph **out,
+                                    pons_node **loss, pons_error *err);
 /*
  * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
  * to add windows to sums that it holds (window_nodes.h) also what that wants.
  */
-pons_status network_build_evaluation(const experiment *e, const device *d, storage *s,
-                                     program **out, pons_error *err);
+pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s,
+                                      program **out, pons_error *err);
 
 /* An evaluation program as what predicts windows. */
-pons_status network_predictor(const experiment *e, program *p, window_predictor *out,
-                              pons_error *err);
+pons_status programs_predictor(const experiment *e, program *p, window_predictor *out,
+                               pons_error *err);
 
 #endif

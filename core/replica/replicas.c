@@ -17,7 +17,7 @@
 #include "replica/device_cases.h"
 #include "replica/input_copy.h"
 
-#define JOIN_S 60.0 /* all cards are in this machine: one that does not join soon never does     */
+#define JOIN_S 60.0 /* all GPUs are in this machine: one that does not join soon never does      */
 
 static void wake_others(void *context, int number)
 {
@@ -25,7 +25,7 @@ static void wake_others(void *context, int number)
 
     local_comm_abort(r->comm, number);
     if (r->cards != NULL)
-        card_comm_abort(r->cards);
+        gpu_comm_abort(r->cards);
 }
 
 /* ---- run ------------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_er
 {
     job j = { r, work, context };
 
-    return crew_run(r->crew, do_job, &j, err);
+    return replica_threads_run(r->replica_threads, do_job, &j, err);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -57,7 +57,7 @@ typedef struct opening {
     unsigned programs;
 } opening;
 
-/* What joins a replica with the others of the run; NULL: it is the only one. */
+/* The collective that joins a replica with the others of the run; NULL: it is the only one. */
 static pons_status find_collective(replicas *r, const replica *one, const program_collective **out,
                                    pons_error *err)
 {
@@ -66,14 +66,14 @@ static pons_status find_collective(replicas *r, const replica *one, const progra
     void *stream;
 
     *out = e->group != NULL ? group_collective(e->group)
-         : r->count > 1 ? local_comm_seat(r->comm, one->index) : NULL;
+         : r->count > 1 ? local_comm_collective(r->comm, one->index) : NULL;
     if (r->cards == NULL)
         return PONS_OK;
     stream = d->operations->streams.comm_stream(d->handle, err);
-    if (plugin_answer(stream != NULL ? PONS_OK : PONS_DEVICE, "the device", "streams.comm_stream",
+    if (plugin_status(stream != NULL ? PONS_OK : PONS_DEVICE, "the device", "streams.comm_stream",
                       err)
         == PONS_OK)
-        *out = card_comm_seat(r->cards, one->index, stream);
+        *out = gpu_comm_collective(r->cards, one->index, stream);
     return err->status;
 }
 
@@ -82,8 +82,8 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     const opening *o = context;
     replicas *r = o->replicas;
     const experiment *e = r->experiment;
-    network_place place = {
-        one->device, NULL, experiment_device_cuts(e) && !(o->programs & REPLICAS_GIVEN)
+    program_seat place = {
+        one->device, NULL, experiment_device_extracts(e) && !(o->programs & REPLICAS_GIVEN)
     };
 
     if ((r->count > 1 && device_attach(one->device, err) != PONS_OK)
@@ -91,14 +91,14 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
         || storage_new(one->device, &one->storage, err) != PONS_OK)
         return err->status;
     if (o->programs & REPLICAS_TRACED) {
-        if (trace_new(place.collective, REPLICAS_TRACE_STEPS, &one->trace, err) != PONS_OK)
+        if (comm_trace_new(place.collective, REPLICAS_TRACE_STEPS, &one->trace, err) != PONS_OK)
             return err->status;
-        place.collective = trace_collective(one->trace);
+        place.collective = comm_trace_collective(one->trace);
     }
     if (o->programs & REPLICAS_TRAINING)
-        network_build_training(e, &place, one->storage, &one->training, err);
+        programs_build_training(e, &place, one->storage, &one->training, err);
     if (o->programs & REPLICAS_EVALUATION && err->status == PONS_OK)
-        network_build_evaluation(e, one->device, one->storage, &one->evaluation, err);
+        programs_build_evaluation(e, one->device, one->storage, &one->evaluation, err);
     if (err->status != PONS_OK)
         return err->status;
     device_compile(one->device);
@@ -107,16 +107,16 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
 
 static pons_status join_one(void *context, replica *one, pons_error *err)
 {
-    return card_comm_join(context, one->index, err);
+    return gpu_comm_join(context, one->index, err);
 }
 
 static pons_status leave_one(void *context, replica *one, pons_error *err)
 {
-    card_comm_leave(context, one->index);
+    gpu_comm_leave(context, one->index);
     return PONS_OK;
 }
 
-/* The run's first replica, which times kernels; then the others, which take what it has chosen. */
+/* The run's first replica times kernels; the others then take its choices. */
 static pons_status open_first(void *context, replica *one, pons_error *err)
 {
     return one->number == 0 ? open_one(context, one, err) : PONS_OK;
@@ -154,18 +154,18 @@ double replica_bytes(const replica *one)
         program_describe(programs[i], &facts);
         arena = (double)facts.arena > arena ? (double)facts.arena : arena;
         parameters = (double)facts.parameters;
-        rest += (double)(facts.packed + facts.inputs + facts.fold);
+        rest += (double)(facts.packed + facts.inputs + facts.grad_accum);
         if (programs[i] == one->training && one->loader != NULL)
-            rest -= (double)facts.lendable;
+            rest -= (double)facts.external_inputs;
     }
     return arena + parameters + rest;
 }
 
-/* Pages come as they are touched: without this the system would end the process in a step. */
-static pons_status check_room(const replicas *r, pons_error *err)
+/* Pages are allocated when touched: without a check the kernel would kill the process in a step. */
+static pons_status check_memory(const replicas *r, pons_error *err)
 {
     const experiment *e = r->experiment;
-    double needed = 0, room = room_of_process();
+    double needed = 0, room = memory_limit_bytes();
     int processes = e->group != NULL ? e->processes->place.local_size : 1;
     int replicas = processes * r->count;
 
@@ -181,23 +181,23 @@ static pons_status check_room(const replicas *r, pons_error *err)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* What joins replicas that train on cards of their own. */
+/* The communicator of replicas that train on GPUs of their own. */
 static pons_status open_joint(const experiment *e, unsigned programs, replicas *r, pons_error *err)
 {
     double timeout_s = e->sections.distribute.timeout_s;
 
     if (e->comm == NULL || e->group != NULL || !(programs & REPLICAS_TRAINING))
         return PONS_OK;
-    return card_comm_new(r->count, e->comm, timeout_s < JOIN_S ? timeout_s : JOIN_S, &r->cards,
-                         err);
+    return gpu_comm_new(r->count, e->comm, timeout_s < JOIN_S ? timeout_s : JOIN_S, &r->cards,
+                        err);
 }
 
-static pons_status open_in(crew *shared, const experiment *e, unsigned programs, replicas *r,
-                           pons_error *err)
+static pons_status open_in(replica_threads *shared, const experiment *e, unsigned programs,
+                           replicas *r, pons_error *err)
 {
     opening o = { r, programs };
 
-    *r = (replicas){ .experiment = e, .count = e->device_count, .crew = shared,
+    *r = (replicas){ .experiment = e, .count = e->device_count, .replica_threads = shared,
                      .borrowed = shared != NULL };
     r->item = calloc((size_t)r->count, sizeof *r->item);
     if (r->item == NULL)
@@ -206,12 +206,13 @@ static pons_status open_in(crew *shared, const experiment *e, unsigned programs,
         r->item[i] = (replica){ .number = e->first + i, .index = i, .device = &e->devices[i] };
     if (local_comm_new(r->count, &r->comm, err) != PONS_OK
         || open_joint(e, programs, r, err) != PONS_OK
-        || (!r->borrowed && crew_open(r->count, wake_others, r, &r->crew, err) != PONS_OK))
+        || (!r->borrowed && replica_threads_open(r->count, wake_others, r, &r->replica_threads,
+                                                 err) != PONS_OK))
         return err->status;
-    if (open_programs(&o, err) != PONS_OK || check_room(r, err) != PONS_OK
+    if (open_programs(&o, err) != PONS_OK || check_memory(r, err) != PONS_OK
         || r->cards == NULL)
         return err->status;
-    /* Last: others wait in vain for one that has failed, until JOIN_S is over. */
+    /* Joining comes last: others would wait for a failed replica until JOIN_S is over. */
     return replicas_run(r, join_one, r->cards, err);
 }
 
@@ -223,10 +224,10 @@ pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, p
 pons_status replicas_open_beside(const replicas *first, const experiment *e, unsigned programs,
                                  replicas *r, pons_error *err)
 {
-    return open_in(first->crew, e, programs, r, err);
+    return open_in(first->replica_threads, e, programs, r, err);
 }
 
-/* Of threads that are chosen each replica gets its share, one at least. */
+/* With an automatic number of threads each replica gets its share, at least one. */
 static int share_threads(const loader_settings *s, int replicas)
 {
     int threads = s->threads < 0 ? loader_threads_chosen() / replicas : s->threads;
@@ -238,10 +239,10 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
                                   pons_error *err)
 {
     const experiment *e = r->experiment;
-    const volume_chain *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
-    bool holds = experiment_device_cuts(e);
+    const pipeline *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
+    bool holds = experiment_device_extracts(e);
 
-    if (holds && replicas_hold_cases(r, held, count, err) != PONS_OK)
+    if (holds && device_cases_load(r, held, count, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < r->count; i++) {
         loader_settings s;
@@ -254,7 +255,7 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
         s.layout = holds ? &r->layout : NULL;
         memcpy(s.extent, e->patch, sizeof s.extent);
         if (loader_open(held, count, e->data->training, augment, &s, &r->item[i].loader, err)
-            != PONS_OK || replica_seek(&r->item[i], step, err) != PONS_OK)
+            != PONS_OK || input_copy_seek(&r->item[i], step, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -264,10 +265,10 @@ void replicas_close(replicas *r)
 {
     pons_error unread = PONS_ERROR_INIT;
 
-    if (r->cards != NULL && r->crew != NULL)
+    if (r->cards != NULL && r->replica_threads != NULL)
         replicas_run(r, leave_one, r->cards, &unread);
     if (!r->borrowed)
-        crew_close(r->crew);
+        replica_threads_close(r->replica_threads);
     for (int i = 0; i < r->count && r->item != NULL; i++) {
         replica *one = &r->item[i];
 
@@ -275,14 +276,14 @@ void replicas_close(replicas *r)
             loader_close(one->loader);
         program_free(one->evaluation);
         program_free(one->training);
-        replica_drop_cases(one);
-        trace_free(one->trace);
+        device_cases_drop(one);
+        comm_trace_free(one->trace);
         if (one->storage != NULL)
             storage_free(one->storage);
     }
-    case_layout_clear(&r->layout);
+    device_case_layout_clear(&r->layout);
     local_comm_free(r->comm);
-    card_comm_free(r->cards);
+    gpu_comm_free(r->cards);
     free(r->item);
     *r = (replicas){ .count = 0 };
 }

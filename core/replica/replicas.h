@@ -21,8 +21,8 @@ typedef struct replica {
     program *training, *evaluation; /* NULL unless asked for                                      */
     trace *trace;                   /* of the sums of its training; NULL unless asked for         */
     loader *loader;                 /* NULL before replicas_open_loaders                          */
-    const loader_batch *ahead;      /* what the training program was sent early, or NULL          */
-    char *held;                     /* cases on its device, which cuts the patches; or NULL       */
+    const loader_batch *ahead;      /* sent early to the training program, or NULL                */
+    char *held;                     /* resident cases, if its device cuts the patches; or NULL    */
     size_t held_size;
 } replica;
 
@@ -30,11 +30,11 @@ typedef struct replicas {
     const experiment *experiment;
     int count;                      /* in this process                                            */
     replica *item;
-    crew *crew;
-    bool borrowed;            /* the crew is that of other replicas                               */
+    replica_threads *replica_threads;
+    bool borrowed;            /* the replica_threads is that of other replicas                    */
     local_comm *comm;
-    case_layout layout;       /* of the cases that its devices hold                               */
-    card_comm *cards;         /* joins those that train on cards of their own; NULL: 'comm' does  */
+    device_case_layout layout;       /* of the cases that its devices hold                        */
+    gpu_comm *cards;          /* joins those that train on GPUs of their own; NULL: 'comm' does   */
 } replicas;
 
 /*
@@ -46,7 +46,7 @@ enum {
 };
 enum { REPLICAS_TRACE_STEPS = 1000 };
 
-/* What one of them does, on its own thread. */
+/* The work of a replica, on its own thread. */
 typedef pons_status replica_work(void *context, replica *r, pons_error *err);
 
 /* Threads, memory with initial values (R29), compiled programs. 'r' is zeroed by the caller. */
@@ -57,13 +57,13 @@ pons_status replicas_open_beside(const replicas *first, const experiment *e, uns
 /* A loader for each: the first 'count' training cases, from 'step' on. */
 pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
                                   pons_error *err);
-/* Bytes that a step or a batch of windows of its programs touches for certain. */
+/* Bytes that a step, or a batch of windows, of its programs certainly touches. */
 double replica_bytes(const replica *one);
 void replicas_close(replicas *r); /* also of one that was not opened                              */
 
 /*
- * All do 'work' at the same time; returns when all have ended, with the error of the one that
- * failed first: those that wait for it in a sum are woken.
+ * All replicas do 'work' at the same time. Returns when all have ended, with the error of the first
+ * that failed; a failure wakes replicas that wait for it in a sum.
  */
 pons_status replicas_run(replicas *r, replica_work *work, void *context, pons_error *err);
 

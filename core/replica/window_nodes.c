@@ -22,7 +22,7 @@ static pons_shape windows_shape(const experiment *e)
 
 static pons_shape places_shape(const experiment *e)
 {
-    return (pons_shape){ 2, { e->sections.window.batch, PONS_PATCH_PLACE
+    return (pons_shape){ 2, { e->sections.window.batch, PONS_PATCH_COORDINATES
                               + 2 * (int64_t)(e->window[0] + e->window[1] + e->window[2]) } };
 }
 
@@ -37,8 +37,9 @@ static bool can_add(const experiment *e, const device *d)
     const pons_tensor bytes = { PONS_U8, { 1, { 1 } } };
     const pons_tensor input[] = { bytes, { PONS_I32, places_shape(e) },
                                   { PONS_F32, weights_shape(e) }, { PONS_F32, windows_shape(e) } };
-    const pons_request request = { .kind = PONS_KERNEL_PATCH_ACCUMULATE, .name = SUMS, .input_count = 4,
-                                   .output_count = 1, .input = input, .output = &bytes };
+    const pons_request request = { .kind = PONS_KERNEL_PATCH_ACCUMULATE, .name = SUMS,
+                                   .input_count = 4, .output_count = 1, .input = input,
+                                   .output = &bytes };
     pons_error unread = PONS_ERROR_INIT;
     pons_kernel kernel = { .run = NULL };
     bool supported = false;
@@ -60,9 +61,10 @@ static pons_node *join_flips(const experiment *e, pons_graph *g, pons_node *x)
     pons_shape rows = places_shape(e);
     pons_node *sums;
 
-    sums = node_patch_add(g, node_held(g, MIRRORED), node_input(g, HELD_FLIPS, PONS_I32, rows),
-                          node_held_tensor(g, SHARES, PONS_F32, weights_shape(e)), x);
-    rows.extent[1] = (rows.extent[1] + PONS_PATCH_PLACE) / 2; /* without ages */
+    sums = node_patch_accumulate(g, node_resident(g, MIRRORED),
+                                 node_input(g, HELD_FLIPS, PONS_I32, rows),
+                                 node_resident_tensor(g, SHARES, PONS_F32, weights_shape(e)), x);
+    rows.extent[1] = (rows.extent[1] + PONS_PATCH_COORDINATES) / 2; /* without ages               */
     x = node_patch(g, sums, node_input(g, HELD_WHOLE, PONS_I32, rows), PONS_F32, windows_shape(e));
     sums->name = x->name = MIRRORED;
     return x;
@@ -78,9 +80,9 @@ pons_node *window_nodes_add(const experiment *e, pons_graph *g, pons_node *logit
     x = pons_reshape(g, logits, windows_shape(e));
     if (window_nodes_flip(e))
         x = join_flips(e, g, x);
-    sums = node_patch_add(g, node_held(g, SUMS),
-                          node_input(g, HELD_PLACES, PONS_I32, places_shape(e)),
-                          node_held_tensor(g, WEIGHTS, PONS_F32, weights_shape(e)), x);
+    sums = node_patch_accumulate(g, node_resident(g, SUMS),
+                                 node_input(g, HELD_PLACES, PONS_I32, places_shape(e)),
+                                 node_resident_tensor(g, WEIGHTS, PONS_F32, weights_shape(e)), x);
     g->scope = scope;
     sums->name = SUMS;
     return sums;
@@ -99,12 +101,12 @@ void window_nodes_clear(program *p)
     }
 }
 
-void window_nodes_hold(const experiment *e, program *p, const window_memory *m)
+void window_nodes_bind(const experiment *e, program *p, const window_memory *m)
 {
-    program_hold(p, WEIGHTS, m->weights);
+    program_bind_resident(p, WEIGHTS, m->weights);
     if (window_nodes_flip(e)) {
-        program_hold(p, SHARES, m->shares);
-        program_hold(p, MIRRORED, m->mirrored);
+        program_bind_resident(p, SHARES, m->shares);
+        program_bind_resident(p, MIRRORED, m->mirrored);
     }
-    program_hold(p, SUMS, m->sums);
+    program_bind_resident(p, SUMS, m->sums);
 }

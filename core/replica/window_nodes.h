@@ -34,6 +34,6 @@ typedef struct window_memory {
     void *shares, *mirrored;  /* of flips: the same two                                           */
 } window_memory;
 
-void window_nodes_hold(const experiment *e, program *p, const window_memory *m);
+void window_nodes_bind(const experiment *e, program *p, const window_memory *m);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * csv_header.c - compare it, and set a table of other columns aside.
+ * csv_header.c - compare the header line of a table, and set a table with other columns aside.
  */
 #include "report/csv_header.h"
 
@@ -11,7 +11,7 @@
 #include "base/file/aside.h"
 #include "base/file/file.h"
 
-/* A link or a FIFO is left to the writer, which refuses it. */
+/* A link or a FIFO is refused by the writer. */
 static bool is_table(const char *path)
 {
     struct stat facts;
@@ -27,7 +27,7 @@ static bool begins_with(const char *path, const char *header)
     bool same;
 
     if (file == NULL)
-        return true; /* the writer tells why */
+        return true; /* the writer reports the error */
     same = getline(&line, &room, file) > 0 ? strcmp(line, header) == 0 : ferror(file) != 0;
     free(line);
     fclose(file);

@@ -1,6 +1,6 @@
 /*
- * devices_file.c - what the sensors of a run's devices said, a line for each; a number that is not
- * known is an empty field.
+ * devices_file.c - write sensor readings of devices to a table; an unknown value is an empty
+ * field.
  */
 #include "report/devices_file.h"
 
@@ -24,13 +24,13 @@ struct devices_file {
     char *path;
 };
 
-static pons_status fail(const devices_file *f, pons_error *err)
+static pons_status fail_write(const devices_file *f, pons_error *err)
 {
     return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot write '%s': %s", f->path,
                      strerror(errno));
 }
 
-/* A damaged line decides nothing: it stays where a kept one comes after it. */
+/* True for a line up to step 'keep'. A damaged line is not kept unless a kept line follows. */
 static bool is_kept(const char *line, int64_t keep)
 {
     const char *step = strchr(line, ',');
@@ -41,7 +41,7 @@ static bool is_kept(const char *line, int64_t keep)
     return strtoll(step + 1, &end, 10) <= keep && *end == ',';
 }
 
-/* Bytes up to the end of the last complete line that is kept, or of the header. */
+/* Bytes up to the end of the last kept line, or of the header. */
 static long kept_size(FILE *file, int64_t keep)
 {
     char *line = NULL;
@@ -57,7 +57,7 @@ static long kept_size(FILE *file, int64_t keep)
     return size;
 }
 
-static pons_status begin(devices_file *f, int64_t keep, logger *l, pons_error *err)
+static pons_status begin_file(devices_file *f, int64_t keep, logger *l, pons_error *err)
 {
     long size;
 
@@ -68,7 +68,7 @@ static pons_status begin(devices_file *f, int64_t keep, logger *l, pons_error *e
     size = kept_size(f->file, keep);
     if (ftruncate(fileno(f->file), size) != 0 || fseek(f->file, 0, SEEK_END) != 0
         || (size == 0 && fputs(header, f->file) < 0) || fflush(f->file) != 0)
-        return fail(f, err);
+        return fail_write(f, err);
     return PONS_OK;
 }
 
@@ -81,7 +81,7 @@ pons_status devices_file_open(const char *folder, int64_t keep, logger *l, devic
         free(f);
         return pons_fail(err, PONS_DEVICE, "out of memory for devices.csv");
     }
-    if (begin(f, keep, l, err) != PONS_OK) {
+    if (begin_file(f, keep, l, err) != PONS_OK) {
         devices_file_close(f);
         return err->status;
     }
@@ -99,7 +99,7 @@ void devices_file_close(devices_file *f)
     free(f);
 }
 
-static void write_line(FILE *file, const device_reading *r)
+static void write_reading(FILE *file, const device_reading *r)
 {
     const pons_device_sensors *s = &r->state;
     const double number[] = { s->utilisation, s->memory_used, s->memory_total,
@@ -118,6 +118,6 @@ pons_status devices_file_write(devices_file *f, int count, const device_reading 
                                pons_error *err)
 {
     for (int i = 0; i < count; i++)
-        write_line(f->file, &reading[i]);
-    return fflush(f->file) == 0 && !ferror(f->file) ? PONS_OK : fail(f, err);
+        write_reading(f->file, &reading[i]);
+    return fflush(f->file) == 0 && !ferror(f->file) ? PONS_OK : fail_write(f, err);
 }

@@ -1,5 +1,5 @@
 /*
- * devices_file.h - a run's devices.csv: what the sensors of its devices said, a line for each.
+ * devices_file.h - a run's devices.csv: a line for each sensor reading of a device.
  */
 #ifndef CORE_REPORT_DEVICES_FILE_H
 #define CORE_REPORT_DEVICES_FILE_H
@@ -9,13 +9,13 @@
 typedef struct devices_file devices_file;
 
 /*
- * Open folder/devices.csv; lines behind step 'keep' are cut (R31); -1: all of them. One with other
- * columns is set aside with a warning.
+ * Open folder/devices.csv and remove lines after step 'keep' (R31); -1: all lines. A table with
+ * other columns is set aside with a warning.
  */
 pons_status devices_file_open(const char *folder, int64_t keep, logger *l, devices_file **out,
                               pons_error *err);
 pons_status devices_file_write(devices_file *f, int count, const device_reading *reading,
                                pons_error *err);
-void devices_file_close(devices_file *f); /* also NULL */
+void devices_file_close(devices_file *f); /* NULL is allowed */
 
 #endif

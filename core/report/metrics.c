@@ -1,5 +1,5 @@
 /*
- * metrics.c - one JSON object a line, and the same records to each sink.
+ * metrics.c - write records to metrics.jsonl, a JSON object per line, and to each sink.
  */
 #include "report/metrics.h"
 
@@ -30,7 +30,7 @@ struct metrics {
     opened_sink *sink;
 };
 
-static pons_status fail(const metrics *m, pons_error *err)
+static pons_status fail_write(const metrics *m, pons_error *err)
 {
     return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot write '%s': %s", m->path,
                      strerror(errno));
@@ -40,7 +40,7 @@ static pons_status open_file(metrics *m, pons_sink_kept keep, logger *l, pons_er
 {
     bool replaced = true;
 
-    while (replaced) { /* at most twice: what was written anew has nothing to be taken out */
+    while (replaced) { /* at most twice, since a rewritten file has nothing to remove */
         if (m->file != NULL)
             fclose(m->file);
         m->file = NULL;
@@ -52,7 +52,7 @@ static pons_status open_file(metrics *m, pons_sink_kept keep, logger *l, pons_er
     return PONS_OK;
 }
 
-/* The table of sink 'csv' is looked at here, since a sink has no way to warn. */
+/* The core checks the table of sink 'csv', since a sink cannot warn. */
 static pons_status check_table(const char *folder, const char *sink, logger *l, pons_error *err)
 {
     char *path = NULL;
@@ -81,7 +81,7 @@ static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept kee
         s->name = chosen->plugin->descriptor->name;
         if (keep.step >= 0 && check_table(folder, s->name, e->log, err) != PONS_OK)
             return err->status;
-        if (plugin_answer(s->operations->open(chosen->options, folder, keep, &s->handle, err),
+        if (plugin_status(s->operations->open(chosen->options, folder, keep, &s->handle, err),
                           s->name, "open", err) != PONS_OK)
             return err->status;
     }
@@ -106,7 +106,7 @@ pons_status metrics_open(const char *folder, pons_sink_kept keep, const experime
     return PONS_OK;
 }
 
-/* The numbers; names with the same part before a point share one object (they come together). */
+/* Write the values; adjacent names with the same part before a point share an object. */
 static void put_metrics(FILE *file, const pons_record *record)
 {
     char group[64] = "";
@@ -140,10 +140,10 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
     put_metrics(m->file, record);
     fputs("}\n", m->file);
     if (fflush(m->file) != 0 || ferror(m->file))
-        return fail(m, err);
+        return fail_write(m, err);
     for (int i = 0; i < m->sink_count; i++) {
         const opened_sink *s = &m->sink[i];
-        if (plugin_answer(s->operations->write(s->handle, record, err), s->name, "write", err)
+        if (plugin_status(s->operations->write(s->handle, record, err), s->name, "write", err)
             != PONS_OK)
             return err->status;
     }
@@ -153,10 +153,10 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
 pons_status metrics_sync(metrics *m, pons_error *err)
 {
     if (fflush(m->file) != 0 || ferror(m->file) || fsync(fileno(m->file)) != 0)
-        return fail(m, err);
+        return fail_write(m, err);
     for (int i = 0; i < m->sink_count; i++) {
         const opened_sink *s = &m->sink[i];
-        if (plugin_answer(s->operations->flush(s->handle, err), s->name, "flush", err) != PONS_OK)
+        if (plugin_status(s->operations->flush(s->handle, err), s->name, "flush", err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

@@ -1,12 +1,11 @@
 /*
- * metrics_resume.c - sort the lines of metrics.jsonl into those that stay, those that a run writes
- * again, and those that are damaged.
+ * metrics_resume.c - divide the lines of metrics.jsonl into kept, repeated and damaged ones.
  *
- * Records are written in the order of their steps, so a record to be written again has only such
- * records behind it. One that has a kept record behind it has a damaged step number.
+ * Records are written in order of steps, so a record that the run will repeat is followed only by
+ * such records. One that a kept record follows has a damaged step number.
  *
- * An undamaged file is truncated. A damaged one is written anew, after its damaged lines have been
- * appended to a file of their own.
+ * An undamaged file is truncated. A damaged one is rewritten after its damaged lines have been
+ * appended to another file.
  */
 #include "report/metrics_resume.h"
 
@@ -22,32 +21,32 @@
 typedef enum line_kind { LINE_KEPT, LINE_LATER, LINE_CUT, LINE_DAMAGED } line_kind;
 
 typedef struct line_group {
-    int count, first;      /* 'first' is a line number, 0: no line                                */
+    int count, first;      /* 'first' is a line number; 0: none                                   */
 } line_group;
 
-/* The counts of a scan over the lines. */
+/* The result of a scan over the lines. */
 typedef struct line_survey {
-    long kept_size;        /* bytes up to the end of the last line that is kept                   */
-    bool holes;            /* between these are others, or the last one has no end                */
-    line_group damaged;    /* no records                                                          */
-    line_group disordered; /* records of later steps that have a kept one behind them             */
+    long kept_size;        /* bytes up to the end of the last kept line                           */
+    bool holes;            /* other lines are between kept ones, or the last has no end           */
+    line_group damaged;    /* lines that are no records                                           */
+    line_group disordered; /* records of later steps that a kept one follows                      */
 } line_survey;
 
 static line_kind kind_of_line(const char *line, size_t size, pons_sink_kept keep)
 {
-    json_document d = { NULL, NULL };
+    json_t *d = NULL;
     pons_error ignored = PONS_ERROR_INIT;
     uint64_t step;
     line_kind found = line[size - 1] == '\n' ? LINE_DAMAGED : LINE_CUT;
 
     if (json_parse(line, size, "", PONS_DATA, &d, &ignored) == PONS_OK) {
-        const json_value *kind = json_member(d.root, "kind");
-        bool text = kind != NULL && kind->type == JSON_TEXT;
-        int64_t last = text && strcmp(kind->text, "validation") == 0 ? keep.validation : keep.step;
-        if (text && json_whole(json_member(d.root, "step"), &step))
+        const char *kind = json_string_value(json_object_get(d, "kind"));
+        bool validation = kind != NULL && strcmp(kind, "validation") == 0;
+        int64_t last = validation ? keep.validation : keep.step;
+        if (kind != NULL && json_whole(json_object_get(d, "step"), &step))
             found = last >= 0 && step <= (uint64_t)last ? LINE_KEPT : LINE_LATER;
     }
-    json_free(&d);
+    json_decref(d);
     return found;
 }
 
@@ -57,7 +56,7 @@ static void add_line(line_group *g, int number)
         g->first = number;
 }
 
-/* Move the lines of 'from', which come behind those of 'to', there. */
+/* Append the lines of 'from', which follow those of 'to'. */
 static void move_lines(line_group *from, line_group *to)
 {
     if (to->count == 0)
@@ -93,9 +92,9 @@ static line_survey survey_lines(FILE *file, pons_sink_kept keep)
     return s;
 }
 
-/* ---- write anew ------------------------------------------------------------------------------ */
+/* ---- rewrite --------------------------------------------------------------------------------- */
 
-/* Every line of 'kind', each with its end; a disordered one counts as damaged. */
+/* Copy the lines of 'kind', each with a line end; a disordered line counts as damaged. */
 static pons_status copy_lines(FILE *from, pons_sink_kept keep, const line_survey *s,
                               line_kind kind, FILE *to)
 {
@@ -118,8 +117,8 @@ static pons_status copy_lines(FILE *from, pons_sink_kept keep, const line_survey
     return ferror(to) || ferror(from) ? PONS_FAILURE : PONS_OK;
 }
 
-static pons_status set_aside(FILE *from, const char *path, pons_sink_kept keep,
-                             const line_survey *s, pons_error *err)
+static pons_status copy_damaged(FILE *from, const char *path, pons_sink_kept keep,
+                                const line_survey *s, pons_error *err)
 {
     FILE *to = NULL;
 
@@ -149,8 +148,8 @@ static pons_status write_kept(FILE *from, const char *path, pons_sink_kept keep,
     return err->status;
 }
 
-/* 'one' and 'more' say what a line is, and what several are. */
-static void tell_lines(const line_group *g, const char *one, const char *more, const char *path,
+/* Warn of a group; 'one' and 'more' describe a single line and several lines. */
+static void warn_lines(const line_group *g, const char *one, const char *more, const char *path,
                        logger *l)
 {
     if (g->count == 1)
@@ -168,9 +167,9 @@ static pons_status replace_file(FILE *file, const char *path, pons_sink_kept kee
     if (asprintf(&aside, "%s.damaged", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
     if (s->damaged.count + s->disordered.count > 0
-        && set_aside(file, aside, keep, s, err) == PONS_OK) {
-        tell_lines(&s->damaged, "is no record", "are no records", path, l);
-        tell_lines(&s->disordered, "has a step beyond that of a later line",
+        && copy_damaged(file, aside, keep, s, err) == PONS_OK) {
+        warn_lines(&s->damaged, "is no record", "are no records", path, l);
+        warn_lines(&s->disordered, "has a step beyond that of a later line",
                    "have steps beyond that of a later line", path, l);
     }
     if (err->status == PONS_OK)
@@ -185,7 +184,7 @@ pons_status metrics_resume(FILE *file, const char *path, pons_sink_kept keep, lo
     line_survey s = { .kept_size = 0 };
 
     *replaced = false;
-    if (keep.step >= 0) /* else all comes again */
+    if (keep.step >= 0) /* else the run repeats all records */
         s = survey_lines(file, keep);
     if (ferror(file))
         return pons_fail(err, PONS_FAILURE, "cannot read '%s': %s", path, strerror(errno));

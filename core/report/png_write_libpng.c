@@ -1,5 +1,5 @@
 /*
- * png_libpng - a picture through libpng, into a file that is complete or absent.
+ * png_write_libpng.c - write a picture through libpng; the file is complete or absent.
  */
 #include "report/png_write.h"
 
@@ -13,8 +13,8 @@ bool png_available(void)
     return true;
 }
 
-/* libpng returns here by longjmp; nothing of ours is on the stack in between. */
-static bool encode(FILE *file, int width, int height, const uint8_t *pixels)
+/* libpng returns by longjmp on errors; no frame between holds a resource of this program. */
+static bool encode_png(FILE *file, int width, int height, const uint8_t *pixels)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png ? png_create_info_struct(png) : NULL;
@@ -42,7 +42,7 @@ pons_status png_write_rgb(const char *path, int width, int height, const uint8_t
 
     if (status)
         return status;
-    if (encode(f.file, width, height, pixels))
+    if (encode_png(f.file, width, height, pixels))
         return safe_file_commit(&f, err);
     safe_file_discard(&f);
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': libpng refused %d x %d pixels", path,

@@ -1,5 +1,5 @@
 /*
- * png_missing - what pictures are in a build without libpng.
+ * png_write_missing.c - refuse to write pictures, in a build without libpng.
  */
 #include "report/png_write.h"
 

@@ -1,5 +1,5 @@
 /*
- * run_folder.c - the folder itself; metrics.c and the trainer's checkpoints fill it.
+ * run_folder.c - lock, check and rename the folder of a run; other files write its content.
  */
 #include "report/run_folder.h"
 
@@ -44,10 +44,10 @@ static bool is_one_folder(int a, int b)
 enum { HANDOVERS = 10 };
 
 /*
- * Open and lock the folder at 'path'. A run that begins anew renames a folder for whose lock
- * another process waits: then what that gets is the folder of an earlier run, and it asks again for
- * the one that is at 'path' by now. -1, with errno: there is none, or it cannot be opened; *held is
- * false where another process keeps it.
+ * Open and lock the folder at 'path'. A run that begins anew renames the folder while another
+ * process may wait for its lock; that process then has the lock of the earlier run's folder and
+ * tries again with the one at 'path'. -1 with errno: no folder, or it cannot be opened. *held is
+ * false if another process keeps the lock.
  */
 static int lock_folder(const char *path, int own, int how, bool *held)
 {
@@ -66,7 +66,7 @@ static int lock_folder(const char *path, int own, int how, bool *held)
     return -1;
 }
 
-pons_status run_folder_hold(run_folder *r, pons_error *err)
+pons_status run_folder_lock(run_folder *r, pons_error *err)
 {
     bool held = true;
 
@@ -81,7 +81,8 @@ pons_status run_folder_hold(run_folder *r, pons_error *err)
     return PONS_OK;
 }
 
-pons_status run_folder_read(const run_folder *own, const char *path, int *lock, pons_error *err)
+pons_status run_folder_lock_shared(const run_folder *own, const char *path, int *lock,
+                                   pons_error *err)
 {
     bool held;
 
@@ -92,11 +93,11 @@ pons_status run_folder_read(const run_folder *own, const char *path, int *lock, 
                      "when that has ended", path);
 }
 
-/* Who begins anew may rename what is made here before it is locked. */
-pons_status run_folder_take(run_folder *r, pons_error *err)
+/* Another process may rename the new folder before it is locked, so repeat. */
+pons_status run_folder_make(run_folder *r, pons_error *err)
 {
     do {
-        if (folder_make(r->path, err) != PONS_OK || run_folder_hold(r, err) != PONS_OK)
+        if (folder_make(r->path, err) != PONS_OK || run_folder_lock(r, err) != PONS_OK)
             return err->status;
     } while (r->lock < 0);
     return PONS_OK;
@@ -111,7 +112,7 @@ pons_status run_folder_check(const run_folder *r, pons_error *err)
                      "last checkpoint", r->path);
 }
 
-/* An open file that has a name, be it another one by now. */
+/* True if the open file still has a name, though perhaps another one. */
 static bool has_name(FILE *file)
 {
     struct stat facts;
@@ -137,7 +138,7 @@ pons_status run_folder_check_files(const run_folder *r, pons_error *err)
     return err->status;
 }
 
-/* A file that is empty, or one of whose first lines begins with 'start'. */
+/* True if the file is empty, or one of its first lines begins with 'start'. */
 static bool begins_with(const char *path, const char *start)
 {
     FILE *file = file_open_reader(path);
@@ -157,9 +158,9 @@ static bool begins_with(const char *path, const char *start)
     return found || count == 0;
 }
 
-const char *run_folder_found(const run_folder *r)
+const char *run_folder_foreign_file(const run_folder *r)
 {
-    /* What a run writes that ended before its first checkpoint comes again as it was. */
+    /* Files of a run that ended before its first checkpoint; the next start writes them again. */
     static const struct { const char *name, *start; } begun[] = {
         { "metrics.jsonl", "{\"kind\":" }, { "metrics.csv", "kind,step," },
         { "devices.csv", "time,step," }, { "resolved.ini", "; pons " },
@@ -182,7 +183,8 @@ pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err)
 {
     char *other = NULL;
 
-    if (run_folder_hold(r, err) != PONS_OK || r->lock < 0) /* not while another trains in it */
+    /* another process must not be training in it */
+    if (run_folder_lock(r, err) != PONS_OK || r->lock < 0)
         return err->status;
     for (int number = 1; other == NULL; number++) {
         if (asprintf(&other, "%s.%d", r->path, number) < 0)

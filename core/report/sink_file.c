@@ -1,5 +1,5 @@
 /*
- * sink_file.c - files of the run folder for plugins, opened as the core opens its own.
+ * sink_file.c - open files of the run folder for sink plugins, with the core's checks.
  */
 #include <pons/sink.h>
 

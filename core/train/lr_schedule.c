@@ -3,7 +3,7 @@
  */
 #include "train/lr_schedule.h"
 
-double schedule_rate(const schedule *s, int64_t t)
+double lr_schedule_rate(const schedule *s, int64_t t)
 {
     double m = s->multiplier;
 

@@ -15,6 +15,6 @@ typedef struct schedule {
 } schedule;
 
 /* t = 0, 1, ...: number of the step (or epoch) that is about to begin. */
-double schedule_rate(const schedule *s, int64_t t);
+double lr_schedule_rate(const schedule *s, int64_t t);
 
 #endif

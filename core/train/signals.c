@@ -15,66 +15,66 @@
 #include "base/clock.h"
 #include "base/thread/thread.h"
 
-struct interrupt {
+struct signals {
     pthread_t thread;
-    pthread_mutex_t state;   /* held while the state is changed or saved                          */
-    sigset_t signals, before;
+    pthread_mutex_t state_lock;    /* locked while the state is changed or saved                  */
+    sigset_t set, before;
     atomic_bool pending, closing;
-    bool over;               /* nothing is left that could be saved or lost                       */
+    bool save_forbidden;     /* nothing is left that could be saved or lost                       */
     _Atomic double grace_s, reserve_s;
     pons_status (*save)(void *context);
     void *context;
 };
 
-/* 'timeout' and others signal a process, then its whole group: that is asked once, not twice. */
+/* 'timeout' and others signal a process, then its whole group: both count as one signal. */
 #define ECHO_SECONDS 0.1
 
-/* Until 'end' or a signal has come: its number, or 0. */
-static int wait_signal(const interrupt *i, double end)
+/* Wait for a signal until 'end'. Returns its number, or 0. */
+static int wait_signal(const signals *s, double end)
 {
     for (double left = end - seconds_now(); left > 0; left = end - seconds_now()) {
         const struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
-        int number = sigtimedwait(&i->signals, NULL, &t);
+        int number = sigtimedwait(&s->set, NULL, &t);
         if (number > 0)
             return number;
     }
     return 0;
 }
 
-/* Whether a second signal, no echo of the first, has ended the grace of one of 'begin'. */
-static bool wait_grace(const interrupt *i, int first, double begin)
+/* True if a second signal, other than an echo of 'first', ends the grace that began at 'begin'. */
+static bool wait_grace(const signals *s, int first, double begin)
 {
-    double grace = i->grace_s, end = begin + grace - fmin(i->reserve_s, grace / 2);
+    double grace = s->grace_s, end = begin + grace - fmin(s->reserve_s, grace / 2);
     int number;
 
     do {
-        number = wait_signal(i, end);
-    } while (number == first && !i->closing && seconds_now() < begin + ECHO_SECONDS);
+        number = wait_signal(s, end);
+    } while (number == first && !s->closing && seconds_now() < begin + ECHO_SECONDS);
     return number > 0;
 }
 
 /* The process ends here, unless it is ending by itself. */
-static void *save_and_end(void *context)
+static void *save_and_exit(void *context)
 {
-    interrupt *i = context;
+    signals *s = context;
 
-    pthread_mutex_lock(&i->state);
-    if (!i->closing && !i->over)
-        _exit(i->save(i->context));
-    pthread_mutex_unlock(&i->state);
+    pthread_mutex_lock(&s->state_lock);
+    if (!s->closing && !s->save_forbidden)
+        _exit(s->save(s->context));
+    pthread_mutex_unlock(&s->state_lock);
     return NULL;
 }
 
-/* A second signal has come: there is no more time than this. */
-static void end_soon(interrupt *i)
+/* After a second signal the process ends in time, saved or not. */
+static void end_soon(signals *s)
 {
     static const char line[] = "error: interrupted twice; what was being saved is given up, the "
                                "checkpoint before it is complete\n";
-    double end = seconds_now() + INTERRUPT_LAST_SECONDS;
+    double end = seconds_now() + SIGNALS_LAST_SECONDS;
 
-    while (!i->closing && wait_signal(i, end) > 0)
+    while (!s->closing && wait_signal(s, end) > 0)
         continue;
-    if (i->closing)
+    if (s->closing)
         return;
     ssize_t said = write(STDERR_FILENO, line, sizeof line - 1);
     (void)said;
@@ -83,104 +83,105 @@ static void end_soon(interrupt *i)
 
 static void *wait_for_signals(void *context)
 {
-    interrupt *i = context;
+    signals *s = context;
     pthread_t saver;
     double begin;
+    pons_error refused = PONS_ERROR_INIT;
     bool again;
     int number;
 
-    while (sigwait(&i->signals, &number) != 0)
+    while (sigwait(&s->set, &number) != 0)
         continue;
-    if (i->closing)
+    if (s->closing)
         return NULL;
     begin = seconds_now();
-    i->pending = true;
-    again = wait_grace(i, number, begin);
-    if (pthread_create(&saver, NULL, save_and_end, i) != 0)
-        return save_and_end(i);
-    while (!again && sigwait(&i->signals, &number) != 0)
+    s->pending = true;
+    again = wait_grace(s, number, begin);
+    if (thread_start(&saver, save_and_exit, s, "the thread that saves", &refused) != PONS_OK)
+        return save_and_exit(s);
+    while (!again && sigwait(&s->set, &number) != 0)
         continue;
-    end_soon(i);
+    end_soon(s);
     pthread_join(saver, NULL);
     return NULL;
 }
 
-pons_status interrupt_open(pons_status (*early)(void *context), void *context, interrupt **out,
-                           pons_error *err)
+pons_status signals_open(pons_status (*early)(void *context), void *context, signals **out,
+                         pons_error *err)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1 };
-    interrupt *i = calloc(1, sizeof *i);
+    signals *s = calloc(1, sizeof *s);
 
-    if (i == NULL)
+    if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    i->save = early;
-    i->context = context;
-    sigemptyset(&i->signals);
+    s->save = early;
+    s->context = context;
+    sigemptyset(&s->set);
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
-        sigaddset(&i->signals, numbers[n]);
-    pthread_mutex_init(&i->state, NULL);
-    pthread_sigmask(SIG_BLOCK, &i->signals, &i->before);
-    if (thread_start(&i->thread, wait_for_signals, i, "the thread that waits for signals", err)
+        sigaddset(&s->set, numbers[n]);
+    pthread_mutex_init(&s->state_lock, NULL);
+    pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
+    if (thread_start(&s->thread, wait_for_signals, s, "the thread that waits for signals", err)
         != PONS_OK) {
-        pthread_sigmask(SIG_SETMASK, &i->before, NULL);
-        free(i);
+        pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+        free(s);
         return err->status;
     }
-    *out = i;
+    *out = s;
     return PONS_OK;
 }
 
-void interrupt_watch(interrupt *i, double grace_s, pons_status (*save)(void *context),
-                     void *context)
+void signals_set_save(signals *s, double grace_s, pons_status (*save)(void *context),
+                      void *context)
 {
-    pthread_mutex_lock(&i->state);
-    i->grace_s = grace_s;
-    i->save = save;
-    i->context = context;
-    i->over = save == NULL;
-    pthread_mutex_unlock(&i->state);
+    pthread_mutex_lock(&s->state_lock);
+    s->grace_s = grace_s;
+    s->save = save;
+    s->context = context;
+    s->save_forbidden = save == NULL;
+    pthread_mutex_unlock(&s->state_lock);
 }
 
-void interrupt_reserve(interrupt *i, double seconds)
+void signals_reserve(signals *s, double seconds)
 {
-    if (i != NULL)
-        i->reserve_s = seconds;
+    if (s != NULL)
+        s->reserve_s = seconds;
 }
 
-bool interrupt_pending(interrupt *i)
+bool signals_pending(signals *s)
 {
-    return i != NULL && i->pending;
+    return s != NULL && s->pending;
 }
 
-void interrupt_enter(interrupt *i)
+void signals_hold(signals *s)
 {
-    if (i != NULL)
-        pthread_mutex_lock(&i->state);
+    if (s != NULL)
+        pthread_mutex_lock(&s->state_lock);
 }
 
-void interrupt_leave(interrupt *i)
+void signals_release(signals *s)
 {
-    if (i != NULL)
-        pthread_mutex_unlock(&i->state);
+    if (s != NULL)
+        pthread_mutex_unlock(&s->state_lock);
 }
 
-void interrupt_end(interrupt *i)
+void signals_forbid_saving(signals *s)
 {
-    if (i != NULL)
-        i->over = true;
+    if (s != NULL)
+        s->save_forbidden = true;
 }
 
-void interrupt_close(interrupt *i)
+void signals_close(signals *s)
 {
-    if (i == NULL)
+    if (s == NULL)
         return;
-    pthread_mutex_lock(&i->state); /* it is not saving */
-    i->closing = true;
-    pthread_mutex_unlock(&i->state);
-    pthread_kill(i->thread, SIGTERM); /* ends its waiting */
-    pthread_join(i->thread, NULL);
-    pthread_mutex_destroy(&i->state);
-    if (!i->pending) /* who has been told to end is not told again on the way */
-        pthread_sigmask(SIG_SETMASK, &i->before, NULL);
-    free(i);
+    pthread_mutex_lock(&s->state_lock); /* it is not saving */
+    s->closing = true;
+    pthread_mutex_unlock(&s->state_lock);
+    pthread_kill(s->thread, SIGTERM); /* ends its waiting */
+    pthread_join(s->thread, NULL);
+    pthread_mutex_destroy(&s->state_lock);
+    if (!s->pending) /* a process that is ending gets no second signal on its way */
+        pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+    free(s);
 }

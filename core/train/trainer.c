@@ -26,11 +26,11 @@ pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int coun
     return t->settings->observer.record(t->settings->observer.context, &r, err);
 }
 
-pons_status trainer_leave(trainer *t, pons_error *err)
+pons_status trainer_release_signals(trainer *t, pons_error *err)
 {
     if (err->status != PONS_OK)
-        interrupt_end(t->settings->interrupt);
-    interrupt_leave(t->settings->interrupt);
+        signals_forbid_saving(t->settings->signals);
+    signals_release(t->settings->signals);
     return err->status;
 }
 
@@ -40,12 +40,12 @@ typedef struct case_names {
     size_t used;
 } case_names;
 
-/* One replica's share of a step. */
+/* A replica's share of a step. */
 typedef struct share {
     case_names names;
     double data_seconds;
     step_result result;
-    trainer_culprit culprit; /* its own                                                           */
+    nonfinite_source nonfinite; /* of this replica                                                */
 } share;
 
 /* A step on its way. */
@@ -56,7 +56,7 @@ typedef struct step_begun {
     share *share;            /* by replica                                                        */
 } step_begun;
 
-static void tell_step(trainer *t, const step_begun *s, double loss, double seconds)
+static void log_step(trainer *t, const step_begun *s, double loss, double seconds)
 {
     logger *l = t->experiment->log;
     int64_t total = t->total, every = t->experiment->sections.log.every;
@@ -94,14 +94,14 @@ static pons_status read_batch(trainer *t, replica *r, share *mine, const loader_
     double begin = seconds_now();
 
     t->reading++;
-    trainer_note(t, "data");
+    trainer_report_activity(t, "data");
     range_begin(r->device, "data");
-    replica_feed(r, t->experiment, batch, err);
+    input_copy_next(r, t->experiment, batch, err);
     range_end(r->device);
     if (err->status != PONS_OK)
         return err->status;
     mine->data_seconds += seconds_now() - begin;
-    trainer_note(t, --t->reading > 0 ? "data" : "step");
+    trainer_report_activity(t, --t->reading > 0 ? "data" : "step");
     return PONS_OK;
 }
 
@@ -143,28 +143,28 @@ static pons_status finish_share(void *context, replica *r, pons_error *err)
     program_step_end(r->training, s->lr, err);
     range_end(r->device);
     if (err->status != PONS_OK
-        || (next < t->total && replica_feed_ahead(r, t->experiment, next, err) != PONS_OK))
+        || (next < t->total && input_copy_ahead(r, t->experiment, next, err) != PONS_OK))
         return err->status;
-    if (trainer_reads_devices(t))
-        trainer_read_device(t, r);
+    if (trainer_sensors_due(t))
+        trainer_read_sensors(t, r);
     return program_step_result(r->training, &s->share[r->index].result, err);
 }
 
-static void keep_earlier(trainer_culprit *kept, const program_nonfinite *found,
-                         const loader_batch *batch)
+static void keep_earlier_source(nonfinite_source *kept, const program_nonfinite *found,
+                                const loader_batch *batch)
 {
     case_names names = { .used = 0 };
 
-    if (found->name == NULL || (kept->tensor[0] != '\0' && kept->place <= found->place))
+    if (found->name == NULL || (kept->tensor[0] != '\0' && kept->place <= found->index))
         return;
     add_names(&names, batch);
-    kept->place = found->place;
+    kept->place = found->index;
     snprintf(kept->tensor, sizeof kept->tensor, "%s", found->name);
     memcpy(kept->cases, names.text, sizeof kept->cases);
 }
 
 /* The share is read and computed again; the loader then stands where it stood. */
-static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err)
+static pons_status find_nonfinite_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
     trainer *t = s->trainer;
@@ -172,48 +172,48 @@ static pons_status look_for_nonfinite(void *context, replica *r, pons_error *err
     const loader_batch *batch = NULL;
     program_nonfinite found;
 
-    memcpy(mine->culprit.cases, mine->names.text, sizeof mine->culprit.cases);
-    if (replica_seek(r, t->state.step, err) != PONS_OK)
+    memcpy(mine->nonfinite.cases, mine->names.text, sizeof mine->nonfinite.cases);
+    if (input_copy_seek(r, t->state.step, err) != PONS_OK)
         return err->status;
     for (int m = 0; m < t->experiment->accumulate; m++) {
         if (read_batch(t, r, mine, &batch, err) != PONS_OK
             || program_find_nonfinite(r->training, (uint64_t)batch->micro_batch, &found, err)
                != PONS_OK)
             return err->status;
-        keep_earlier(&mine->culprit, &found, batch);
+        keep_earlier_source(&mine->nonfinite, &found, batch);
     }
     return PONS_OK;
 }
 
-/* One of all that are not finite in itself; where only their sum is, all cases of the step. */
-static pons_status find_culprit(const step_begun *s, trainer_culprit *out, pons_error *err)
+/* A share that is not finite by itself. If only the sum of the shares is not, all cases of it. */
+static pons_status find_source(const step_begun *s, nonfinite_source *out, pons_error *err)
 {
-    *out = s->share->culprit;
+    *out = s->share->nonfinite;
     for (int r = 1; r < s->trainer->replicas.count; r++)
-        trainer_join_culprits(out, &s->share[r].culprit);
-    if (trainer_share_culprit(s->trainer, out, err) != PONS_OK)
+        trainer_merge_sources(out, &s->share[r].nonfinite);
+    if (trainer_share_source(s->trainer, out, err) != PONS_OK)
         return err->status;
     if (out->tensor[0] == '\0')
         snprintf(out->tensor, sizeof out->tensor, "the gradient's norm");
     return PONS_OK;
 }
 
-/* What is not finite in a step that was not applied. */
-static const char *find_unsound(const step_result *result)
+/* The quantity that made a step not finite. */
+static const char *nonfinite_quantity(const step_result *result)
 {
     if (!isfinite(result->grad_norm))
         return "the gradient";
     return isfinite(result->loss) ? "what a step adds to a running mean or variance" : "the loss";
 }
 
-/* What the update leaves cannot be skipped: it is in the weights. */
+/* Damage by the update cannot be skipped: it is in the weights. */
 static pons_status check_damage(const step_begun *s, pons_error *err)
 {
     for (int r = 0; r < s->trainer->replicas.count; r++)
-        if (s->share[r].result.damaged != NULL)
+        if (s->share[r].result.nonfinite != NULL)
             return pons_fail(err, PONS_FAILURE, "step %lld: the update of '%s' reads or writes "
                              "what is not finite; cases %s\nhint: the newest checkpoint is sound",
-                             (long long)s->trainer->state.step + 1, s->share[r].result.damaged,
+                             (long long)s->trainer->state.step + 1, s->share[r].result.nonfinite,
                              s->share[r].names.text);
     return PONS_OK;
 }
@@ -222,35 +222,35 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
     const step_result *result = &s->share->result;
-    trainer_culprit culprit;
+    nonfinite_source nonfinite;
 
     if (check_damage(s, err) != PONS_OK || result->applied)
         return err->status;
     if (t->experiment->precision == PRECISION_FP16 && result->scale >= 1) {
-        if (trainer_writes(t))
+        if (trainer_is_writer(t))
             log_line(t->experiment->log, "step %lld is skipped: a gradient is too large for fp16; "
                      "the loss is scaled by %g from now on", (long long)t->state.step + 1,
                      result->scale);
         return PONS_OK;
     }
-    if (replicas_run(&t->replicas, look_for_nonfinite, (void *)s, err) != PONS_OK
-        || find_culprit(s, &culprit, err) != PONS_OK)
+    if (replicas_run(&t->replicas, find_nonfinite_share, (void *)s, err) != PONS_OK
+        || find_source(s, &nonfinite, err) != PONS_OK)
         return err->status;
     if (t->experiment->sections.train.nonfinite == 0)
         return pons_fail(err, PONS_FAILURE, "step %lld: %s is not finite; first tensor "
                          "'%s', cases %s\nhint: --set train.nonfinite=skip goes on without such "
-                         "steps", (long long)t->state.step + 1, find_unsound(result),
-                         culprit.tensor, culprit.cases);
-    if (trainer_writes(t))
+                         "steps", (long long)t->state.step + 1, nonfinite_quantity(result),
+                         nonfinite.tensor, nonfinite.cases);
+    if (trainer_is_writer(t))
         log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases "
                     "%.1000s",
-                    (long long)t->state.step + 1, culprit.tensor, culprit.cases);
+                    (long long)t->state.step + 1, nonfinite.tensor, nonfinite.cases);
     return PONS_OK;
 }
 
 /*
- * Of the last case of the last step, whichever process had it (R6). What the run's last step takes
- * beyond its last epoch fills the step, and begins no epoch.
+ * The epoch of the last step's last case, on whichever process it was (R6). Cases of the run's last
+ * step beyond its last epoch fill the step and begin no epoch.
  */
 static int64_t last_epoch(const trainer *t)
 {
@@ -266,7 +266,7 @@ static pons_status finish_step(step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
     const step_result *result = &s->share->result;
-    bool read = trainer_reads_devices(t);
+    bool read = trainer_sensors_due(t);
 
     if (replicas_run(&t->replicas, finish_share, s, err) != PONS_OK
         || check_finite(s, err) != PONS_OK)
@@ -275,8 +275,8 @@ static pons_status finish_step(step_begun *s, pons_error *err)
     s->epoch = last_epoch(t);
     const step_numbers numbers = { result, s->epoch, s->lr, seconds_now() - s->begin,
                                    s->data_seconds };
-    tell_step(t, s, result->loss, numbers.seconds);
-    if (read && trainer_tell_devices(t, err) != PONS_OK)
+    log_step(t, s, result->loss, numbers.seconds);
+    if (read && trainer_report_sensors(t, err) != PONS_OK)
         return err->status;
     return trainer_record_step(t, &numbers, err);
 }
@@ -295,26 +295,26 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
     step_begun s = { .trainer = t, .begin = seconds_now(), .share = shares,
                      .lr = trainer_rate(t->experiment, t->state.step) };
 
-    if (check_rate(t, s.lr, err) != PONS_OK || trainer_vote_begin(t, err) != PONS_OK
+    if (check_rate(t, s.lr, err) != PONS_OK || trainer_stop_sum_begin(t, err) != PONS_OK
         || replicas_run(&t->replicas, compute_share, &s, err) != PONS_OK)
         return err->status;
     for (int r = 0; r < t->replicas.count; r++)
         s.data_seconds = fmax(s.data_seconds, shares[r].data_seconds);
     if (replicas_run(&t->replicas, wait_share, &s, err) != PONS_OK /* a signal need not wait too */
-        || trainer_vote_end(t, err) != PONS_OK)
+        || trainer_stop_sum_end(t, err) != PONS_OK)
         return err->status;
-    interrupt_enter(t->settings->interrupt);
+    signals_hold(t->settings->signals);
     finish_step(&s, err);
-    return trainer_leave(t, err);
+    return trainer_release_signals(t, err);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 /*
- * What an earlier process may have left undone: a validation that a signal put off, a checkpoint
- * that is not marked. From here on the run is the one that was never stopped.
+ * Work that an earlier process may have left: a validation that a signal put off, a checkpoint
+ * without its mark. The run is then the same as one that was never stopped.
  */
-static pons_status take_up(trainer *t, pons_error *err)
+static pons_status resume_run(trainer *t, pons_error *err)
 {
     t->state.finished = 0; /* more patience goes on */
     if (trainer_validate(t, err) != PONS_OK)
@@ -323,9 +323,9 @@ static pons_status take_up(trainer *t, pons_error *err)
     return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
 }
 
-/* With a name for profilers. */
-static pons_status named(trainer *t, const char *name,
-                         pons_status (*work)(trainer *t, pons_error *err), pons_error *err)
+/* Run 'work' in a range that profilers show. */
+static pons_status run_named(trainer *t, const char *name,
+                             pons_status (*work)(trainer *t, pons_error *err), pons_error *err)
 {
     const device *d = &t->experiment->device;
 
@@ -335,21 +335,21 @@ static pons_status named(trainer *t, const char *name,
     return err->status;
 }
 
-static pons_status train(trainer *t, share *shares, pons_error *err)
+static pons_status train_steps(trainer *t, share *shares, pons_error *err)
 {
-    if (take_up(t, err) != PONS_OK)
+    if (resume_run(t, err) != PONS_OK)
         return err->status;
     while (t->state.step < t->total && t->state.finished == 0
-           && !trainer_stops(t)) {
+           && !trainer_stop_due(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
             || (trainer_validation_due(t)
-                && named(t, "validation", trainer_validate, err) != PONS_OK))
+                && run_named(t, "validation", trainer_validate, err) != PONS_OK))
             return err->status;
         trainer_note_early_stop(t);
-        if (trainer_checkpoint_due(t) && named(t, "checkpoint", trainer_save, err) != PONS_OK)
+        if (trainer_checkpoint_due(t) && run_named(t, "checkpoint", trainer_save, err) != PONS_OK)
             return err->status;
     }
-    if (trainer_save_last(t, err) != PONS_OK)
+    if (trainer_save_and_wait(t, err) != PONS_OK)
         return err->status;
     if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t))
         return PONS_OK;
@@ -357,34 +357,34 @@ static pons_status train(trainer *t, share *shares, pons_error *err)
                      "to go on", (long long)t->state.step, (long long)t->total);
 }
 
-/* Training ends by itself: from now on neither a signal nor another process has it saved. */
-static void end_watching(trainer *t)
+/* Training ends by itself: neither a signal nor another process has it saved any more. */
+static void end_signals_and_peers(trainer *t)
 {
-    interrupt *i = t->settings->interrupt;
+    signals *s = t->settings->signals;
 
     if (t->experiment->group != NULL)
-        group_before_end(t->experiment->group, NULL, NULL);
-    if (i != NULL)
-        interrupt_watch(i, t->experiment->sections.train.grace_s, NULL, NULL);
+        group_set_exit_hook(t->experiment->group, NULL, NULL);
+    if (s != NULL)
+        signals_set_save(s, t->experiment->sections.train.grace_s, NULL, NULL);
 }
 
-/* Another process has given the step up: what is here is the state before it. */
-static void save_given_up(trainer *t, const pons_error *cause)
+/* Save the state before the step that another process has given up. */
+static void save_for_peer(trainer *t, const pons_error *cause)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    group_leave(t->experiment->group, cause);
-    if (trainer_save_last(t, &problem) != PONS_OK)
+    group_publish_interruption(t->experiment->group, cause);
+    if (trainer_save_and_wait(t, &problem) != PONS_OK)
         log_warning(t->experiment->log, "%s", problem.text);
 }
 
-/* The loop of a process that is alone is watched as a group's is. */
+/* A single process has a watchdog of its own, as a group has. */
 static pons_status open_watch(trainer *t, pons_error *err)
 {
-    const watch_settings alone = { .size = 1,
-                                   .timeout_s = t->experiment->sections.distribute.timeout_s };
+    const watchdog_settings alone = { .size = 1,
+                                      .timeout_s = t->experiment->sections.distribute.timeout_s };
 
-    return t->experiment->group != NULL ? PONS_OK : watch_open(&alone, &t->watch, err);
+    return t->experiment->group != NULL ? PONS_OK : watchdog_open(&alone, &t->watchdog, err);
 }
 
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)
@@ -395,17 +395,17 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
     if (open_watch(&t, err) != PONS_OK)
         return err->status;
     if (trainer_open(&t, err) == PONS_OK) {
-        if (settings->interrupt != NULL)
-            interrupt_watch(settings->interrupt, grace_s, trainer_save_and_end, &t);
+        if (settings->signals != NULL)
+            signals_set_save(settings->signals, grace_s, trainer_end_by_signal, &t);
         if (e->group != NULL)
-            group_before_end(e->group, trainer_end_with_others, &t);
-        train(&t, arena_alloc(e->memory, (size_t)e->device_count * sizeof(share)), err);
-        if (err->status == PONS_INTERRUPTED && e->group != NULL && !t.stop)
-            save_given_up(&t, err);
-        end_watching(&t);
+            group_set_exit_hook(e->group, trainer_end_by_peer, &t);
+        train_steps(&t, arena_alloc(e->memory, (size_t)e->device_count * sizeof(share)), err);
+        if (err->status == PONS_INTERRUPTED && e->group != NULL && !t.stop_agreed)
+            save_for_peer(&t, err);
+        end_signals_and_peers(&t);
     }
     trainer_close(&t, err);
-    if (t.watch != NULL)
-        watch_close(t.watch);
+    if (t.watchdog != NULL)
+        watchdog_close(t.watchdog);
     return err->status;
 }

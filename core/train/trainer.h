@@ -11,7 +11,7 @@
 #include <pons/device.h>
 #include <pons/sink.h>
 
-/* What the sensors of a replica's device said during a step. */
+/* The sensors of a replica's device, read during a step. */
 typedef struct device_reading {
     double time;                /* seconds of the calendar, since 1970                            */
     int64_t step;               /* steps that are done then                                       */
@@ -21,17 +21,17 @@ typedef struct device_reading {
 } device_reading;
 
 /*
- * Who keeps the numbers; called from the trainer's thread. 'sync' comes from the thread that writes
- * checkpoints, also while a record is being kept: what was kept before it began is on disk then. It
- * fails where the run's folder is another one by now.
+ * The keeper of a run's records. Calls come from the trainer's thread. 'sync' comes from the writer
+ * of checkpoints, also during a 'record': records that were kept before it began are then on disk.
+ * It fails if the run's folder has been replaced.
  */
 typedef struct trainer_observer {
     void *context;
-    /* All cases are read, the network built, nothing written so far; then comes the first step. */
+    /* Comes before the first step: cases are read, the network is built, nothing is written. */
     pons_status (*begin)(void *context, pons_error *err);
     pons_status (*record)(void *context, const pons_record *record, pons_error *err);
     pons_status (*sync)(void *context, pons_error *err);
-    /* Fails if the run's folder, or a file that it needs, is gone. On the thread of 'sync'. */
+    /* Fails if the run's folder, or a file that it needs, is missing. On the thread of 'sync'. */
     pons_status (*check)(void *context, pons_error *err);
     pons_status (*devices)(void *context, int count, const device_reading *reading,
                            pons_error *err);
@@ -41,12 +41,15 @@ enum { TRAINER_DEBUG_STEPS = 4 };
 
 typedef struct trainer_settings {
     const char *checkpoints;    /* the folder                                                     */
-    const char *resume;         /* a checkpoint to go on from, verified; NULL: none, or this is   */
-                                /* not rank 0, from which all others get what it holds            */
+    /*
+     * A verified checkpoint to go on from. NULL: none, or another rank than 0, which receives the
+     * contents from rank 0.
+     */
+    const char *resume;
     const trainer_state *saved; /* of that checkpoint                                             */
     bool own;                   /* it lies in 'checkpoints'                                       */
     trainer_observer observer;
-    interrupt *interrupt;       /* may be NULL                                                    */
+    signals *signals;           /* may be NULL                                                    */
     bool debug;                 /* few cases, few steps                                           */
 } trainer_settings;
 

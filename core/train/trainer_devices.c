@@ -10,11 +10,11 @@
 #include "cluster/group/group.h"
 #include "plugin/plugin_status.h"
 
-bool trainer_reads_devices(const trainer *t)
+bool trainer_sensors_due(const trainer *t)
 {
     int64_t every = t->experiment->sections.log.device_every;
 
-    return every > 0 && !t->blind && (t->state.step + 1) % every == 0;
+    return every > 0 && !t->sensors_unavailable && (t->state.step + 1) % every == 0;
 }
 
 static double calendar_now(void)
@@ -25,7 +25,7 @@ static double calendar_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void trainer_read_device(trainer *t, const replica *r)
+void trainer_read_sensors(trainer *t, const replica *r)
 {
     const device *d = r->device;
     device_reading *out = &t->devices[r->index];
@@ -36,7 +36,7 @@ void trainer_read_device(trainer *t, const replica *r)
         pons_fail(&out->error, PONS_DEVICE, "device '%s' has no sensors",
                   d->plugin->descriptor->name);
     else
-        plugin_answer(d->operations->profiling.sensors(d->handle, &out->state, &out->error),
+        plugin_status(d->operations->profiling.sensors(d->handle, &out->state, &out->error),
                       "the device", "profiling.sensors", &out->error);
 }
 
@@ -49,13 +49,14 @@ static const pons_error *find_failure(int count, const device_reading *reading)
     return NULL;
 }
 
-static pons_status tell(trainer *t, int count, const device_reading *reading, pons_error *err)
+static pons_status report_readings(trainer *t, int count, const device_reading *reading,
+                                   pons_error *err)
 {
     const trainer_observer *o = &t->settings->observer;
     const pons_error *failure = find_failure(count, reading);
 
-    t->blind = failure != NULL;
-    if (!trainer_writes(t))
+    t->sensors_unavailable = failure != NULL;
+    if (!trainer_is_writer(t))
         return PONS_OK;
     if (failure == NULL)
         return o->devices(o->context, count, reading, err);
@@ -63,19 +64,19 @@ static pons_status tell(trainer *t, int count, const device_reading *reading, po
     return PONS_OK;
 }
 
-pons_status trainer_tell_devices(trainer *t, pons_error *err)
+pons_status trainer_report_sensors(trainer *t, pons_error *err)
 {
     group *g = t->experiment->group;
     size_t mine = (size_t)t->replicas.count * sizeof *t->devices;
     device_reading *all;
 
     if (g == NULL)
-        return tell(t, t->replicas.count, t->devices, err);
+        return report_readings(t, t->replicas.count, t->devices, err);
     all = malloc((size_t)group_size(g) * mine);
     if (all == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", group_size(g));
     if (group_all_gather(g, t->devices, mine, all, err) == PONS_OK)
-        tell(t, group_size(g) * t->replicas.count, all, err);
+        report_readings(t, group_size(g) * t->replicas.count, all, err);
     free(all);
     return err->status;
 }

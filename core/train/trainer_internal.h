@@ -10,23 +10,23 @@
 #include "metric/metric.h"
 #include "replica/programs.h"
 #include "replica/replicas.h"
-#include "train/snapshot.h"
+#include "train/checkpoint_contents.h"
 #include "train/trainer.h"
 
 #include <stdatomic.h>
 
 typedef struct trainer trainer;
 
-/* What the writer's thread is to do; left alone until it has done it. */
+/* A job of the writer. The trainer leaves it alone until it is done. */
 typedef struct save_order {
     const trainer_settings *settings;
-    snapshot snapshot;
-    bool whole;              /* the snapshot is new; otherwise marks only                         */
+    checkpoint_contents contents;
+    bool whole;              /* the contents are new; otherwise marks only                        */
     bool best;
-    bool lost;               /* the checkpoint before this one is not in its place any more       */
+    bool lost;               /* the checkpoint before this one is missing in its place            */
     int keep;
-    int64_t step, before;    /* before: of the checkpoint before this one, -1: none               */
-    pons_error kept;         /* why an old checkpoint could not be removed                        */
+    int64_t step, before;    /* before: that of the checkpoint before this one, -1: none          */
+    pons_error kept;         /* the reason why an old checkpoint could not be removed             */
 } save_order;
 
 struct trainer {
@@ -37,31 +37,31 @@ struct trainer {
     cache *cache;
     trainer_state state;
     trainer_state kept;      /* of the newest checkpoint, written or on its way; step -1: none    */
-    background *writer;
+    worker *writer;
     save_order order;
-    pons_error kept_said;    /* what the last order could not remove                              */
+    pons_error kept_said;    /* the last warning of an old checkpoint that stays                  */
     char network[96];        /* model and loss by name, for profilers                             */
     int training_count, validation_count;
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
     int64_t logged_steps;
     metric_summary *summaries;
-    watch *watch;            /* of a process that is alone; a group has its own                   */
+    watchdog *watchdog;      /* of a process that is alone; a group has its own                   */
     atomic_int reading;      /* replicas that wait for their patches                              */
     struct step_metrics *metrics;   /* of the records of steps                                    */
     struct device_reading *devices; /* of this process's replicas, read in the running step       */
-    bool blind;              /* no sensors can be read: that was said                             */
-    bool stop;               /* with several processes: all have agreed to stop now               */
-    float vote;
-    void *vote_pending;
+    bool sensors_unavailable;              /* no sensors can be read: that was said               */
+    bool stop_agreed;        /* with several processes: all of them stop now                      */
+    float stop_wishes;       /* sum of the processes that want to stop                            */
+    void *stop_pending;      /* that sum, under way                                               */
 };
 
-/* What was not finite first, and the cases of its micro-batch. */
-typedef struct trainer_culprit {
+/* The first tensor that was not finite, and the cases of its micro-batch. */
+typedef struct nonfinite_source {
     int place;               /* of the tensor in program order (program_nonfinite)                */
     char tensor[128];        /* "": none; then the cases are all of this process's                */
     char cases[512];
-} trainer_culprit;
+} nonfinite_source;
 
 /* trainer_metrics.c */
 /* A step that was attempted. */
@@ -78,19 +78,19 @@ pons_status trainer_record_step(trainer *t, const step_numbers *s, pons_error *e
 
 /* trainer_devices.c */
 /* Whether the devices' sensors are read in the running step. */
-bool trainer_reads_devices(const trainer *t);
-/* From the thread of a replica. */
-void trainer_read_device(trainer *t, const replica *r);
-/* What all of the run's replicas have read goes to the observer; called by all processes. */
-pons_status trainer_tell_devices(trainer *t, pons_error *err);
+bool trainer_sensors_due(const trainer *t);
+/* Read the sensors of a replica's device, on the replica's thread. */
+void trainer_read_sensors(trainer *t, const replica *r);
+/* Give the readings of all the run's replicas to the observer. Collective. */
+pons_status trainer_report_sensors(trainer *t, pons_error *err);
 
 /* trainer_plan.c */
 /* Cases and steps; few of them with 'debug'. */
-void trainer_count(trainer *t);
+void trainer_plan_counts(trainer *t);
 int64_t trainer_epochs(const trainer *t, int64_t steps); /* complete after 'steps'                */
-/* A validation of the present step that has not been done. */
+/* True after a step that is to be validated and has not been. */
 bool trainer_validation_due(const trainer *t);
-/* Where a run has to be saved besides its end. */
+/* True after a step that is to be saved, apart from the last one. */
 bool trainer_checkpoint_due(const trainer *t);
 
 /* trainer_open.c */
@@ -98,52 +98,52 @@ pons_status trainer_open(trainer *t, pons_error *err);
 void trainer_close(trainer *t, const pons_error *failure);
 
 /* trainer_save.c */
-/* The thread that writes; once the network is built. */
+/* Start the writer. Requires a built network. */
 pons_status trainer_open_saving(trainer *t, pons_error *err);
-/* Begin to write the state as checkpoint, unless the folder holds it; marks; old ones go. */
+/* Begin to write the state as checkpoint unless the folder holds it, to mark it, and to prune. */
 pons_status trainer_save(trainer *t, pons_error *err);
-/* What went wrong with a checkpoint since the last question. */
+/* The failure of a checkpoint since the last call; PONS_OK without one. */
 pons_status trainer_check_saved(trainer *t, pons_error *err);
-/* The same as trainer_save when no step follows; returns when it is on disk. */
-pons_status trainer_save_last(trainer *t, pons_error *err);
-/* From the interrupt's thread: the grace is over, the running step is given up. The exit code. */
-pons_status trainer_save_and_end(void *trainer);
-/* The same from the watch's thread, when another process has given a step up for a signal. */
-void trainer_end_with_others(void *trainer, pons_status status);
-/* Waits for the writer. */
+/* trainer_save when no step follows; returns when the checkpoint is on disk. */
+pons_status trainer_save_and_wait(trainer *t, pons_error *err);
+/* Give the running step up after the grace. Returns the exit code. Saver thread of signals.h. */
+pons_status trainer_end_by_signal(void *trainer);
+/* End likewise when another process has given the step up for a signal. Thread of the watchdog. */
+void trainer_end_by_peer(void *trainer, pons_status status);
+/* Wait for the writer and end it. */
 void trainer_close_saving(trainer *t);
-/* The checkpoint to go on from, or pretrained weights, or nothing. */
+/* Read the checkpoint to go on from, or pretrained weights, or nothing. */
 pons_status trainer_load(trainer *t, pons_error *err);
 
 /* trainer_validate.c */
-/* Validation that falls due at the present step; one that a signal ended is done after resume. */
+/* Validate if it is due. A validation that a signal ended is due again after resume. */
 pons_status trainer_validate(trainer *t, pons_error *err);
 /* [train] early_stop: the run is finished before its last step. */
 void trainer_note_early_stop(trainer *t);
 
 /* trainer_ranks.c: but for notes nothing happens where there is one process */
 /* Whether this process is the one that writes the run's folder. */
-bool trainer_writes(const trainer *t);
-/* What this process is at, for the watch. */
-void trainer_note(const trainer *t, const char *doing);
-/* The network is the same everywhere; rank 0's weights and state go to all. */
-pons_status trainer_spread(trainer *t, pons_error *err);
-/* Between both a step is computed; behind it trainer_stops is the same everywhere. */
-pons_status trainer_vote_begin(trainer *t, pons_error *err);
-pons_status trainer_vote_end(trainer *t, pons_error *err);
-/* This process gives the running step up for a signal; the others learn it. Any thread. */
-void trainer_leave_ranks(const trainer *t);
-/* A signal asks this training to end between two steps. */
-bool trainer_stops(const trainer *t);
-/* The earlier one of two, the first of equals; the cases of both where neither has a tensor. */
-void trainer_join_culprits(trainer_culprit *c, const trainer_culprit *other);
-/* That of all processes; called by all. */
-pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err);
+bool trainer_is_writer(const trainer *t);
+/* Tell the watchdog what this process does. */
+void trainer_report_activity(const trainer *t, const char *doing);
+/* Compare the network of all ranks, then broadcast rank 0's weights and state. */
+pons_status trainer_broadcast(trainer *t, pons_error *err);
+/* Sum the wishes to stop while a step is computed: trainer_stop_due is then equal on all ranks. */
+pons_status trainer_stop_sum_begin(trainer *t, pons_error *err);
+pons_status trainer_stop_sum_end(trainer *t, pons_error *err);
+/* Tell the other ranks that this one gives the running step up for a signal. Any thread. */
+void trainer_announce_give_up(const trainer *t);
+/* True when a signal asks this training to end between two steps. */
+bool trainer_stop_due(const trainer *t);
+/* Keep the earlier of two, the first of equals; without a tensor, the cases of both. */
+void trainer_merge_sources(nonfinite_source *c, const nonfinite_source *other);
+/* Find the earliest of all processes. Collective. */
+pons_status trainer_share_source(trainer *t, nonfinite_source *mine, pons_error *err);
 
 /* trainer.c */
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,
                            const pons_metric *metric, pons_error *err);
-/* After interrupt_enter; when something failed nothing is there that could be saved. */
-pons_status trainer_leave(trainer *t, pons_error *err);
+/* Release the signals. After a failure there is no state that could be saved. */
+pons_status trainer_release_signals(trainer *t, pons_error *err);
 
 #endif

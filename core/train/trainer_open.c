@@ -13,10 +13,10 @@
 
 static void note_reading(void *context)
 {
-    trainer_note(context, "data");
+    trainer_report_activity(context, "data");
 }
 
-/* A score of a foreign orientation says nothing of the training. */
+/* A validation of differently oriented images does not measure the training. */
 static void warn_validation(const experiment *e, const case_geometry *training,
                             const case_geometry *validation)
 {
@@ -54,7 +54,7 @@ static pons_status read_cases(trainer *t, pons_error *err)
     cache_peers peers;
 
     cache_settings_fill(&e->sections, &settings);
-    processes_share_cache(e->group, &peers);
+    processes_cache_peers(e->group, &peers);
     if (e->sections.data.loader_threads == OPTION_AUTO
         && settings.threads > experiment_processors(e))
         settings.threads = experiment_processors(e);
@@ -64,18 +64,18 @@ static pons_status read_cases(trainer *t, pons_error *err)
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);
     memcpy(ranks + t->training_count, e->data->validation,
            (size_t)t->validation_count * sizeof *ranks);
-    trainer_note(t, "data");
+    trainer_report_activity(t, "data");
     if (cache_open(e->data, e->preprocess, count, ranks, &settings, e->log, &t->cache, err)
             == PONS_OK
         && agreement_on_cases(e->group, e->data, t->cache, count, ranks, err) == PONS_OK
         && note_geometry(t, err) == PONS_OK)
-        case_record_make(e->memory, e->data, t->cache, &e->cases, err);
-    trainer_note(t, "start"); /* to prepare a network takes as long as it takes */
+        case_list_make(e->memory, e->data, t->cache, &e->cases, err);
+    trainer_report_activity(t, "start"); /* to prepare a network takes as long as it takes */
     return err->status;
 }
 
-/* Before cases are read: a device may compile its kernels meanwhile. */
-static pons_status build(trainer *t, pons_error *err)
+/* The network is built before cases are read: a device may compile its kernels meanwhile. */
+static pons_status build_network(trainer *t, pons_error *err)
 {
     unsigned programs = REPLICAS_TRAINING | (t->validation_count > 0 ? REPLICAS_EVALUATION : 0);
 
@@ -90,15 +90,15 @@ static pons_status build(trainer *t, pons_error *err)
 }
 
 /* Weights and state, the same in all replicas. */
-static pons_status load(trainer *t, pons_error *err)
+static pons_status load_weights(trainer *t, pons_error *err)
 {
-    if (trainer_load(t, err) != PONS_OK || trainer_spread(t, err) != PONS_OK)
+    if (trainer_load(t, err) != PONS_OK || trainer_broadcast(t, err) != PONS_OK)
         return err->status;
     replicas_copy_first(&t->replicas);
     return PONS_OK;
 }
 
-static void tell_network(const trainer *t)
+static void log_network(const trainer *t)
 {
     const experiment *e = t->experiment;
     const program *training = t->replicas.item[0].training;
@@ -106,8 +106,10 @@ static void tell_network(const trainer *t)
     char replicas[64] = "", joint[PONS_NAME_SIZE + 16] = "";
 
     program_describe(training, &facts);
+    dataset_log(e->data, e->log);
     if (e->group == NULL && e->comm != NULL)
         snprintf(joint, sizeof joint, ", joined by %s", e->comm->descriptor->name);
+    log_line(e->log, "%.4000s", dataset_layout_text(e->data));
     log_line(e->log, "mode %s: %s%s", experiment_mode(e),
              e->sections.distribute.mode == MODE_AUTO ? experiment_mode_reason(e)
                                                       : "as the file says", joint);
@@ -127,7 +129,7 @@ static void tell_network(const trainer *t)
 
 pons_status trainer_open(trainer *t, pons_error *err)
 {
-    trainer_count(t);
+    trainer_plan_counts(t);
     if (t->experiment->sections.train.early_stop > 0 && t->validation_count == 0)
         return pons_fail(err, PONS_CONFIG, "[train] early_stop is %lld, but no case is validated\n"
                          "hint: --set train.early_stop=0, or cases by [data] validation",
@@ -138,15 +140,15 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (build(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
-        || trainer_open_metrics(t, err) != PONS_OK || load(t, err) != PONS_OK
+    if (build_network(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
+        || trainer_open_metrics(t, err) != PONS_OK || load_weights(t, err) != PONS_OK
         || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
            != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;
     t->state.total = t->total;
-    tell_network(t);
+    log_network(t);
     if (t->settings->resume != NULL)
         log_line(t->experiment->log, "going on after step %lld, from '%s'",
                  (long long)t->state.step, t->settings->resume);
@@ -156,8 +158,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
 void trainer_close(trainer *t, const pons_error *failure)
 {
     trainer_close_saving(t);
-    if (t->watch != NULL)
-        watch_leave_alone(t->watch, failure);
+    if (t->watchdog != NULL)
+        watchdog_announce_exit_alone(t->watchdog, failure);
     replicas_close(&t->replicas);
     if (t->cache != NULL)
         cache_close(t->cache);

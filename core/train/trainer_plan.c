@@ -1,6 +1,6 @@
 /*
- * trainer_plan.c - what is due when: steps of the run, its rate, validations, checkpoints. All of
- * it follows from a step's number.
+ * trainer_plan.c - the plan of a run: number of steps, rate, validations, checkpoints. Everything
+ * follows from the number of a step.
  */
 #include "train/trainer_internal.h"
 
@@ -16,10 +16,10 @@ int64_t trainer_total_steps(const experiment *e)
 
     if (t->steps > 0)
         return t->steps;
-    return stream_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
+    return epoch_order_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
 }
 
-void trainer_count(trainer *t)
+void trainer_plan_counts(trainer *t)
 {
     const experiment *e = t->experiment;
     const train_options *o = &e->sections.train;
@@ -31,7 +31,7 @@ void trainer_count(trainer *t)
     if (t->settings->debug) {
         t->training_count = min_int(t->training_count, 4);
         t->validation_count = min_int(t->validation_count, 1);
-        t->total = t->total < TRAINER_DEBUG_STEPS ? t->total : TRAINER_DEBUG_STEPS;
+        t->total = min_i64(t->total, TRAINER_DEBUG_STEPS);
     }
 }
 
@@ -42,7 +42,7 @@ bool trainer_finished(experiment *e, const trainer_settings *settings)
     int64_t patience = e->sections.train.early_stop;
     bool early = s->finished != 0 && patience > 0 && s->stale >= patience;
 
-    trainer_count(&t);
+    trainer_plan_counts(&t);
     return (early || s->step >= t.total) && !trainer_validation_due(&t)
         && checkpoint_is_marked(settings->checkpoints, "last", s->step)
         && (s->best_step != s->step
@@ -52,8 +52,8 @@ bool trainer_finished(experiment *e, const trainer_settings *settings)
 /* The epoch in which the step after 'step' steps begins. */
 static int64_t epoch_of(const experiment *e, int64_t step)
 {
-    return stream_epochs(step, e->data->training_count, e->sections.train.batch,
-                         e->micro_batches);
+    return epoch_order_epochs(step, e->data->training_count, e->sections.train.batch,
+                              e->micro_batches);
 }
 
 /* The rate of the step after 'step' steps. */
@@ -70,19 +70,19 @@ double trainer_rate(const experiment *e, int64_t step)
     };
 
     if (s->schedule.unit == 0)
-        return schedule_rate(&rate, step);
+        return lr_schedule_rate(&rate, step);
     rate.total = s->train.epochs > 0 ? s->train.epochs : epoch_of(e, total - 1) + 1;
-    return schedule_rate(&rate, epoch_of(e, step));
+    return lr_schedule_rate(&rate, epoch_of(e, step));
 }
 
 int64_t trainer_epochs(const trainer *t, int64_t steps)
 {
-    return stream_epochs(steps, t->training_count, t->experiment->sections.train.batch,
-                         t->experiment->micro_batches);
+    return epoch_order_epochs(steps, t->training_count, t->experiment->sections.train.batch,
+                              t->experiment->micro_batches);
 }
 
-/* Whether 'every' epochs have come full with this step. */
-static bool falls_due(const trainer *t, int64_t step, int64_t every)
+/* True if this step completes a multiple of 'every' epochs. */
+static bool epochs_due(const trainer *t, int64_t step, int64_t every)
 {
     return every > 0 && trainer_epochs(t, step) / every > trainer_epochs(t, step - 1) / every;
 }
@@ -96,11 +96,11 @@ bool trainer_validation_due(const trainer *t)
         return false;
     if (o->validate_steps > 0)
         return step % o->validate_steps == 0;
-    return falls_due(t, step, o->validate_every);
+    return epochs_due(t, step, o->validate_every);
 }
 
 bool trainer_checkpoint_due(const trainer *t)
 {
-    return falls_due(t, t->state.step, t->experiment->sections.train.checkpoint_every)
+    return epochs_due(t, t->state.step, t->experiment->sections.train.checkpoint_every)
         || t->state.best_step == t->state.step;
 }

@@ -1,6 +1,6 @@
 /*
- * trainer_ranks.c - what the processes of a training tell each other besides sums: the state that
- * rank 0 begins with, whether one of them is to stop, what was not finite.
+ * trainer_ranks.c - messages of the processes of a training besides sums: rank 0's first state,
+ * wishes to stop, tensors that are not finite.
  */
 #include "train/trainer_internal.h"
 
@@ -9,23 +9,23 @@
 
 #include "experiment/agreement.h"
 
-bool trainer_writes(const trainer *t)
+bool trainer_is_writer(const trainer *t)
 {
     return t->experiment->first == 0;
 }
 
-void trainer_note(const trainer *t, const char *doing)
+void trainer_report_activity(const trainer *t, const char *doing)
 {
     if (t->experiment->group != NULL)
         group_note(t->experiment->group, t->state.step, doing);
     else
-        watch_note(t->watch, t->state.step, doing);
+        watchdog_note(t->watchdog, t->state.step, doing);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* Weights, states, slots, averages and how far the run is, as rank 0 has them. */
-pons_status trainer_spread(trainer *t, pons_error *err)
+/* Weights, states, slots, averages and the progress of the run come from rank 0. */
+pons_status trainer_broadcast(trainer *t, pons_error *err)
 {
     group *g = t->experiment->group;
 
@@ -47,33 +47,33 @@ pons_status trainer_spread(trainer *t, pons_error *err)
 /* ---- whether to stop ------------------------------------------------------------------------- */
 
 /*
- * A signal may reach one process alone, and others would look before or after it came: so they add
- * up their wishes, in the shadow of the step, and all stop behind the same one.
+ * A signal may reach one process alone, and each process would see it at another step. So the
+ * processes sum their wishes during the step, and all stop after the same one.
  */
-pons_status trainer_vote_begin(trainer *t, pons_error *err)
+pons_status trainer_stop_sum_begin(trainer *t, pons_error *err)
 {
     const program_collective *c;
 
     if (t->experiment->group == NULL)
         return PONS_OK;
     c = group_collective(t->experiment->group);
-    t->vote = interrupt_pending(t->settings->interrupt) ? 1 : 0;
-    return c->start(c->context, &t->vote, 1, PONS_F32, &t->vote_pending, err);
+    t->stop_wishes = signals_pending(t->settings->signals) ? 1 : 0;
+    return c->start(c->context, &t->stop_wishes, 1, PONS_F32, &t->stop_pending, err);
 }
 
-pons_status trainer_vote_end(trainer *t, pons_error *err)
+pons_status trainer_stop_sum_end(trainer *t, pons_error *err)
 {
     const program_collective *c;
 
     if (t->experiment->group == NULL)
         return PONS_OK;
     c = group_collective(t->experiment->group);
-    if (c->wait(c->context, t->vote_pending, err) == PONS_OK && t->vote > 0)
-        t->stop = true;
+    if (c->wait(c->context, t->stop_pending, err) == PONS_OK && t->stop_wishes > 0)
+        t->stop_agreed = true;
     return err->status;
 }
 
-void trainer_leave_ranks(const trainer *t)
+void trainer_announce_give_up(const trainer *t)
 {
     group *g = t->experiment->group;
     pons_error cause = PONS_ERROR_INIT;
@@ -82,17 +82,18 @@ void trainer_leave_ranks(const trainer *t)
         return;
     pons_fail(&cause, PONS_INTERRUPTED, "interrupted at rank %d; step %lld was given up",
               group_rank(g), (long long)t->state.step + 1);
-    group_leave(g, &cause);
+    group_publish_interruption(g, &cause);
 }
 
-bool trainer_stops(const trainer *t)
+bool trainer_stop_due(const trainer *t)
 {
-    return t->stop || (t->experiment->group == NULL && interrupt_pending(t->settings->interrupt));
+    return t->stop_agreed
+        || (t->experiment->group == NULL && signals_pending(t->settings->signals));
 }
 
 /* ---- what was not finite --------------------------------------------------------------------- */
 
-void trainer_join_culprits(trainer_culprit *c, const trainer_culprit *other)
+void trainer_merge_sources(nonfinite_source *c, const nonfinite_source *other)
 {
     size_t used = strlen(c->cases);
 
@@ -102,10 +103,10 @@ void trainer_join_culprits(trainer_culprit *c, const trainer_culprit *other)
         *c = *other;
 }
 
-pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error *err)
+pons_status trainer_share_source(trainer *t, nonfinite_source *mine, pons_error *err)
 {
     group *g = t->experiment->group;
-    trainer_culprit *all;
+    nonfinite_source *all;
 
     if (g == NULL)
         return PONS_OK;
@@ -115,7 +116,7 @@ pons_status trainer_share_culprit(trainer *t, trainer_culprit *mine, pons_error 
     if (group_all_gather(g, mine, sizeof *mine, all, err) == PONS_OK) {
         *mine = all[0];
         for (int r = 1; r < group_size(g); r++)
-            trainer_join_culprits(mine, &all[r]);
+            trainer_merge_sources(mine, &all[r]);
     }
     free(all);
     return err->status;

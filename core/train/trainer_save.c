@@ -9,43 +9,46 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/whole.h"
 #include "cluster/group/group.h"
 #include "train/trainer_internal.h"
 
 /* ---- save ------------------------------------------------------------------------------------ */
 
-/* All of a state but how far the run is to go, which may change before its next step. */
+/* Compare the states without 'total', which may change before the next step. */
 static bool is_kept(const trainer *t)
 {
     trainer_state kept = t->kept;
 
     kept.total = t->state.total;
-    kept.applied = t->state.applied; /* functions of the step; read from the storage to be saved */
-    kept.scale = t->state.scale;
-    kept.sound = t->state.sound;
     return memcmp(&kept, &t->state, sizeof kept) == 0;
 }
 
-/* Somebody has removed or renamed the checkpoint before this one. */
+/* True if somebody has removed or renamed the checkpoint before this one. */
 static bool is_lost(const save_order *o)
 {
     return o->before >= 0 && !checkpoint_is_there(o->settings->checkpoints, o->before);
 }
 
-/* The records of the steps, then the checkpoint, then what names it. */
+static pons_status write_contents(const save_order *o, pons_error *err)
+{
+    if (!o->whole || checkpoint_contents_check(&o->contents, err) != PONS_OK)
+        return err->status;
+    return checkpoint_write(o->settings->checkpoints, o->step, &o->contents.list, err);
+}
+
+/* Write records of steps, then the checkpoint, then the marks that name it. */
 static pons_status write_all(const save_order *o, pons_error *err)
 {
     const trainer_settings *to = o->settings;
 
     if (to->observer.sync(to->observer.context, err) != PONS_OK
-        || (o->whole && snapshot_write(&o->snapshot, to->checkpoints, err) != PONS_OK)
+        || write_contents(o, err) != PONS_OK
         || checkpoint_mark(to->checkpoints, "last", o->step, err) != PONS_OK)
         return err->status;
     return o->best ? checkpoint_mark(to->checkpoints, "best", o->step, err) : PONS_OK;
 }
 
-/* A checkpoint whose folder is removed while it is written is written once more. */
+/* Write once more if the folder was removed meanwhile. */
 static pons_status write_twice(const save_order *o, pons_error *err)
 {
     if (write_all(o, err) != PONS_OK && o->whole && is_lost(o)) {
@@ -56,9 +59,9 @@ static pons_status write_twice(const save_order *o, pons_error *err)
 }
 
 /*
- * A run ends where its folder lacks a file that it needs. The checkpoint is written before, for
- * nothing else has the steps since the last one. Where the last one is gone as well, somebody
- * removes the whole folder, and nothing is written.
+ * A run whose folder lacks a needed file ends. The checkpoint is written first: nothing else has
+ * the steps since the last one. If the last one is missing as well, somebody is removing the whole
+ * folder, and nothing is written.
  */
 static pons_status write_in_whole(const save_order *o, pons_error *err)
 {
@@ -73,7 +76,7 @@ static pons_status write_in_whole(const save_order *o, pons_error *err)
     return err->status;
 }
 
-/* On the writer's thread. Old checkpoints that stay are no failure. */
+/* The writer's job. Old checkpoints that cannot be removed are no failure. */
 static pons_status write_order(void *context, pons_error *err)
 {
     save_order *o = context;
@@ -86,8 +89,8 @@ static pons_status write_order(void *context, pons_error *err)
     return PONS_OK;
 }
 
-/* A run whose whole folder is gone ends with an error in the place of this warning. */
-static void tell_lost(trainer *t)
+/* If the whole folder is missing, an error ends the run instead. */
+static void warn_lost(trainer *t)
 {
     if (t->order.lost)
         log_warning(t->experiment->log, "earlier checkpoints in '%s' are gone: somebody has "
@@ -99,10 +102,10 @@ static void tell_lost(trainer *t)
 /* Wait for the writer, and warn once of a folder that it could not remove. */
 static pons_status wait_written(trainer *t, pons_error *err)
 {
-    pons_status status = background_wait(t->writer, err);
+    pons_status status = worker_wait(t->writer, err);
 
     if (status == PONS_OK)
-        tell_lost(t);
+        warn_lost(t);
     if (t->order.kept.status != PONS_OK && strcmp(t->order.kept.text, t->kept_said.text) != 0)
         log_warning(t->experiment->log, "%s", t->order.kept.text);
     t->kept_said = t->order.kept;
@@ -112,28 +115,26 @@ static pons_status wait_written(trainer *t, pons_error *err)
 static pons_status touch_memory(void *context, pons_error *err)
 {
     (void)err;
-    snapshot_touch(context);
+    checkpoint_contents_touch(context);
     return PONS_OK;
 }
 
 pons_status trainer_open_saving(trainer *t, pons_error *err)
 {
-    if (background_open(&t->writer, err) != PONS_OK || !trainer_writes(t))
+    if (worker_open(WORKER_LOW, "a thread that works beside the steps", &t->writer, err) != PONS_OK
+        || !trainer_is_writer(t))
         return err->status;
-    snapshot_reserve(&t->order.snapshot, t->experiment, t->storage);
-    return background_start(t->writer, touch_memory, &t->order.snapshot, err);
+    checkpoint_contents_reserve(&t->order.contents, t->experiment, t->storage);
+    return worker_start(t->writer, touch_memory, &t->order.contents, err);
 }
 
-/* After interrupt_enter. Waits only for a write that is under way. */
+/* Requires held signals. Waits only for a write that is under way. */
 static pons_status begin_save(trainer *t, pons_error *err)
 {
     save_order *o = &t->order;
 
-    if (wait_written(t, err) != PONS_OK || storage_fetch(t->storage, err) != PONS_OK)
+    if (wait_written(t, err) != PONS_OK)
         return err->status;
-    t->state.applied = whole_within(storage_get(t->storage, STORAGE_APPLIED), 0, INT64_C(1) << 53);
-    t->state.scale = ilogb(storage_get(t->storage, STORAGE_SCALE));
-    t->state.sound = whole_within(storage_get(t->storage, STORAGE_SOUND), 0, INT64_C(1) << 53);
     o->settings = t->settings;
     o->before = t->kept.step;
     o->lost = is_lost(o);
@@ -141,60 +142,60 @@ static pons_status begin_save(trainer *t, pons_error *err)
     o->step = t->state.step;
     o->best = t->state.best_step == t->state.step && t->state.step > 0;
     o->keep = (int)t->experiment->sections.train.keep;
-    if (o->whole
-        && snapshot_take(&o->snapshot, t->experiment, t->storage, &t->state, err) != PONS_OK)
+    if (o->whole && checkpoint_contents_make(&o->contents, t->experiment, t->storage, &t->state,
+                                             err) != PONS_OK)
         return err->status;
     t->kept = t->state;
-    return background_start(t->writer, write_order, o, err);
+    return worker_start(t->writer, write_order, o, err);
 }
 
-/* A signal leaves the seconds that a checkpoint takes for the one that answers it. */
+/* The grace of a signal leaves the seconds that the last checkpoint took. */
 static void note_seconds(trainer *t)
 {
-    interrupt_reserve(t->settings->interrupt, background_seconds(t->writer));
+    signals_reserve(t->settings->signals, worker_seconds(t->writer));
 }
 
 pons_status trainer_save(trainer *t, pons_error *err)
 {
-    if (!trainer_writes(t))
+    if (!trainer_is_writer(t))
         return PONS_OK;
-    trainer_note(t, "checkpoint");
-    if (background_wait(t->writer, err) != PONS_OK) /* a signal need not wait for our waiting */
+    trainer_report_activity(t, "checkpoint");
+    if (worker_wait(t->writer, err) != PONS_OK) /* a signal need not wait for our waiting */
         return err->status;
     note_seconds(t);
-    interrupt_enter(t->settings->interrupt);
+    signals_hold(t->settings->signals);
     begin_save(t, err);
-    return trainer_leave(t, err);
+    return trainer_release_signals(t, err);
 }
 
 pons_status trainer_check_saved(trainer *t, pons_error *err)
 {
-    return background_check(t->writer, err);
+    return worker_check(t->writer, err);
 }
 
-pons_status trainer_save_last(trainer *t, pons_error *err)
+pons_status trainer_save_and_wait(trainer *t, pons_error *err)
 {
-    trainer_note(t, "checkpoint");
-    if (background_wait(t->writer, err) != PONS_OK)
+    trainer_report_activity(t, "checkpoint");
+    if (worker_wait(t->writer, err) != PONS_OK)
         return err->status;
-    interrupt_enter(t->settings->interrupt);
-    if (trainer_writes(t))
+    signals_hold(t->settings->signals);
+    if (trainer_is_writer(t))
         begin_save(t, err);
-    interrupt_end(t->settings->interrupt);
-    interrupt_leave(t->settings->interrupt);
+    signals_forbid_saving(t->settings->signals);
+    signals_release(t->settings->signals);
     return err->status == PONS_OK ? wait_written(t, err) : err->status;
 }
 
-static pons_status save_and_end(trainer *t)
+static pons_status save_last_complete_step(trainer *t)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    if (!trainer_writes(t))
+    if (!trainer_is_writer(t))
         return PONS_INTERRUPTED;
     if (begin_save(t, &problem) == PONS_OK)
         wait_written(t, &problem);
     if (t->experiment->group != NULL)
-        group_wait_heard(t->experiment->group, GROUP_HEARD_S);
+        group_wait_acknowledged(t->experiment->group, GROUP_ACKNOWLEDGE_S);
     if (problem.status != PONS_OK) {
         log_line(t->experiment->log, "error: %s", problem.text);
         return problem.status;
@@ -204,20 +205,20 @@ static pons_status save_and_end(trainer *t)
     return PONS_INTERRUPTED;
 }
 
-pons_status trainer_save_and_end(void *context)
+pons_status trainer_end_by_signal(void *context)
 {
-    trainer_leave_ranks(context);
-    return save_and_end(context);
+    trainer_announce_give_up(context);
+    return save_last_complete_step(context);
 }
 
-void trainer_end_with_others(void *context, pons_status status)
+void trainer_end_by_peer(void *context, pons_status status)
 {
     trainer *t = context;
 
     if (status != PONS_INTERRUPTED)
         return;
-    interrupt_enter(t->settings->interrupt);
-    _exit(save_and_end(t));
+    signals_hold(t->settings->signals);
+    _exit(save_last_complete_step(t));
 }
 
 void trainer_close_saving(trainer *t)
@@ -226,21 +227,22 @@ void trainer_close_saving(trainer *t)
 
     if (t->writer != NULL && wait_written(t, &problem) != PONS_OK)
         log_warning(t->experiment->log, "%s", problem.text); /* another failure ends the run */
-    background_close(t->writer);
-    snapshot_clear(&t->order.snapshot);
+    worker_close(t->writer);
+    checkpoint_contents_clear(&t->order.contents);
 }
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
 static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *err)
 {
-    weights_format format = snapshot_format(t->experiment);
+    tensor_format format = checkpoint_contents_format(t->experiment);
+    const contents_weights *file;
 
-    for (int i = 0; i < snapshot_list_count(t->experiment); i++) {
+    for (int i = 0; (file = checkpoint_contents_weights(t->experiment, i)) != NULL; i++) {
         char *path = NULL;
-        if (asprintf(&path, "%s/%s", folder, snapshot_list_file(i)) < 0)
+        if (asprintf(&path, "%s/%s", folder, file->name) < 0)
             return pons_fail(err, PONS_DEVICE, "out of memory");
-        weights_read_file(t->storage, snapshot_list_groups(i), path, &format, err);
+        tensor_names_read_file(t->storage, file->groups, path, &format, err);
         free(path);
         if (err->status != PONS_OK)
             return err->status;
@@ -250,21 +252,21 @@ static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *e
         t->kept = t->state;
     storage_set(t->storage, STORAGE_APPLIED, (double)t->state.applied);
     storage_set(t->storage, STORAGE_SCALE, ldexp(1, (int)t->state.scale));
-    storage_set(t->storage, STORAGE_SOUND, (double)t->state.sound);
+    storage_set(t->storage, STORAGE_FINITE_STEPS, (double)t->state.sound);
     return PONS_OK;
 }
 
 pons_status trainer_load(trainer *t, pons_error *err)
 {
     const char *pretrained = t->experiment->sections.train.pretrained;
-    weights_format format = snapshot_format(t->experiment);
+    tensor_format format = checkpoint_contents_format(t->experiment);
     pons_error problem = PONS_ERROR_INIT;
 
     if (t->settings->resume != NULL)
         return load_checkpoint(t, t->settings->resume, err);
     if (pretrained == NULL || pretrained[0] == '\0')
         return PONS_OK;
-    if (weights_read_file(t->storage, WEIGHTS_MODEL, pretrained, &format, &problem) != PONS_OK)
+    if (tensor_names_read_file(t->storage, WEIGHTS_MODEL, pretrained, &format, &problem) != PONS_OK)
         pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
     return err->status;
 }

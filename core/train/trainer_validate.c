@@ -1,6 +1,5 @@
 /*
- * trainer_validate.c - validation within a training: its record, which one is the best, when there
- * is no more patience.
+ * trainer_validate.c - validation within a training: the record, the best one, early stop.
  */
 #include "train/trainer_internal.h"
 
@@ -10,12 +9,12 @@
 #include "data/dataset/class_list.h"
 #include "evaluate/validation.h"
 
-static bool stop_asked(void *context)
+static bool validation_stop_due(void *context)
 {
     const trainer *t = context;
 
-    trainer_note(t, "validation"); /* windows are progress */
-    return interrupt_pending(t->settings->interrupt);
+    trainer_report_activity(t, "validation"); /* windows are progress */
+    return signals_pending(t->settings->signals);
 }
 
 static double best_value(const trainer *t)
@@ -35,13 +34,13 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
     pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 1];
     arena *names = arena_new();
 
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        metric[n++] = (pons_metric){ arena_format(names, "%s.mean", metric_names[kind]),
+    for (int kind = 0; kind <= METRIC_IOU; kind++) {
+        metric[n++] = (pons_metric){ arena_format(names, "%s.mean", metric_facts[kind].name),
                                      metric_summary_mean_of(t->summaries, first, e->class_count,
                                                             (metric_kind)kind) };
         for (int c = first; c < e->class_count; c++)
             metric[n++] = (pons_metric){
-                arena_format(names, "%s.%s", metric_names[kind], e->classes[c].name),
+                arena_format(names, "%s.%s", metric_facts[kind].name, e->classes[c].name),
                 metric_summary_mean(&t->summaries[c], (metric_kind)kind) };
     }
     metric[n++] = (pons_metric){ "cases", cases };
@@ -50,8 +49,8 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
     return err->status;
 }
 
-/* Whether this validation is the best so far; the first with a value is. */
-static void judge(trainer *t)
+/* Note whether this validation is the best so far; the first one with a value is. */
+static void note_best(trainer *t)
 {
     double value = best_value(t);
 
@@ -80,29 +79,29 @@ static void read_averages(trainer *t, bool ema)
     }
 }
 
-static pons_status validate(trainer *t, pons_error *err)
+static pons_status validate_now(trainer *t, pons_error *err)
 {
     const experiment *e = t->experiment;
     bool ema = e->sections.train.ema_decay > 0;
     validation v = { &t->replicas, t->cache, t->validation_count, t->experiment->data->validation,
-                     stop_asked, t };
+                     validation_stop_due, t };
     validation_result result = { .classes = t->summaries };
 
     read_averages(t, ema);
     validation_run(&v, &result, err);
     read_averages(t, false);
-    t->stop = t->stop || (result.stopped && e->group != NULL);
-    if (err->status != PONS_OK || result.stopped)
+    t->stop_agreed = t->stop_agreed || (result.interrupted && e->group != NULL);
+    if (err->status != PONS_OK || result.interrupted)
         return err->status;
-    interrupt_enter(t->settings->interrupt);
-    judge(t);
+    signals_hold(t->settings->signals);
+    note_best(t);
     record_validation(t, result.cases, err);
-    return trainer_leave(t, err);
+    return trainer_release_signals(t, err);
 }
 
 pons_status trainer_validate(trainer *t, pons_error *err)
 {
-    return trainer_validation_due(t) ? validate(t, err) : PONS_OK;
+    return trainer_validation_due(t) ? validate_now(t, err) : PONS_OK;
 }
 
 void trainer_note_early_stop(trainer *t)

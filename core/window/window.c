@@ -1,9 +1,11 @@
 /*
- * window.c - where windows start, and how their voxels weigh.
+ * window.c - positions of windows, and weights of their voxels.
  */
 #include "window/window.h"
 
 #include <math.h>
+
+#include "base/integer.h"
 
 window_axis window_axis_make(int64_t size, int extent, double overlap)
 {
@@ -28,7 +30,7 @@ int64_t window_axis_start(const window_axis *a, int extent, int index)
 {
     int64_t start = a->interval * index, last = a->padded - extent;
 
-    return start < last ? start : last;
+    return min_i64(start, last);
 }
 
 void window_importance(const window_settings *s, float *out)

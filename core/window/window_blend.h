@@ -1,88 +1,91 @@
 /*
- * window_blend.h - the windows of one image: cut, predicted in batches, blended into logits (R28).
+ * window_blend.h - predict the windows of an image in batches and blend them into logits (R28).
  *
- * Which windows make a batch depends on the image and the settings alone, and batches are blended
- * in their order: so the bits do not tell who predicted them, nor how many did at a time.
+ * Batches depend on the image and the settings alone, and are blended in order. So the bits do not
+ * depend on the device or the number of devices.
  *
- * Windows go in order of i, then j, then k. So planes along i are finished one after the other, and
- * only those that windows are being blended into are held, not the image:
+ * Windows are ordered by i, then j, then k, so planes along i are finished in order. Memory holds
+ * only the planes that windows are being blended into:
  *
- *     taken  ......|                     logits have been handed out, the place is used again
+ *     taken  ......|                     logits were handed out; their memory is used again
  *     ready  ...........|                no later window touches them
- *     held         |................|    of a window, and a few more (window_settings.spare)
+ *     held         |................|    planes of a window, and a few more (window_settings.spare)
  *
- * Or a device holds the sums and adds each batch to them as it predicts it (stitch_hold): then no
- * logits come here, but planes, once each, when they are ready. The sums are the same to the bit.
+ * A device may accumulate the batches itself as it predicts them (window_blend_use_device). Then
+ * only finished planes are copied to the host, each once. The sums have the same bits.
  */
 #ifndef CORE_WINDOW_WINDOW_BLEND_H
 #define CORE_WINDOW_WINDOW_BLEND_H
 
 #include "window/window.h"
 
-typedef struct stitch stitch;
+typedef struct blender blender;
 
-/* image: [size[0]][size[1]][size[2]][channels], borrowed until stitch_close. */
-pons_status stitch_open(const window_settings *settings, const int64_t size[3], const float *image,
-                        int channels, int classes, stitch **opened, pons_error *err);
-void stitch_close(stitch *s);
-/* Bytes that are held of an image's logits and of the weights beside them. */
-uint64_t stitch_bytes(const window_settings *settings, const int64_t size[3], int classes);
-int64_t stitch_batches(const stitch *s);
-/* Numbers of a batch's logits. */
-int64_t stitch_size(const stitch *s);
-/* Numbers that stitch_predict wants in 'sum' for flips; 0: none. */
-int64_t stitch_room(const stitch *s);
+/* 'image' is [size[0]][size[1]][size[2]][channels], borrowed until window_blend_close. */
+pons_status window_blend_open(const window_settings *settings, const int64_t size[3],
+                              const float *image,
+                              int channels, int classes, blender **opened, pons_error *err);
+void window_blend_close(blender *s);
+/* Bytes of an image's planes in memory: logits and weights. */
+uint64_t window_blend_bytes(const window_settings *settings, const int64_t size[3], int classes);
+int64_t window_blend_batches(const blender *s);
+/* The number of floats of a batch's logits. */
+int64_t window_blend_batch_size(const blender *s);
+/* The number of floats of 'sum' in window_blend_predict, for flips; 0: none. */
+int64_t window_blend_flip_size(const blender *s);
 /*
- * Logits of a batch's windows, averaged over flips; they stay until the next call with this
- * predictor or this sum. Any threads at the same time, each with a predictor and a sum of its own.
+ * Predict a batch: logits of its windows, averaged over flips. They are valid until the next call
+ * with this predictor or this 'sum'. Thread-safe, with a predictor and a sum for each thread.
  */
-pons_status stitch_predict(const stitch *s, int64_t batch, const window_predictor *p, float *sum,
-                           const float **logits, pons_error *err);
+pons_status window_blend_predict(const blender *s, int64_t batch, const window_predictor *p,
+                                 float *sum, const float **logits, pons_error *err);
 /*
- * Batch 0, then 1, ...; one thread at a time. taken: planes whose voxels have all been taken.
- * false: the rest of the batch has no room before all that are ready are taken; call it again then.
+ * Blend batch 0, then 1, ...; one thread at a time. 'taken' is the number of planes whose voxels
+ * have all been taken. False: the rest of the batch has no room until all ready planes are taken;
+ * call it again.
  */
-bool stitch_blend(stitch *s, int64_t batch, const float *logits, int64_t taken);
-/* Planes 0, 1, ... that no later window touches; of the thread that blends. */
-int64_t stitch_ready(const stitch *s);
+bool window_blend_add(blender *s, int64_t batch, const float *logits, int64_t taken);
+/* The number of planes that no later window touches; for the blending thread. */
+int64_t window_blend_ready(const blender *s);
 /*
- * Means of voxels first .. first + count - 1 of the image, which lie in planes that are ready and
- * not yet taken: out [count][classes], in the order of [size[0]][size[1]][size[2]]. Each voxel
- * once, also by several threads at the same time and beside stitch_blend.
+ * Take the means of voxels first .. first + count - 1 in the order of [size[0]][size[1]][size[2]],
+ * which lie in ready planes: out [count][classes]. Each voxel is taken once. Several threads may
+ * take at the same time, beside window_blend_add.
  */
-void stitch_take(stitch *s, int64_t first, int64_t count, float *out);
-/* Whether all means that have been taken are finite numbers. */
-bool stitch_is_finite(const stitch *s);
+void window_blend_take(blender *s, int64_t first, int64_t count, float *out);
+/* True if all means that have been taken are finite. */
+bool window_blend_is_finite(const blender *s);
 
-/* ---- sums that a device holds ---------------------------------------------------------------- */
+/* ---- accumulation on a device ---------------------------------------------------------------- */
 
-/* Where they are: [planes][size[1]][size[2]][classes]. */
-typedef struct stitch_sums {
-    /* 'count' numbers from number 'first' on, when all that was run before has ended. */
+/* The sums on a device: [planes][size[1]][size[2]][classes]. */
+typedef struct window_blend_sums {
+    /* Copy 'count' floats from index 'first', after all work queued before has ended. */
     pons_status (*read)(void *context, int64_t first, int64_t count, float *to, pons_error *err);
     void *context;
-} stitch_sums;
+} window_blend_sums;
 
 /*
- * Bytes that a device has to hold: the planes that the windows of one batch touch, and those before
- * them that this batch leaves. 0: it cannot, places would not fit 32 bits.
+ * Bytes of the device's sums: the planes that the windows of a batch touch, and those that this
+ * batch completes. 0: the device cannot hold them, since offsets would exceed 32 bits.
  */
-uint64_t stitch_held_bytes(const window_settings *settings, const int64_t size[3], int classes);
-/* Bytes beside them for the sums of a window's flips; 0: there are none. */
-uint64_t stitch_flip_bytes(const window_settings *settings, int classes);
+uint64_t window_blend_device_bytes(const window_settings *settings, const int64_t size[3],
+                                   int classes);
+/* Bytes besides them for the sums of one window's flips; 0: no mirroring. */
+uint64_t window_blend_flip_bytes(const window_settings *settings, int classes);
 /*
- * Before batch 0: all batches are added by the device that predicts them, in order, by predictors
- * with 'place'. stitch_predict returns no logits then, and stitch_collect comes after each batch
- * instead of stitch_blend. The sums that are there need not be zeros.
+ * Called before batch 0, and not with 'one_flip': the predicting device accumulates all batches, in
+ * order, through predictors with 'place'. window_blend_predict then returns no logits, and
+ * window_blend_collect replaces window_blend_add. The device's sums need not be zero.
  */
-void stitch_hold(stitch *s);
-/* The weights of a window's voxels, as window_importance has them. */
-const float *stitch_importance(const stitch *s);
+void window_blend_use_device(blender *s);
+/* The weights of a window's voxels (window_importance). */
+const float *window_blend_importance(const blender *s);
 /*
- * Fetch the planes that batch 'batch' has made ready; '*done' is false where there is no room for
- * all of them before others are taken: call it again then, before the next batch.
+ * Copy the planes that batch 'batch' has finished from the device. *done is false if there is no
+ * room for all of them; call it again when planes have been taken, before the next batch.
  */
-pons_status stitch_collect(stitch *s, int64_t batch, int64_t taken, const stitch_sums *sums,
-                           bool *done, pons_error *err);
+pons_status window_blend_collect(blender *s, int64_t batch, int64_t taken,
+                                 const window_blend_sums *sums, bool *done, pons_error *err);
 
 #endif

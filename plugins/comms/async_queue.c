@@ -1,8 +1,8 @@
 /*
  * async_queue.c - one thread that runs collectives in order.
  *
- * A failure is kept: it ends all that was started and all that will be, and stops the transport, so
- * that the other processes do not wait for this one.
+ * The queue keeps its first failure. It fails all collectives, started and future ones, and stops
+ * the transport, so that the other processes do not wait for this one.
  */
 #include "comms/async_queue.h"
 
@@ -13,47 +13,41 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 typedef struct item {
-    queue_work work;
+    async_work work;
     pons_comm_state state;
     double ended;             /* seconds of CLOCK_MONOTONIC                                       */
     struct item *next;
 } item;
 
 typedef struct queue {
-    const queue_transport *transport;
+    const async_transport *transport;
     void *link;
     int rank, size;
-    uint64_t started;         /* collectives, for their numbers                                   */
-    uint32_t transfers;       /* runs of the transport: an announcement and the thing itself      */
+    uint64_t started;         /* collectives so far; the next one's number                        */
+    uint32_t transfers;       /* runs of the transport: two for each collective                   */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    item *first, **last;      /* started and not run yet, the one that runs in front              */
+    item *first, **last;      /* collectives not done; the first one is running                   */
     item *spare;
     bool closing;
-    double ended;             /* of the item that was last found done                             */
+    double ended;             /* end of the item that was last found done                         */
     pons_error failure;       /* PONS_OK: none                                                    */
 } queue;
 
-/* What process 0 says of its collective; equal bytes everywhere. */
+/* The collective of a process; equal bytes on all of them. */
 typedef struct announcement {
     uint64_t number, size;
     uint32_t kind, type;
     int64_t root;
 } announcement;
 
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- on the queue's thread ------------------------------------------------------------------- */
 
-static void describe(const announcement *a, char *out, size_t room)
+static void describe_collective(const announcement *a, char *out, size_t room)
 {
     static const char *const names[] = {
         "an all-reduce", "a broadcast", "an all-gather", "a barrier"
@@ -69,8 +63,8 @@ static void describe(const announcement *a, char *out, size_t room)
                  a->kind != QUEUE_ALL_REDUCE ? "" : a->type == PONS_F64 ? " (f64)" : " (f32)");
 }
 
-static pons_status compare(const queue *q, const announcement *mine, const announcement *first,
-                           pons_error *err)
+static pons_status compare_announcements(const queue *q, const announcement *mine,
+                                         const announcement *first, pons_error *err)
 {
     char here[96], there[96];
 
@@ -79,34 +73,35 @@ static pons_status compare(const queue *q, const announcement *mine, const annou
     if (first->kind > QUEUE_BARRIER || first->number != mine->number)
         return pons_fail(err, PONS_COMMUNICATION, "collective %llu: what rank 0 sent is not its "
                          "announcement", (unsigned long long)mine->number);
-    describe(mine, here, sizeof here);
-    describe(first, there, sizeof there);
+    describe_collective(mine, here, sizeof here);
+    describe_collective(first, there, sizeof there);
     return pons_fail(err, PONS_COMMUNICATION, "collective %llu: rank %d starts %s, rank 0 %s",
                      (unsigned long long)mine->number, q->rank, here, there);
 }
 
-static pons_status announce(queue *q, uint64_t number, const queue_work *work, pons_error *err)
+static pons_status announce_collective(queue *q, uint64_t number, const async_work *work,
+                                       pons_error *err)
 {
     announcement mine = { .number = number, .size = work->size, .kind = work->kind,
                           .type = work->kind == QUEUE_ALL_REDUCE ? work->type : 0,
                           .root = work->root }, first = mine;
-    queue_work w = { .kind = QUEUE_BROADCAST, .number = q->transfers++, .size = sizeof first,
+    async_work w = { .kind = QUEUE_BROADCAST, .number = q->transfers++, .size = sizeof first,
                      .buffer = &first };
     pons_status status = q->transport->run(q->link, &w, err);
 
-    return status == PONS_OK ? compare(q, &mine, &first, err) : status;
+    return status == PONS_OK ? compare_announcements(q, &mine, &first, err) : status;
 }
 
-static pons_status work_on(queue *q, uint64_t number, queue_work *work, pons_error *err)
+static pons_status run_collective(queue *q, uint64_t number, async_work *work, pons_error *err)
 {
-    pons_status status = q->size > 1 ? announce(q, number, work, err) : PONS_OK;
+    pons_status status = q->size > 1 ? announce_collective(q, number, work, err) : PONS_OK;
 
     work->number = q->transfers++;
     return status == PONS_OK ? q->transport->run(q->link, work, err) : status;
 }
 
-/* With the lock held; the first failure is kept. */
-static void fail(queue *q, const pons_error *failure)
+/* Keep the first failure. Requires the lock. */
+static void fail_queue(queue *q, const pons_error *failure)
 {
     if (q->failure.status == PONS_OK)
         q->failure = *failure;
@@ -125,7 +120,7 @@ static void end_first(queue *q, pons_comm_state state)
     pthread_cond_broadcast(&q->changed);
 }
 
-static void *run_all(void *context)
+static void *run_collectives(void *context)
 {
     queue *q = context;
     uint64_t number = 0;
@@ -139,11 +134,11 @@ static void *run_all(void *context)
             break;
         if (q->failure.status == PONS_OK) {
             pthread_mutex_unlock(&q->lock);
-            if (work_on(q, number++, &q->first->work, &err) != PONS_OK)
+            if (run_collective(q, number++, &q->first->work, &err) != PONS_OK)
                 q->transport->stop(q->link);
             pthread_mutex_lock(&q->lock);
             if (err.status != PONS_OK)
-                fail(q, &err);
+                fail_queue(q, &err);
         }
         end_first(q, q->failure.status == PONS_OK ? PONS_COMM_DONE : PONS_COMM_FAILED);
     }
@@ -151,7 +146,7 @@ static void *run_all(void *context)
     return NULL;
 }
 
-/* ---- what the core calls --------------------------------------------------------------------- */
+/* ---- functions of the plugin ----------------------------------------------------------------- */
 
 static void queue_free(queue *q)
 {
@@ -165,8 +160,8 @@ static void queue_free(queue *q)
     free(q);
 }
 
-pons_status queue_open(const queue_transport *transport, void *link, int rank, int size, void **out,
-                       pons_error *err)
+pons_status async_queue_open(const async_transport *transport, void *link, int rank, int size,
+                             void **out, pons_error *err)
 {
     queue *q = calloc(1, sizeof *q);
     pthread_condattr_t clock;
@@ -183,7 +178,7 @@ pons_status queue_open(const queue_transport *transport, void *link, int rank, i
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&q->changed, &clock);
     pthread_condattr_destroy(&clock);
-    code = pthread_create(&q->thread, NULL, run_all, q);
+    code = pthread_create(&q->thread, NULL, run_collectives, q);
     if (code != 0) {
         queue_free(q);
         return pons_fail(err, PONS_DEVICE, "out of memory for the thread of a communicator, or too "
@@ -193,7 +188,7 @@ pons_status queue_open(const queue_transport *transport, void *link, int rank, i
     return PONS_OK;
 }
 
-void queue_close(void *comm)
+void async_queue_close(void *comm)
 {
     queue *q = comm;
 
@@ -205,7 +200,8 @@ void queue_close(void *comm)
     queue_free(q);
 }
 
-static pons_status start(queue *q, const queue_work *work, void **pending, pons_error *err)
+static pons_status start_collective(queue *q, const async_work *work, void **pending,
+                                    pons_error *err)
 {
     item *new;
 
@@ -233,43 +229,41 @@ static pons_status start(queue *q, const queue_work *work, void **pending, pons_
     return PONS_OK;
 }
 
-pons_status queue_all_reduce(void *comm, void *buffer, int64_t count, pons_type type,
-                             void **pending, pons_error *err)
+pons_status async_queue_all_reduce(void *comm, void *buffer, int64_t count, pons_type type,
+                                   void **pending, pons_error *err)
 {
     size_t size = (size_t)count * (type == PONS_F64 ? sizeof(double) : sizeof(float));
 
-    return start(comm, &(queue_work){ .kind = QUEUE_ALL_REDUCE, .type = type, .count = count,
-                                      .size = size, .buffer = buffer }, pending, err);
+    return start_collective(comm, &(async_work){ .kind = QUEUE_ALL_REDUCE, .type = type,
+                                                 .count = count, .size = size, .buffer = buffer },
+                            pending, err);
 }
 
-pons_status queue_broadcast(void *comm, void *buffer, size_t size, int root, void **pending,
-                            pons_error *err)
+pons_status async_queue_broadcast(void *comm, void *buffer, size_t size, int root, void **pending,
+                                  pons_error *err)
 {
-    return start(comm, &(queue_work){ .kind = QUEUE_BROADCAST, .root = root, .size = size,
-                                      .buffer = buffer }, pending, err);
+    return start_collective(comm, &(async_work){ .kind = QUEUE_BROADCAST, .root = root,
+                                                 .size = size, .buffer = buffer }, pending, err);
 }
 
-pons_status queue_all_gather(void *comm, const void *mine, size_t size, void *all, void **pending,
-                             pons_error *err)
+pons_status async_queue_all_gather(void *comm, const void *mine, size_t size, void *all,
+                                   void **pending, pons_error *err)
 {
-    return start(comm, &(queue_work){ .kind = QUEUE_ALL_GATHER, .size = size, .buffer = all,
-                                      .mine = mine }, pending, err);
+    return start_collective(comm, &(async_work){ .kind = QUEUE_ALL_GATHER, .size = size,
+                                                 .buffer = all, .mine = mine }, pending, err);
 }
 
-pons_status queue_barrier(void *comm, void **pending, pons_error *err)
+pons_status async_queue_barrier(void *comm, void **pending, pons_error *err)
 {
-    return start(comm, &(queue_work){ .kind = QUEUE_BARRIER }, pending, err);
+    return start_collective(comm, &(async_work){ .kind = QUEUE_BARRIER }, pending, err);
 }
 
 static struct timespec time_after(double seconds)
 {
-    double end = seconds_now() + (seconds < 1e6 ? seconds : 1e6);
-    time_t whole = (time_t)end;
-
-    return (struct timespec){ .tv_sec = whole, .tv_nsec = (long)((end - (double)whole) * 1e9) };
+    return clock_timespec(seconds_now() + (seconds < 1e6 ? seconds : 1e6));
 }
 
-pons_comm_state queue_poll(void *comm, void *pending, double wait_s, pons_error *err)
+pons_comm_state async_queue_poll(void *comm, void *pending, double wait_s, pons_error *err)
 {
     queue *q = comm;
     item *i = pending;
@@ -292,19 +286,19 @@ pons_comm_state queue_poll(void *comm, void *pending, double wait_s, pons_error 
     return state;
 }
 
-/* Of the thread that polls. */
-double queue_ended(void *comm)
+/* Called by the thread that polls. */
+double async_queue_ended(void *comm)
 {
     return ((const queue *)comm)->ended;
 }
 
-void queue_abort(void *comm)
+void async_queue_abort(void *comm)
 {
     static const pons_error aborted = { PONS_COMMUNICATION, "the communicator was aborted" };
     queue *q = comm;
 
     pthread_mutex_lock(&q->lock);
-    fail(q, &aborted);
+    fail_queue(q, &aborted);
     pthread_mutex_unlock(&q->lock);
     q->transport->stop(q->link);
 }

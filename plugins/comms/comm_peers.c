@@ -5,12 +5,12 @@
  * which only processes with the job's token can read. It connects to all lower ranks, then accepts
  * all higher ones:
  *
- *   listener     greeting L
- *   connector    hello to L with the listener's secret, greeting C
- *   listener     hello to C with the same secret
+ *   listener     challenge L
+ *   connector    response to L with the listener's secret, challenge C
+ *   listener     response to C with the same secret
  *
- * A hello names the rank that sends it and the rank that it is for, so none serves at a third one.
- * The listener proves itself last: otherwise a stranger could pass its hello on to somebody else.
+ * A response names the rank that sends it and the rank that it is for, so none serves at a third
+ * one. The listener responds last: otherwise a stranger could pass its response on.
  * Strangers may connect at any time, say anything or nothing: a candidate has a deadline, and where
  * there are too many, or descriptors run out, the oldest has to go. A peer that was turned away in
  * a crowd comes again. A process without descriptors for its peers alone fails at once.
@@ -31,15 +31,15 @@
 #include <unistd.h>
 
 #define FAILED "cannot connect the processes: "
-#define CANDIDATE_S 5.0 /* until a hello must have come                                           */
-#define AGAIN_S 0.05    /* from one attempt to the next                                           */
-#define GLANCE_S 0.5    /* a wait of the listener, at most                                        */
+#define CANDIDATE_S 5.0 /* deadline of a response                                                 */
+#define AGAIN_S 0.05    /* pause between two attempts                                             */
+#define GLANCE_S 0.5    /* longest wait of the listener                                           */
 
-enum { CANDIDATES = 64, SECRET = 32, VALUE_ROOM = 256, CLAIM = STORE_HELLO + STORE_GREETING };
+enum { CANDIDATES = 64, SECRET = 32, VALUE_ROOM = 256, CLAIM = STORE_RESPONSE + STORE_CHALLENGE };
 
 /* The address and the secret that a rank publishes in the store. */
 typedef struct address {
-    char host[LINK_ADDRESS], secret[2 * SECRET + 1];
+    char host[SOCKET_ADDRESS_SIZE], secret[2 * SECRET + 1];
     int port;
 } address;
 
@@ -47,7 +47,7 @@ typedef struct address {
 typedef struct candidate {
     int fd;
     double until;
-    uint8_t greeting[STORE_GREETING], claim[CLAIM];
+    uint8_t challenge[STORE_CHALLENGE], claim[CLAIM];
     size_t got;
 } candidate;
 
@@ -67,27 +67,27 @@ static pons_status fail_late(const meeting *m, int rank, const char *why, pons_e
                      rank, m->place->timeout_s, why);
 }
 
-/* ---- hellos ---------------------------------------------------------------------------------- */
+/* ---- responses ------------------------------------------------------------------------------- */
 
 /* The two sides of a connection. */
 typedef enum side { CONNECTOR = 0, LISTENER } side;
 
-static void write_hello(const meeting *m, side from, int to, const char *secret,
-                        const uint8_t *greeting, uint8_t *out)
+static void write_response(const meeting *m, side from, int to, const char *secret,
+                           const uint8_t *challenge, uint8_t *out)
 {
-    const store_hello h = { .rank = (uint32_t)m->place->rank, .size = (uint32_t)m->place->size,
-                            .process = (uint32_t)to, .wait_ms = from };
+    const store_response h = { .rank = (uint32_t)m->place->rank, .size = (uint32_t)m->place->size,
+                               .process = (uint32_t)to, .wait_ms = from };
 
-    store_hello_write(&h, secret, greeting, out);
+    store_response_write(&h, secret, challenge, out);
 }
 
-/* The rank that sent it to this one, or -1. */
-static int read_hello(const meeting *m, side from, const uint8_t *data, const char *secret,
-                      const uint8_t *greeting)
+/* The rank that sent this response here, or -1. */
+static int read_response(const meeting *m, side from, const uint8_t *data, const char *secret,
+                         const uint8_t *challenge)
 {
-    store_hello h;
+    store_response h;
 
-    if (!store_hello_read(data, secret, greeting, &h) || h.size != (uint32_t)m->place->size
+    if (!store_response_read(data, secret, challenge, &h) || h.size != (uint32_t)m->place->size
         || h.process != (uint32_t)m->place->rank || h.wait_ms != from || h.rank >= h.size)
         return -1;
     return (int)h.rank;
@@ -110,9 +110,9 @@ static pons_status publish(meeting *m, pons_error *err)
 {
     char key[32], value[VALUE_ROOM];
 
-    m->listener = link_listen_free(m->place->address, &m->mine.port);
+    m->listener = socket_listen_free(m->place->address, &m->mine.port);
     if (m->listener < 0)
-        return pons_fail(err, link_is_short(errno) ? PONS_DEVICE : PONS_COMMUNICATION, FAILED
+        return pons_fail(err, socket_is_shortage(errno) ? PONS_DEVICE : PONS_COMMUNICATION, FAILED
                          "cannot listen at '%s': %s", m->place->address, strerror(errno));
     if (make_secret(m->mine.secret, err) != PONS_OK)
         return err->status;
@@ -138,37 +138,37 @@ static pons_status find(const meeting *m, int rank, address *out, pons_error *er
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* Whether the other side is that rank; it may be busy with others until the deadline. */
+/* True if the other side is that rank; it may be busy with others until the deadline. */
 static bool prove(const meeting *m, int fd, int rank, const address *there)
 {
-    uint8_t greeting[STORE_GREETING], claim[CLAIM], answer[STORE_HELLO];
+    uint8_t challenge[STORE_CHALLENGE], claim[CLAIM], answer[STORE_RESPONSE];
 
-    if (!link_receive(fd, greeting, sizeof greeting, m->deadline)
-        || !store_greeting_valid(greeting) || !store_greeting_write(claim + STORE_HELLO))
+    if (!socket_receive(fd, challenge, sizeof challenge, m->deadline)
+        || !store_challenge_valid(challenge) || !store_challenge_write(claim + STORE_RESPONSE))
         return false;
-    write_hello(m, CONNECTOR, rank, there->secret, greeting, claim);
-    return link_send(fd, claim, sizeof claim, m->deadline)
-           && link_receive(fd, answer, sizeof answer, m->deadline)
-           && read_hello(m, LISTENER, answer, there->secret, claim + STORE_HELLO) == rank;
+    write_response(m, CONNECTOR, rank, there->secret, challenge, claim);
+    return socket_send(fd, claim, sizeof claim, m->deadline)
+           && socket_receive(fd, answer, sizeof answer, m->deadline)
+           && read_response(m, LISTENER, answer, there->secret, claim + STORE_RESPONSE) == rank;
 }
 
 static pons_status connect_to(meeting *m, int rank, pons_error *err)
 {
-    const struct timespec again = clock_at(AGAIN_S);
+    const struct timespec again = clock_timespec(AGAIN_S);
     char why[128] = "it has not answered";
     address there;
 
     if (find(m, rank, &there, err) != PONS_OK)
         return err->status;
     do {
-        int fd = link_connect(there.host, there.port, m->deadline, why, sizeof why);
+        int fd = socket_connect(there.host, there.port, m->deadline, why, sizeof why);
         if (fd >= 0 && prove(m, fd, rank, &there)) {
             m->socket[rank] = fd;
             return PONS_OK;
         }
-        if (fd < 0 && errno == ECONNREFUSED) /* it has listened since it published its port */
+        if (fd < 0 && errno == ECONNREFUSED) /* a listener publishes its open port */
             break;
-        if (fd < 0 && link_is_short(errno))
+        if (fd < 0 && socket_is_shortage(errno))
             return pons_fail(err, PONS_DEVICE, FAILED "no connection with rank %d: %s", rank, why);
         if (fd >= 0) {
             close(fd);
@@ -190,10 +190,10 @@ static void drop(meeting *m, int i, bool with_connection)
             (size_t)(m->candidates - i) * sizeof *m->candidate);
 }
 
-/* A shortage: a candidate gives its descriptor back, and who has connected is taken next time. */
+/* A shortage of descriptors: a candidate gives its own back; the connection is accepted later. */
 static pons_status refuse_one(meeting *m, int problem, pons_error *err)
 {
-    if (!link_is_short(problem))
+    if (!socket_is_shortage(problem))
         return PONS_OK;
     if (m->candidates == 0)
         return pons_fail(err, PONS_DEVICE, FAILED "cannot take a connection: %s",
@@ -204,7 +204,7 @@ static pons_status refuse_one(meeting *m, int problem, pons_error *err)
 
 static pons_status accept_one(meeting *m, pons_error *err)
 {
-    int fd = link_accept(m->listener);
+    int fd = socket_accept(m->listener);
     candidate *c;
 
     if (fd < 0)
@@ -215,25 +215,25 @@ static pons_status accept_one(meeting *m, pons_error *err)
     c->fd = fd;
     c->got = 0;
     c->until = seconds_now() + CANDIDATE_S;
-    if (!store_greeting_write(c->greeting)
-        || !link_send(fd, c->greeting, sizeof c->greeting, c->until))
+    if (!store_challenge_write(c->challenge)
+        || !socket_send(fd, c->challenge, sizeof c->challenge, c->until))
         drop(m, m->candidates - 1, true);
     return PONS_OK;
 }
 
-/* The whole claim is there. A peer that comes again has given up its first connection. */
-static void judge(meeting *m, int i)
+/* The claim is complete. A peer that comes again has given up its first connection. */
+static void judge_claim(meeting *m, int i)
 {
     candidate *c = &m->candidate[i];
-    int rank = read_hello(m, CONNECTOR, c->claim, m->mine.secret, c->greeting);
-    uint8_t answer[STORE_HELLO];
+    int rank = read_response(m, CONNECTOR, c->claim, m->mine.secret, c->challenge);
+    uint8_t answer[STORE_RESPONSE];
 
-    if (rank <= m->place->rank || !store_greeting_valid(c->claim + STORE_HELLO)) {
+    if (rank <= m->place->rank || !store_challenge_valid(c->claim + STORE_RESPONSE)) {
         drop(m, i, true);
         return;
     }
-    write_hello(m, LISTENER, rank, m->mine.secret, c->claim + STORE_HELLO, answer);
-    if (!link_send(c->fd, answer, sizeof answer, c->until)) {
+    write_response(m, LISTENER, rank, m->mine.secret, c->claim + STORE_RESPONSE, answer);
+    if (!socket_send(c->fd, answer, sizeof answer, c->until)) {
         drop(m, i, true);
         return;
     }
@@ -243,7 +243,7 @@ static void judge(meeting *m, int i)
     drop(m, i, false);
 }
 
-/* Never more than the claim: what follows belongs to the next owner of the connection. */
+/* Read no more than the claim: later bytes belong to the next owner of the connection. */
 static void hear(meeting *m, int i)
 {
     candidate *c = &m->candidate[i];
@@ -254,7 +254,7 @@ static void hear(meeting *m, int i)
     else if (got == 0 || (errno != EAGAIN && errno != EINTR))
         drop(m, i, true);
     if (got > 0 && c->got == sizeof c->claim)
-        judge(m, i);
+        judge_claim(m, i);
 }
 
 /* Poll all candidates once. The loop runs backwards because removal moves the last one up. */
@@ -307,8 +307,9 @@ static pons_status meet(meeting *m, pons_error *err)
     return accept_all(m, err);
 }
 
-pons_status peers_connect(const pons_comm_rank_info *place, const pons_comm_store *store, int *socket,
-                          pons_error *err)
+pons_status comm_peers_connect(const pons_comm_rank_info *place, const pons_comm_store *store,
+                               int *socket,
+                               pons_error *err)
 {
     meeting *m = calloc(1, sizeof *m);
 
@@ -322,7 +323,7 @@ pons_status peers_connect(const pons_comm_rank_info *place, const pons_comm_stor
     m->deadline = seconds_now() + place->timeout_s;
     m->listener = -1;
     if (meet(m, err) != PONS_OK)
-        peers_close(place->size, socket);
+        comm_peers_close(place->size, socket);
     while (m->candidates > 0)
         drop(m, 0, true);
     if (m->listener >= 0)
@@ -331,7 +332,7 @@ pons_status peers_connect(const pons_comm_rank_info *place, const pons_comm_stor
     return err->status;
 }
 
-void peers_close(int count, int *socket)
+void comm_peers_close(int count, int *socket)
 {
     for (int rank = 0; rank < count; rank++) {
         if (socket[rank] >= 0)

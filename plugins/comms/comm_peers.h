@@ -12,9 +12,10 @@
  * which do not block and are the caller's; -1 for this process. Connections of strangers are closed
  * and change nothing. Ends within the place's timeout; on failure no descriptor is left.
  */
-pons_status peers_connect(const pons_comm_rank_info *place, const pons_comm_store *store, int *socket,
-                          pons_error *err);
+pons_status comm_peers_connect(const pons_comm_rank_info *place, const pons_comm_store *store,
+                               int *socket,
+                               pons_error *err);
 /* Close those that are not -1. */
-void peers_close(int count, int *socket);
+void comm_peers_close(int count, int *socket);
 
 #endif

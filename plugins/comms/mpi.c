@@ -19,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/integer.h"
+
 /* Elements or bytes of one call: MPI counts in int. */
 #define PIECE ((size_t)1 << 30)
 
@@ -28,7 +30,7 @@ typedef struct link_to_all {
     atomic_bool stopped;
 } link_to_all;
 
-static pons_status fail(int code, const char *what, pons_error *err)
+static pons_status fail_mpi(int code, const char *what, pons_error *err)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int size;
@@ -41,7 +43,7 @@ static pons_status fail(int code, const char *what, pons_error *err)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Large transfers need this thread to move on; waits for others should leave them the processor. */
+/* Large transfers progress on this thread; waits should leave the processor to other ranks. */
 static void rest(int64_t round, size_t size)
 {
     const struct timespec nap = { 0, 50000 };
@@ -52,8 +54,8 @@ static void rest(int64_t round, size_t size)
         nanosleep(&nap, NULL);
 }
 
-static pons_status finish(link_to_all *l, int code, MPI_Request *request, size_t size,
-                          const char *what, pons_error *err)
+static pons_status finish_request(link_to_all *l, int code, MPI_Request *request, size_t size,
+                                  const char *what, pons_error *err)
 {
     int done = 0;
 
@@ -66,40 +68,40 @@ static pons_status finish(link_to_all *l, int code, MPI_Request *request, size_t
                              what);
         rest(round, size);
     }
-    return fail(code, what, err);
+    return fail_mpi(code, what, err);
 }
 
 /* ---- the transport of the queue -------------------------------------------------------------- */
 
-static pons_status sum(link_to_all *l, const queue_work *w, pons_error *err)
+static pons_status sum_numbers(link_to_all *l, const async_work *w, pons_error *err)
 {
     size_t cell = w->type == PONS_F64 ? sizeof(double) : sizeof(float);
     MPI_Datatype type = w->type == PONS_F64 ? MPI_DOUBLE : MPI_FLOAT;
     size_t count = (size_t)w->count;
 
     for (size_t at = 0; at < count && err->status == PONS_OK; at += PIECE) {
-        int part = (int)(count - at < PIECE ? count - at : PIECE);
+        int part = (int)min_size(count - at, PIECE);
         MPI_Request request;
         int code = MPI_Iallreduce(MPI_IN_PLACE, (char *)w->buffer + at * cell, part, type, MPI_SUM,
                                   l->comm, &request);
-        finish(l, code, &request, w->size, "an all-reduce", err);
+        finish_request(l, code, &request, w->size, "an all-reduce", err);
     }
     return err->status;
 }
 
-static pons_status broadcast(link_to_all *l, const queue_work *w, pons_error *err)
+static pons_status broadcast(link_to_all *l, const async_work *w, pons_error *err)
 {
     for (size_t at = 0; at < w->size && err->status == PONS_OK; at += PIECE) {
-        int part = (int)(w->size - at < PIECE ? w->size - at : PIECE);
+        int part = (int)min_size(w->size - at, PIECE);
         MPI_Request request;
         int code = MPI_Ibcast((char *)w->buffer + at, part, MPI_BYTE, w->root, l->comm, &request);
-        finish(l, code, &request, w->size, "a broadcast", err);
+        finish_request(l, code, &request, w->size, "a broadcast", err);
     }
     return err->status;
 }
 
-/* In pieces of what all have together; a piece lies 'size' bytes behind that of the rank before. */
-static pons_status gather(link_to_all *l, const queue_work *w, pons_error *err)
+/* Gather in pieces; a rank's piece lies 'size' bytes behind that of the rank before. */
+static pons_status gather(link_to_all *l, const async_work *w, pons_error *err)
 {
     size_t most = PIECE / (size_t)l->size;
 
@@ -107,11 +109,11 @@ static pons_status gather(link_to_all *l, const queue_work *w, pons_error *err)
         MPI_Request request;
         int code = MPI_Iallgather(w->mine, (int)w->size, MPI_BYTE, w->buffer, (int)w->size,
                                   MPI_BYTE, l->comm, &request);
-        return finish(l, code, &request, w->size, "an all-gather", err);
+        return finish_request(l, code, &request, w->size, "an all-gather", err);
     }
     for (int root = 0; root < l->size && err->status == PONS_OK; root++) {
         char *to = (char *)w->buffer + (size_t)root * w->size;
-        queue_work part = { .kind = QUEUE_BROADCAST, .root = root, .size = w->size, .buffer = to };
+        async_work part = { .kind = QUEUE_BROADCAST, .root = root, .size = w->size, .buffer = to };
         int rank;
         MPI_Comm_rank(l->comm, &rank);
         if (rank == root)
@@ -121,19 +123,19 @@ static pons_status gather(link_to_all *l, const queue_work *w, pons_error *err)
     return err->status;
 }
 
-static pons_status barrier(link_to_all *l, const queue_work *w, pons_error *err)
+static pons_status barrier(link_to_all *l, const async_work *w, pons_error *err)
 {
     MPI_Request request;
     int code = MPI_Ibarrier(l->comm, &request);
 
-    return finish(l, code, &request, 0, "a barrier", err);
+    return finish_request(l, code, &request, 0, "a barrier", err);
 }
 
-static pons_status run(void *link, const queue_work *w, pons_error *err)
+static pons_status run_collective(void *link, const async_work *w, pons_error *err)
 {
-    static pons_status (*const kinds[])(link_to_all *, const queue_work *, pons_error *) = {
-        [QUEUE_ALL_REDUCE] = sum, [QUEUE_BROADCAST] = broadcast, [QUEUE_ALL_GATHER] = gather,
-        [QUEUE_BARRIER] = barrier
+    static pons_status (*const kinds[])(link_to_all *, const async_work *, pons_error *) = {
+        [QUEUE_ALL_REDUCE] = sum_numbers, [QUEUE_BROADCAST] = broadcast,
+        [QUEUE_ALL_GATHER] = gather, [QUEUE_BARRIER] = barrier
     };
 
     return kinds[w->kind](link, w, err);
@@ -155,7 +157,7 @@ static void link_close(void *link)
     free(l);
 }
 
-static const queue_transport transport = { run, link_stop, link_close };
+static const async_transport transport = { run_collective, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
@@ -167,9 +169,9 @@ static pons_status begin(pons_error *err)
     MPI_Finalized(&ended);
     if (begun || ended)
         return pons_fail(err, PONS_COMMUNICATION, "MPI has been used before in this process");
-    /* Parts that Open MPI loads seek its symbols among the global ones; a plugin's are local. */
+    /* Components that Open MPI loads need its symbols to be global; those of a plugin are local. */
     dlopen("libmpi.so.40", RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-    if (fail(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread", err)
+    if (fail_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread", err)
         != PONS_OK)
         return err->status;
     if (level < MPI_THREAD_SERIALIZED)
@@ -189,7 +191,7 @@ static pons_status make_comm(const pons_comm_rank_info *place, link_to_all *l, p
                          "has %d\nhint: start it with mpirun -n %d, or --set "
                          "distribute.backend=gloo", size,
                          size == 1 ? "" : "es", place->size, place->size);
-    if (fail(MPI_Comm_split(MPI_COMM_WORLD, 0, place->rank, &l->comm), "MPI_Comm_split", err)
+    if (fail_mpi(MPI_Comm_split(MPI_COMM_WORLD, 0, place->rank, &l->comm), "MPI_Comm_split", err)
         != PONS_OK)
         return err->status;
     MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
@@ -213,10 +215,10 @@ static pons_status mpi_open(const pons_comm_rank_info *place, const pons_comm_st
         free(l);
         return err->status;
     }
-    return queue_open(&transport, l, place->rank, place->size, comm, err);
+    return async_queue_open(&transport, l, place->rank, place->size, comm, err);
 }
 
-/* The name and version that the library's own line of text begins with. */
+/* Name and version from the begin of the library's own line of text. */
 static void describe(char *text, size_t size)
 {
     char line[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -228,8 +230,11 @@ static void describe(char *text, size_t size)
 }
 
 static const pons_comm_operations operations = {
-    NULL, mpi_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
-    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended, describe
+    .open = mpi_open, .close = async_queue_close, .all_reduce = async_queue_all_reduce,
+    .broadcast = async_queue_broadcast, .all_gather = async_queue_all_gather,
+    .barrier = async_queue_barrier,
+    .poll = async_queue_poll, .abort = async_queue_abort, .ended = async_queue_ended,
+    .describe = describe
 };
 
-PONS_COMM(mpi, "1.0", "collectives of host memory by Open MPI", operations)
+PONS_COMM(mpi, "1.0", "collectives of host memory by Open MPI", PONS_NO_OPTIONS, operations);

@@ -14,7 +14,7 @@ CPU_LANES = plugins/devices/cpu/map/map_lanes.c plugins/devices/cpu/map/interpre
 	plugins/devices/cpu/conv/few_channels/loops_vector.c \
 	plugins/devices/cpu/conv/few_channels/loops_planar.c \
 	plugins/devices/cpu/conv/few_channels/few_channels_layout.c \
-	plugins/devices/cpu/conv/few_channels/few_channels_loops.h \
+	plugins/devices/cpu/conv/few_channels/loops.h \
 	plugins/devices/cpu/conv/few_channels/few_channels_vector.h plugins/devices/cpu/simd/shuffle.h \
 	plugins/devices/cpu/simd/lane_math.h plugins/devices/cpu/conv/direct/direct_lanes.c \
 	plugins/devices/cpu/conv/direct/direct.h plugins/devices/cpu/simd/vector.h \
@@ -24,13 +24,13 @@ CPU_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS) $(CPU_LOOPS)
 
 noinst_LTLIBRARIES += libcpubaseline.la libcpudevice.la
 libcpubaseline_la_SOURCES = $(CPU_LANES)
-libcpubaseline_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=baseline
+libcpubaseline_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=baseline
 libcpubaseline_la_CFLAGS = $(CPU_CFLAGS)
 libcpudevice_la_LIBADD = libcpubaseline.la
 if X86_64
 noinst_LTLIBRARIES += libcpuavx2.la libcpuavx512.la
 libcpuavx2_la_SOURCES = $(CPU_LANES)
-libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx2
+libcpuavx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx2
 libcpuavx2_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma
 libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/conv/bf16_gemm/engine_amx.c \
 	plugins/devices/cpu/conv/bf16_gemm/engine_avx512_bf16.c \
@@ -38,38 +38,38 @@ libcpuavx512_la_SOURCES = $(CPU_LANES) plugins/devices/cpu/conv/bf16_gemm/engine
 	plugins/devices/cpu/conv/bf16_gemm/bf16_interleave.h \
 	plugins/devices/cpu/conv/winograd/winograd_transform.c \
 	plugins/devices/cpu/conv/winograd/winograd.h
-libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512
+libcpuavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512
 libcpuavx512_la_CFLAGS = $(CPU_CFLAGS) -mavx2 -mfma -mavx512f -mavx512bw -mavx512vl -mavx512dq \
 	-mprefer-vector-width=512
-# The loops of narrow convolutions once more, for processors that multiply pairs of bf16.
-noinst_LTLIBRARIES += libcpupairs.la
-libcpupairs_la_SOURCES = plugins/devices/cpu/conv/few_channels/loops_vector.c \
+# Loops of few_channels for processors that multiply pairs of bf16.
+noinst_LTLIBRARIES += libcpubf16x2.la
+libcpubf16x2_la_SOURCES = plugins/devices/cpu/conv/few_channels/loops_vector.c \
 	plugins/devices/cpu/conv/few_channels/loops_planar.c \
 	plugins/devices/cpu/conv/few_channels/loops_bf16x2.c \
 	plugins/devices/cpu/conv/few_channels/loops_upsample2.c \
 	plugins/devices/cpu/conv/few_channels/loops_interleave.c \
 	plugins/devices/cpu/conv/few_channels/loops_in_place.c \
 	plugins/devices/cpu/conv/bf16_gemm/bf16_interleave.h
-libcpupairs_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=pairs -DVECTOR_PAIRS
-libcpupairs_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
-# The loops of maps once more, for processors that make bf16 of floats.
-noinst_LTLIBRARIES += libcpuhalves.la
-libcpuhalves_la_SOURCES = plugins/devices/cpu/map/map_lanes.c \
+libcpubf16x2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=bf16x2 -DVECTOR_BF16X2
+libcpubf16x2_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
+# Loops of maps for processors that convert floats to bf16.
+noinst_LTLIBRARIES += libcpuavx512bf16.la
+libcpuavx512bf16_la_SOURCES = plugins/devices/cpu/map/map_lanes.c \
 	plugins/devices/cpu/map/interpreter/interpreter.c \
 	plugins/devices/cpu/map/interpreter/interpreter_memory.c \
 	plugins/devices/cpu/map/interpreter/interpreter_moments.c \
 	plugins/devices/cpu/map/interpreter/interpreter_random.c
-libcpuhalves_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ROW=avx512bf16
-libcpuhalves_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
-libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpupairs.la libcpuhalves.la
+libcpuavx512bf16_la_CPPFLAGS = $(AM_CPPFLAGS) -DCPU_ISA=avx512bf16
+libcpuavx512bf16_la_CFLAGS = $(libcpuavx512_la_CFLAGS) -mavx512bf16
+libcpudevice_la_LIBADD += libcpuavx2.la libcpuavx512.la libcpubf16x2.la libcpuavx512bf16.la
 endif
 libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/cpu_device.c \
 	plugins/devices/cpu/alloc_probe.c plugins/devices/cpu/alloc_probe.h \
 	plugins/devices/cpu/cache_size.c plugins/devices/cpu/cache_size.h plugins/devices/cpu/isa.c \
 	plugins/devices/cpu/isa.h plugins/devices/cpu/map/map_kernel.c \
-	plugins/devices/cpu/map/map_kernel.h plugins/devices/cpu/map/map_convert.c \
+	plugins/devices/cpu/map/map_internal.h plugins/devices/cpu/map/map_convert.c \
 	plugins/devices/cpu/map/map_pass.c plugins/devices/cpu/map/map_reduce.c \
-	plugins/devices/cpu/map/map_run.c plugins/devices/cpu/isa_rows.c \
+	plugins/devices/cpu/map/map_run.c plugins/devices/cpu/isa_rows.c plugins/devices/cpu/isa_rows.h \
 	plugins/devices/cpu/map/map_space.c plugins/devices/cpu/cpu_op.c plugins/devices/cpu/cpu_patch.c \
 	plugins/devices/cpu/map/bytecode/bytecode.c plugins/devices/cpu/map/bytecode/bytecode.h \
 	plugins/devices/cpu/map/bytecode/bytecode_node.c \
@@ -83,17 +83,21 @@ libcpudevice_la_SOURCES = plugins/devices/cpu/cpu.h plugins/devices/cpu/cpu_devi
 	plugins/devices/cpu/pool/pool_kernel.c plugins/devices/cpu/pool/resize.c \
 	plugins/devices/cpu/pool/argmax.c plugins/devices/cpu/pool/separable.c \
 	plugins/devices/cpu/pool/separable.h plugins/devices/cpu/pool/argmax_axes.c \
-	plugins/devices/cpu/move/pad_gradient.c plugins/devices/cpu/pool/pool_kernel.h \
+	plugins/devices/cpu/move/pad_gradient.c plugins/devices/cpu/pool/pool_internal.h \
 	plugins/devices/cpu/pool/pool_gradient.c plugins/devices/cpu/move/gather_copy.c \
 	plugins/devices/cpu/move/gather_copy.h plugins/devices/cpu/conv/direct/direct.c \
 	plugins/devices/cpu/conv/direct/direct_matmul.c \
 	plugins/devices/cpu/conv/direct/direct_weight_gradient.c plugins/devices/cpu/peak.c \
 	plugins/devices/cpu/peak.h plugins/devices/cpu/pool/row_loops.h plugins/devices/cpu/conv/select.c \
+	plugins/devices/cpu/conv/problem.c plugins/devices/cpu/conv/problem.h \
+	plugins/devices/cpu/conv/solver.h plugins/devices/cpu/conv/conv_testing.h \
+	plugins/devices/cpu/conv/matmul_select.c plugins/devices/cpu/cpu_testing.h \
+	plugins/devices/cpu/conv/direct/direct_cost.c \
 	plugins/devices/cpu/conv/few_channels/few_channels.c \
 	plugins/devices/cpu/conv/few_channels/few_channels.h \
 	plugins/devices/cpu/conv/few_channels/few_channels_plan.h \
 	plugins/devices/cpu/conv/few_channels/few_channels_run.c \
-	plugins/devices/cpu/conv/few_channels/few_channels_task.h \
+	plugins/devices/cpu/conv/few_channels/few_channels_internal.h \
 	plugins/devices/cpu/conv/few_channels/few_channels_rows.c \
 	plugins/devices/cpu/conv/few_channels/few_channels_buffer.c \
 	plugins/devices/cpu/conv/few_channels/few_channels_forward.c \
@@ -116,12 +120,14 @@ CPU_WIDE = plugins/devices/cpu/conv/few_channels_amx/few_channels_amx.c \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_grid.c plugins/devices/cpu/conv/bf16_gemm/gemm_grid.h \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_image.c \
 	plugins/devices/cpu/conv/bf16_gemm/engine_select.c \
+	plugins/devices/cpu/conv/bf16_gemm/bf16_gemm_cost.c \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_terms.c plugins/devices/cpu/conv/bf16_gemm/gemm_terms.h \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_weight_rows.c \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_weight_rows.h \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_weight_plain.c \
 	plugins/devices/cpu/conv/bf16_gemm/gemm_weight_gradient.c \
 	plugins/devices/cpu/conv/winograd/winograd.c \
+	plugins/devices/cpu/conv/winograd/winograd_cost.c \
 	plugins/devices/cpu/conv/winograd/winograd_weight_pack.c \
 	plugins/devices/cpu/conv/winograd/winograd_weight_gradient.c
 if X86_64
@@ -166,7 +172,7 @@ CUDA_FILES = plugins/devices/cuda/cublaslt/cublaslt.c plugins/devices/cuda/cubla
 	plugins/devices/cuda/codegen/codegen.h plugins/devices/cuda/codegen/codegen_convolution.c \
 	plugins/devices/cuda/codegen/codegen_direct.c plugins/devices/cuda/codegen/codegen_direct.h \
 	plugins/devices/cuda/codegen/codegen_argmax.c plugins/devices/cuda/codegen/codegen_map.c \
-	plugins/devices/cuda/codegen/codegen_map.h plugins/devices/cuda/codegen/codegen_patch.c \
+	plugins/devices/cuda/codegen/codegen_internal.h plugins/devices/cuda/codegen/codegen_patch.c \
 	plugins/devices/cuda/codegen/codegen_pool.c plugins/devices/cuda/codegen/codegen_reduce.c \
 	plugins/devices/cuda/codegen/codegen_gather.c plugins/devices/cuda/codegen/codegen_value.c \
 	plugins/devices/cuda/codegen/codegen_weight_gradient.c plugins/devices/cuda/codegen/code_text.c \

@@ -6,14 +6,13 @@
  *
  *   block(x) = act(norm(conv(act(norm(conv(x))))))              the first convolution strided
  *   res(x)   = act(norm(conv(act(norm(conv(x))))) + norm(conv1(x)))        if res_block
- *   up(x, s) = block(concatenate(transposed(x), s)),  s what the way down has at that extent
+ *   up(x, s) = block(concatenate(transposed(x), s)),  s: features of the encoder at that extent
  *
- * With deep_supervision the levels below the top have heads of their own, enlarged to the full
- * extent (nearest); [loss] heads has their weights.
+ * With deep_supervision each level below the top has a head, whose output is resized to the full
+ * extent (nearest). [loss] heads has the weights of the heads.
  */
-#include "model_layers.h"
+#include <pons/nn.h>
 
-#include <math.h>
 #include <string.h>
 
 typedef struct dynunet {
@@ -25,34 +24,31 @@ typedef struct dynunet {
     bool affine, deep_supervision, res_block, trans_bias;
 } dynunet;
 
-enum { NORM_INSTANCE, NORM_BATCH, NORM_GROUP };
-
-static const char *const norm_names[] = { "instance", "batch", "group", NULL };
+enum { LEVELS_MAX = 16 };
 
 static const pons_option options[] = {
     PONS_TRIPLES(dynunet, kernel_size, NULL, 1, 31, "Extent of the convolutions of each level."),
-    PONS_TRIPLES(dynunet, strides, NULL, 1, 64, "Stride into each level, the first usually 1."),
+    PONS_TRIPLES(dynunet, strides, NULL, 1, 64, "Stride into each level, the first usually 1.",
+                 .count_min = 3, .count_max = LEVELS_MAX),
     PONS_TRIPLES(dynunet, upsample_kernel_size, NULL, 1, 64,
                  "Stride and extent of the transposed convolutions: strides without the first."),
     PONS_INTEGERS(dynunet, filters, "", 1, 65536,
                   "Features of each level; default: 32, doubled up to 320 (2D: 512)."),
-    PONS_REAL(dynunet, dropout, 0, 0, 1, "Probability that an element is zeroed."),
-    PONS_CHOICE(dynunet, norm_name, instance, norm_names, "Normalisation."),
-    PONS_FLAG(dynunet, affine, yes, "Whether the normalisation scales and shifts."),
-    PONS_INTEGER(dynunet, num_groups, 8, 1, 4096, "Groups of channels of norm_name = group."),
-    PONS_CHOICE(dynunet, act_name, leakyrelu, layer_acts, "Activation; leakyrelu 0.01."),
-    PONS_FLAG(dynunet, deep_supervision, no, "Whether levels below the top have heads."),
-    PONS_INTEGER(dynunet, deep_supr_num, 1, 1, 7, "How many levels have, from the top."),
-    PONS_FLAG(dynunet, res_block, no, "Residual blocks on the way down."),
-    PONS_FLAG(dynunet, trans_bias, no, "Whether transposed convolutions add a bias."),
+    PONS_REAL(dynunet, dropout, "0", 0, 1, "Probability that an element is zeroed."),
+    PONS_CHOICE(dynunet, norm_name, "instance", pons_norm_names, "Normalisation."),
+    PONS_FLAG(dynunet, affine, "yes", "Whether the normalisation scales and shifts."),
+    PONS_INTEGER(dynunet, num_groups, "8", 1, 4096, "Groups of channels of norm_name = group."),
+    PONS_CHOICE(dynunet, act_name, "leakyrelu", pons_act_names, "Activation; leakyrelu 0.01."),
+    PONS_FLAG(dynunet, deep_supervision, "no", "Whether levels below the top have heads."),
+    PONS_INTEGER(dynunet, deep_supr_num, "1", 1, 7, "How many levels have, from the top."),
+    PONS_FLAG(dynunet, res_block, "no", "Residual blocks on the way down."),
+    PONS_FLAG(dynunet, trans_bias, "no", "Whether transposed convolutions add a bias."),
     PONS_OPTIONS_END
 };
 
-enum { LEVELS_MAX = 16 };
-
 static const int one[3] = { 1, 1, 1 };
 
-/* What all builders need. */
+/* The context of all builders. */
 typedef struct net {
     pons_graph *g;
     const dynunet *c;
@@ -60,66 +56,34 @@ typedef struct net {
     int64_t filters[LEVELS_MAX];
 } net;
 
-static int64_t channels_of(const pons_node *x)
-{
-    return pons_shape_of(x).extent[4];
-}
-
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
-    pons_graph *g = n->g;
-    int64_t count = channels_of(x);
-    pons_node *scale = NULL, *shift = NULL;
+    const pons_norm norm = { n->c->norm_name, n->c->affine, (int)n->c->num_groups };
 
-    if (n->c->affine) {
-        scale = layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
-        shift = layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
-    }
-    if (n->c->norm_name == NORM_INSTANCE)
-        return pons_instance_norm(g, x, scale, shift, 1e-5);
-    if (n->c->norm_name == NORM_GROUP)
-        return pons_group_norm(g, x, (int)n->c->num_groups, scale, shift, 1e-5);
-    return layer_batch_norm(g, name, x, scale, shift);
+    return pons_layer_norm(n->g, name, &norm, x);
 }
 
-/* One convolution with its dropout: NAME.conv.weight, NAME.conv.bias. */
+/* One convolution with its dropout. Its parameters are NAME.conv.weight and NAME.conv.bias. */
 typedef struct layer {
     int64_t out;
     const int *kernel, *stride;
     bool bias, transposed;
 } layer;
 
-/*
- * Padding is half of kernel - stride + 1, rounded down. Initial weights are normal with
- * He's deviation for a slope of 0.01, where fan_in is axis 1 of the weight in PyTorch's
- * order times the kernel.
- */
+/* The padding is half of kernel - stride + 1, rounded down. */
 static pons_node *convolve(const net *n, const char *name, const layer *l, pons_node *x)
 {
     pons_graph *g = n->g;
-    int64_t in = channels_of(x), rows = l->transposed ? in : l->out;
-    int64_t columns = l->transposed ? l->out : in;
-    pons_convolution how = PONS_CONVOLUTION_INIT;
-    double taps = 1;
-    int extra[3];
+    pons_conv how = { .out = l->out, .bias = l->bias, .transposed = l->transposed,
+                      .init = PONS_CONV_HE };
 
     for (int i = 0; i < 3; i++) {
+        how.kernel[i] = l->kernel[i];
         how.stride[i] = l->stride[i];
-        how.pad_low[i] = how.pad_high[i] = (l->kernel[i] - l->stride[i] + 1) / 2;
-        extra[i] = 2 * how.pad_low[i] + l->stride[i] - l->kernel[i];
-        taps *= l->kernel[i];
+        how.padding[i] = (l->kernel[i] - l->stride[i] + 1) / 2;
+        how.output_padding[i] = 2 * how.padding[i] + l->stride[i] - l->kernel[i];
     }
-
-    pons_init init = { PONS_INIT_NORMAL, sqrt(2 / (1 + 0.01 * 0.01) / ((double)columns * taps)) };
-    pons_shape shape = pons_shape_make(
-        5, (int64_t[]){ rows, l->kernel[0], l->kernel[1], l->kernel[2], columns });
-    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.conv.weight", name),
-                                            PONS_ROLE_WEIGHT, shape, init);
-    x = l->transposed ? pons_convolve_transposed(g, x, weight, &how, extra)
-                      : pons_convolve(g, x, weight, &how);
-    if (l->bias)
-        x = pons_add(g, x, layer_vector(g, pons_name(g, "%s.conv", name), "bias", PONS_ROLE_BIAS,
-                                        l->out, 0));
+    x = pons_layer_conv(g, pons_name(g, "%s.conv", name), &how, x);
     return pons_dropout(g, x, n->c->dropout, pons_name(g, "%s.adn.D", name));
 }
 
@@ -134,15 +98,14 @@ static pons_node *block(const net *n, const char *name, const int kernel[3], con
     const char *slope = pons_name(g, "%s.lrelu", name);
     pons_node *y = convolve(n, pons_name(g, "%s.conv1", name), &first, x);
 
-    y = layer_activate(g, n->c->act_name, slope,
-                       normalise(n, pons_name(g, "%s.norm1", name), y));
+    y = pons_layer_act(g, slope, n->c->act_name, normalise(n, pons_name(g, "%s.norm1", name), y));
     y = convolve(n, pons_name(g, "%s.conv2", name), &second, y);
     y = normalise(n, pons_name(g, "%s.norm2", name), y);
-    if (residual && (channels_of(x) != out || memcmp(stride, one, sizeof one) != 0)) {
+    if (residual && (pons_channels_of(x) != out || memcmp(stride, one, sizeof one) != 0)) {
         x = convolve(n, pons_name(g, "%s.conv3", name), &shortcut, x);
         x = normalise(n, pons_name(g, "%s.norm3", name), x);
     }
-    return layer_activate(g, n->c->act_name, slope, residual ? pons_add(g, y, x) : y);
+    return pons_layer_act(g, slope, n->c->act_name, residual ? pons_add(g, y, x) : y);
 }
 
 static const char *down_name(const net *n, int level)
@@ -152,7 +115,7 @@ static const char *down_name(const net *n, int level)
     return level == n->levels - 1 ? "bottleneck" : pons_name(n->g, "downsamples.%d", level - 1);
 }
 
-/* The output block of a level: logits on its extent. */
+/* The output block of a level. It has logits on the level's extent. */
 static pons_node *head(const net *n, const char *name, int classes, pons_node *x)
 {
     layer l = { classes, one, one, true, false };
@@ -175,35 +138,32 @@ static pons_node *up(const net *n, int level, pons_node *x, pons_node *skip)
 
 static pons_status refuse_count(const char *key, int found, int expected, pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "'model.%s' has %d items, expected %d", key, found,
-                     expected);
+    return pons_option_fail(err, key, "found %d items, expected %d", found, expected);
 }
 
-/* Kernels must cover strides, and what goes up must meet what came down. */
+/* Kernels must cover strides. Upsampling must restore the extents of the encoder. */
 static pons_status check_level(const dynunet *c, int level, pons_error *err)
 {
     const int *kernel = c->kernel_size.item[level], *stride = c->strides.item[level];
 
     for (int i = 0; i < 3; i++) {
         if (kernel[i] - stride[i] + 1 < 0 || (c->res_block && stride[i] > 2))
-            return pons_fail(err, PONS_CONFIG, "'model.strides' has %d in level %d, expected at "
-                             "most %d", stride[i], level, c->res_block ? 2 : kernel[i] + 1);
+            return pons_option_fail(err, "strides", "found %d in level %d, expected at most %d",
+                                    stride[i], level, c->res_block ? 2 : kernel[i] + 1);
         if (level > 0 && c->upsample_kernel_size.item[level - 1][i] != stride[i])
-            return pons_fail(err, PONS_CONFIG, "'model.upsample_kernel_size' has %d in item %d, "
-                             "expected the stride of level %d, %d",
-                             c->upsample_kernel_size.item[level - 1][i], level - 1, level,
-                             stride[i]);
+            return pons_option_fail(err, "upsample_kernel_size", "found %d in item %d, expected "
+                                    "the stride of level %d, %d",
+                                    c->upsample_kernel_size.item[level - 1][i], level - 1, level,
+                                    stride[i]);
     }
     return PONS_OK;
 }
 
-static pons_status check(const dynunet *c, pons_error *err)
+static pons_status check(const void *config, pons_error *err)
 {
+    const dynunet *c = config;
     int levels = c->strides.count;
 
-    if (levels < 3 || levels > LEVELS_MAX)
-        return pons_fail(err, PONS_CONFIG, "'model.strides' has %d items, expected 3 to %d", levels,
-                         LEVELS_MAX);
     if (c->kernel_size.count != levels)
         return refuse_count("kernel_size", c->kernel_size.count, levels, err);
     if (c->upsample_kernel_size.count != levels - 1)
@@ -211,8 +171,8 @@ static pons_status check(const dynunet *c, pons_error *err)
     if (c->filters.count > 0 && c->filters.count < levels)
         return refuse_count("filters", c->filters.count, levels, err);
     if (c->deep_supervision && c->deep_supr_num > levels - 2)
-        return pons_fail(err, PONS_CONFIG, "'model.deep_supr_num' is %d, expected at most %d",
-                         (int)c->deep_supr_num, levels - 2);
+        return pons_option_fail(err, "deep_supr_num", "found %d, expected at most %d",
+                                (int)c->deep_supr_num, levels - 2);
     for (int i = 0; i < levels; i++)
         if (check_level(c, i, err) != PONS_OK)
             return err->status;
@@ -239,8 +199,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     pons_node *at[LEVELS_MAX], *x = pons_input_named(g, inputs, "image");
     pons_shape full = pons_shape_of(x);
 
-    if (check(c, err) != PONS_OK)
-        return err->status;
     choose_filters(&n, task->flat);
     for (int i = 0; i < n.levels; i++)
         at[i] = x = block(&n, down_name(&n, i), c->kernel_size.item[i], c->strides.item[i],
@@ -262,10 +220,11 @@ static pons_status divisor(const void *config, int product[3], pons_error *err)
 {
     const dynunet *c = config;
 
-    if (check(c, err) != PONS_OK)
-        return err->status;
     return pons_strides_divisor(&c->strides, product, err);
 }
 
-PONS_MODEL(dynunet, "1.0", "U-Net of nnU-Net, with heads of deep supervision", options, build,
-           divisor);
+static const pons_model_operations operations = {
+    .check = check, .build = build, .divisor = divisor
+};
+
+PONS_MODEL(dynunet, "1.0", "U-Net of nnU-Net, with heads of deep supervision", options, operations);

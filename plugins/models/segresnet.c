@@ -9,11 +9,9 @@
  *   up_i     = blocks_up blocks of upsample(conv1(up_i+1)) + down_i
  *   logits   = conv1(act(norm(up_0))) + bias
  *
- * pixelshuffle starts from independent weights, where MONAI repeats each of them eight times.
+ * The initial weights of pixelshuffle are independent. MONAI repeats each of them eight times.
  */
-#include "model_layers.h"
-
-#include <math.h>
+#include <pons/nn.h>
 
 typedef struct segresnet {
     int64_t init_filters, num_groups;
@@ -23,60 +21,46 @@ typedef struct segresnet {
     pons_integers blocks_down, blocks_up;
 } segresnet;
 
-enum { NORM_GROUP, NORM_INSTANCE, NORM_BATCH };
+enum { LEVELS_MAX = 12 };
 enum { UP_NONTRAINABLE, UP_DECONV, UP_PIXELSHUFFLE };
 
 static const char *const norm_names[] = { "group", "instance", "batch", NULL };
+static const pons_norm_kind norm_kinds[] = { PONS_NORM_GROUP, PONS_NORM_INSTANCE, PONS_NORM_BATCH };
 static const char *const upsample_names[] = { "nontrainable", "deconv", "pixelshuffle", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGER(segresnet, init_filters, 8, 1, 4096, "Features of the first level."),
-    PONS_REAL(segresnet, dropout_prob, 0, 0, 1, "Probability that a channel of the first is zero."),
-    PONS_CHOICE(segresnet, act, relu, layer_acts, "Activation; leakyrelu 0.01, prelu one slope."),
-    PONS_CHOICE(segresnet, norm, group, norm_names, "Normalisation; instance has no parameters."),
-    PONS_INTEGER(segresnet, num_groups, 8, 1, 4096, "Groups of channels of norm = group."),
-    PONS_FLAG(segresnet, use_conv_final, yes, "Whether a convolution makes the classes."),
+    PONS_INTEGER(segresnet, init_filters, "8", 1, 4096, "Features of the first level."),
+    PONS_REAL(segresnet, dropout_prob, "0", 0, 1,
+              "Probability that a channel of the first is zero."),
+    PONS_CHOICE(segresnet, act, "relu", pons_act_names,
+                "Activation; leakyrelu 0.01, prelu one slope."),
+    PONS_CHOICE(segresnet, norm, "group", norm_names, "Normalisation; instance has no parameters."),
+    PONS_INTEGER(segresnet, num_groups, "8", 1, 4096, "Groups of channels of norm = group."),
+    PONS_FLAG(segresnet, use_conv_final, "yes", "Whether a convolution makes the classes."),
     PONS_INTEGERS(segresnet, blocks_down, "1 2 2 4", 0, 64,
-                  "Blocks of each level on the way down."),
+                  "Blocks of each level on the way down.", .count_max = LEVELS_MAX),
     PONS_INTEGERS(segresnet, blocks_up, "1 1 1", 0, 64, "Blocks of each level on the way up."),
-    PONS_CHOICE(segresnet, upsample_mode, nontrainable, upsample_names,
+    PONS_CHOICE(segresnet, upsample_mode, "nontrainable", upsample_names,
                 "Linear interpolation, a transposed convolution, or channels moved into space."),
     PONS_OPTIONS_END
 };
 
-/* What all builders need. */
+/* The context of all builders. */
 typedef struct net {
     pons_graph *g;
     const segresnet *c;
     bool flat;
 } net;
 
-static int64_t channels_of(const pons_node *x)
-{
-    return pons_shape_of(x).extent[4];
-}
-
-static pons_shape vector_shape(int64_t count)
-{
-    return pons_shape_make(1, &count);
-}
-
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
-    pons_graph *g = n->g;
-    int64_t count = channels_of(x);
+    const pons_norm_kind kind = norm_kinds[n->c->norm];
+    const pons_norm norm = { kind, kind != PONS_NORM_INSTANCE, (int)n->c->num_groups };
 
-    if (n->c->norm == NORM_INSTANCE)
-        return pons_instance_norm(g, x, NULL, NULL, 1e-5);
-
-    pons_node *scale = layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
-    pons_node *shift = layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
-    if (n->c->norm == NORM_GROUP)
-        return pons_group_norm(g, x, (int)n->c->num_groups, scale, shift, 1e-5);
-    return layer_batch_norm(g, name, x, scale, shift);
+    return pons_layer_norm(n->g, name, &norm, x);
 }
 
-/* NAME.weight and, if asked for, NAME.bias: uniform within 1 / sqrt(fan_in), PyTorch's default. */
+/* A convolution. In a flat network its kernel and stride are 1 along the flat axis. */
 typedef struct affine {
     int64_t out;
     int kernel, stride;
@@ -85,42 +69,26 @@ typedef struct affine {
 
 static pons_node *convolve(const net *n, const char *name, affine a, pons_node *x)
 {
-    pons_graph *g = n->g;
-    int64_t in = channels_of(x), rows = a.transposed ? in : a.out;
-    int64_t columns = a.transposed ? a.out : in, extent[3], taps = 1;
-    pons_convolution how = PONS_CONVOLUTION_INIT;
+    pons_conv how = { .out = a.out, .bias = a.bias, .transposed = a.transposed };
 
-    for (int i = 0; i < 3; i++) {
-        bool none = n->flat && i == 0;
-        extent[i] = none ? 1 : a.kernel;
-        how.stride[i] = none ? 1 : a.stride;
-        how.pad_low[i] = how.pad_high[i] = a.transposed ? 0 : (int)(extent[i] - 1) / 2;
-        taps *= extent[i];
+    for (int i = n->flat ? 1 : 0; i < 3; i++) {
+        how.kernel[i] = a.kernel;
+        how.stride[i] = a.stride;
+        how.padding[i] = a.transposed ? 0 : (a.kernel - 1) / 2;
     }
-
-    pons_init init = { PONS_INIT_UNIFORM, 1 / sqrt((double)(columns * taps)) };
-    pons_shape shape = pons_shape_make(
-        5, (int64_t[]){ rows, extent[0], extent[1], extent[2], columns });
-    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
-                                            shape, init);
-    x = a.transposed ? pons_convolve_transposed(g, x, weight, &how, (int[3]){ 0, 0, 0 })
-                     : pons_convolve(g, x, weight, &how);
-    if (!a.bias)
-        return x;
-    return pons_add(g, x, pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
-                                              vector_shape(a.out), init));
+    return pons_layer_conv(n->g, name, &how, x);
 }
 
 static pons_node *block(const net *n, const char *name, pons_node *x)
 {
     pons_graph *g = n->g;
     const char *act = pons_name(g, "%s.act", name);
-    affine same = { channels_of(x), 3, 1, false, false };
+    affine same = { pons_channels_of(x), 3, 1, false, false };
     pons_node *y = x;
 
     for (int i = 1; i <= 2; i++) {
         y = normalise(n, pons_name(g, "%s.norm%d", name, i), y);
-        y = layer_activate(g, n->c->act, act, y);
+        y = pons_layer_act(g, act, n->c->act, y);
         y = convolve(n, pons_name(g, "%s.conv%d.conv", name, i), same, y);
     }
     return pons_add(g, y, x);
@@ -138,7 +106,7 @@ static pons_node *interpolate(const net *n, pons_node *x)
 }
 
 /*
- * The last of the pairs in the channels becomes the last axis's odd and even places:
+ * Move the innermost factor 2 of the channels to the even and odd positions of an axis:
  * [outer, axis, rest, C 2] -> [outer, axis 2, rest, C].
  */
 static pons_node *spread(const net *n, pons_node *x, int axis)
@@ -159,10 +127,10 @@ static pons_node *spread(const net *n, pons_node *x, int axis)
     return pons_reshape(g, x, s);
 }
 
-/* A convolution to 2^axes times the channels, which move into space; smoothed by a mean of 2. */
+/* A convolution to 2^axes times the channels, a pixel shuffle, and a mean pool of extent 2. */
 static pons_node *shuffle(const net *n, const char *name, pons_node *x)
 {
-    int64_t count = channels_of(x);
+    int64_t count = pons_channels_of(x);
     int first = n->flat ? 2 : 1;
     pons_pool mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, false };
     int64_t low[5] = { 0, 1, 1, 1, 0 }, high[5] = { 0 };
@@ -178,7 +146,7 @@ static pons_node *shuffle(const net *n, const char *name, pons_node *x)
 
 static pons_node *upsample(const net *n, const char *name, pons_node *x)
 {
-    affine half = { channels_of(x) / 2, 1, 1, false, false };
+    affine half = { pons_channels_of(x) / 2, 1, 1, false, false };
     const char *second = pons_name(n->g, "%s.1", name);
 
     x = convolve(n, pons_name(n->g, "%s.0.conv", name), half, x);
@@ -191,8 +159,6 @@ static pons_node *upsample(const net *n, const char *name, pons_node *x)
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
-
-enum { LEVELS_MAX = 12 };
 
 static pons_node *encode(const net *n, pons_node *x, pons_node *kept[LEVELS_MAX])
 {
@@ -226,17 +192,16 @@ static pons_node *decode(const net *n, pons_node *x, pons_node *const kept[LEVEL
     return x;
 }
 
-static pons_status check(const segresnet *c, pons_error *err)
+static pons_status check(const void *config, pons_error *err)
 {
-    if (c->blocks_down.count < 1 || c->blocks_down.count > LEVELS_MAX)
-        return pons_fail(err, PONS_CONFIG, "'model.blocks_down' has %d items, expected 1 to %d",
-                         c->blocks_down.count, LEVELS_MAX);
+    const segresnet *c = config;
+
     if (c->blocks_up.count != c->blocks_down.count - 1)
-        return pons_fail(err, PONS_CONFIG, "'model.blocks_up' has %d items, expected %d, one fewer "
-                         "than 'blocks_down'", c->blocks_up.count, c->blocks_down.count - 1);
-    if (c->norm == NORM_GROUP && c->init_filters % c->num_groups != 0)
-        return pons_fail(err, PONS_CONFIG, "'model.init_filters' is %d, expected a multiple of "
-                         "num_groups, %d", (int)c->init_filters, (int)c->num_groups);
+        return pons_option_fail(err, "blocks_up", "found %d items, expected %d, one fewer than "
+                                "'blocks_down'", c->blocks_up.count, c->blocks_down.count - 1);
+    if (norm_kinds[c->norm] == PONS_NORM_GROUP && c->init_filters % c->num_groups != 0)
+        return pons_option_fail(err, "init_filters", "found %d, expected a multiple of num_groups, "
+                                "%d", (int)c->init_filters, (int)c->num_groups);
     return PONS_OK;
 }
 
@@ -246,12 +211,10 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const net n = { g, config, task->flat };
     pons_node *kept[LEVELS_MAX], *x;
 
-    if (check(config, err) != PONS_OK)
-        return err->status;
     x = encode(&n, pons_input_named(g, inputs, "image"), kept);
     x = decode(&n, x, kept);
     if (n.c->use_conv_final) {
-        x = layer_activate(g, n.c->act, "act_mod", normalise(&n, "conv_final.0", x));
+        x = pons_layer_act(g, "act_mod", n.c->act, normalise(&n, "conv_final.0", x));
         x = convolve(&n, "conv_final.2.conv", (affine){ task->classes, 1, 1, true, false }, x);
     }
     outputs->count = 1;
@@ -263,12 +226,13 @@ static pons_status divisor(const void *config, int product[3], pons_error *err)
 {
     const segresnet *c = config;
 
-    if (check(c, err) != PONS_OK)
-        return err->status;
     for (int axis = 0; axis < 3; axis++)
         product[axis] = 1 << (c->blocks_down.count - 1);
     return PONS_OK;
 }
 
-PONS_MODEL(segresnet, "1.0", "residual encoder and decoder with group norm", options, build,
-           divisor);
+static const pons_model_operations operations = {
+    .check = check, .build = build, .divisor = divisor
+};
+
+PONS_MODEL(segresnet, "1.0", "residual encoder and decoder with group norm", options, operations);

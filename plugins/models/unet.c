@@ -6,13 +6,12 @@
  *
  *   level(x) = up(concatenate(d, level_below(d))),   d = down(x)
  *
- * down is a residual unit of num_res_units convolutions (one convolution where that is 0), up a
- * transposed convolution followed by a residual unit of one. Each convolution but the last of the
- * network is followed by normalisation, dropout and activation in the order of adn_ordering.
+ * 'down' is a residual unit of num_res_units convolutions, or one convolution if that is 0. 'up' is
+ * a transposed convolution and a residual unit of one convolution. Normalisation, dropout and
+ * activation follow each convolution but the network's last, in the order of adn_ordering.
  */
-#include "model_layers.h"
+#include <pons/nn.h>
 
-#include <math.h>
 #include <string.h>
 
 typedef struct unet {
@@ -26,25 +25,26 @@ typedef struct unet {
     const char *adn_ordering;
 } unet;
 
-enum { NORM_INSTANCE, NORM_BATCH };
-
+/* The names of PONS_NORM_INSTANCE and PONS_NORM_BATCH. */
 static const char *const norm_names[] = { "instance", "batch", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGERS(unet, channels, NULL, 1, 65536, "Features of each level, the top one first."),
+    PONS_INTEGERS(unet, channels, NULL, 1, 65536, "Features of each level, the top one first.",
+                  .count_min = 2),
     PONS_TRIPLES(unet, strides, NULL, 1, 64, "Strides between levels, one fewer than channels."),
     PONS_AXES(unet, kernel_size, "3", 1, 31, "Extent of the convolutions; odd."),
     PONS_AXES(unet, up_kernel_size, "3", 1, 31, "Extent of the transposed convolutions; odd."),
-    PONS_INTEGER(unet, num_res_units, 0, 0, 64, "Convolutions in a residual unit; 0: no units."),
-    PONS_CHOICE(unet, act, prelu, layer_acts, "Activation; prelu has one slope, leakyrelu 0.01."),
-    PONS_CHOICE(unet, norm, instance, norm_names, "Normalisation; instance has no parameters."),
-    PONS_REAL(unet, dropout, 0, 0, 1, "Probability that an element is zeroed."),
-    PONS_FLAG(unet, bias, yes, "Whether convolutions add a bias."),
+    PONS_INTEGER(unet, num_res_units, "0", 0, 64, "Convolutions in a residual unit; 0: no units."),
+    PONS_CHOICE(unet, act, "prelu", pons_act_names,
+                "Activation; prelu has one slope, leakyrelu 0.01."),
+    PONS_CHOICE(unet, norm, "instance", norm_names, "Normalisation; instance has no parameters."),
+    PONS_REAL(unet, dropout, "0", 0, 1, "Probability that an element is zeroed."),
+    PONS_FLAG(unet, bias, "yes", "Whether convolutions add a bias."),
     PONS_TEXT(unet, adn_ordering, "NDA", "Order of normalisation N, dropout D, activation A."),
     PONS_OPTIONS_END
 };
 
-/* One convolution: what it is called and how it moves. */
+/* One convolution: its name and geometry. */
 typedef struct layer {
     const char *name;
     int out;
@@ -60,33 +60,17 @@ static int64_t volume_of(const int extent[3])
     return (int64_t)extent[0] * extent[1] * extent[2];
 }
 
-static int64_t channels_of(const pons_node *x)
-{
-    return pons_shape_of(x).extent[4];
-}
-
-static pons_shape vector_shape(int64_t count)
-{
-    return pons_shape_make(1, &count);
-}
-
-static pons_init uniform(double bound)
-{
-    return (pons_init){ PONS_INIT_UNIFORM, bound };
-}
-
+/* The shift precedes the scale, because the order of parameters is part of the results. */
 static pons_node *normalise(pons_graph *g, const unet *c, const char *name, pons_node *x)
 {
-    int64_t count = channels_of(x);
+    const pons_norm norm = { c->norm, .affine = c->norm == PONS_NORM_BATCH };
 
-    if (c->norm == NORM_INSTANCE)
-        return pons_instance_norm(g, x, NULL, NULL, 1e-5);
-    return layer_batch_norm(g, name, x,
-                            layer_vector(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1),
-                            layer_vector(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0));
+    if (norm.affine)
+        pons_vector_parameter(g, name, "bias", PONS_ROLE_NORM_SHIFT, pons_channels_of(x), 0);
+    return pons_layer_norm(g, name, &norm, x);
 }
 
-/* Normalisation, dropout and activation, in the order that the options ask for. */
+/* Normalisation, dropout and activation in the order of adn_ordering. */
 static pons_node *finish(pons_graph *g, const unet *c, const char *name, pons_node *x)
 {
     name = pons_name(g, "%s.adn", name);
@@ -94,40 +78,25 @@ static pons_node *finish(pons_graph *g, const unet *c, const char *name, pons_no
         switch (*part) {
         case 'N': x = normalise(g, c, pons_name(g, "%s.N", name), x); break;
         case 'D': x = pons_dropout(g, x, c->dropout, pons_name(g, "%s.D", name)); break;
-        case 'A': x = layer_activate(g, c->act, pons_name(g, "%s.A", name), x); break;
+        case 'A': x = pons_layer_act(g, pons_name(g, "%s.A", name), c->act, x); break;
         }
     }
     return x;
 }
 
-/*
- * Weight, convolution and bias under NAME.weight, NAME.bias. Initial values are PyTorch's: uniform
- * within 1 / sqrt(fan_in), fan_in being axis 1 of the weight in PyTorch's order times the kernel.
- */
+/* A convolution or a transposed one. Its stride alone changes the extent. */
 static pons_node *affine(pons_graph *g, const unet *c, const char *name, const layer *l,
                          const int *kernel, pons_node *x)
 {
-    int64_t in = channels_of(x);
-    int64_t rows = l->transposed ? in : l->out, columns = l->transposed ? l->out : in;
-    pons_init init = uniform(1 / sqrt((double)(columns * volume_of(kernel))));
-    pons_shape shape = pons_shape_make(
-        5, (int64_t[]){ rows, kernel[0], kernel[1], kernel[2], columns });
-    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
-                                            shape, init);
-    pons_convolution how = PONS_CONVOLUTION_INIT;
-    int extra[3];
+    pons_conv how = { .out = l->out, .bias = c->bias, .transposed = l->transposed };
 
     for (int i = 0; i < 3; i++) {
+        how.kernel[i] = kernel[i];
         how.stride[i] = l->stride[i];
-        how.pad_low[i] = how.pad_high[i] = (kernel[i] - 1) / 2;
-        extra[i] = l->stride[i] - 1;
+        how.padding[i] = (kernel[i] - 1) / 2;
+        how.output_padding[i] = l->stride[i] - 1;
     }
-    x = l->transposed ? pons_convolve_transposed(g, x, weight, &how, extra)
-                      : pons_convolve(g, x, weight, &how);
-    if (!c->bias)
-        return x;
-    return pons_add(g, x, pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
-                                              vector_shape(l->out), init));
+    return pons_layer_conv(g, name, &how, x);
 }
 
 static pons_node *convolve(pons_graph *g, const unet *c, const layer *l, pons_node *x)
@@ -136,17 +105,17 @@ static pons_node *convolve(pons_graph *g, const unet *c, const layer *l, pons_no
     return l->bare ? x : finish(g, c, l->name, x);
 }
 
-/* The shortcut of a residual unit: a convolution only where stride or width change. */
+/* The shortcut of a residual unit. It has a convolution only if stride or width change. */
 static pons_node *shortcut(pons_graph *g, const unet *c, const layer *l, pons_node *x)
 {
     bool strided = volume_of(l->stride) != 1;
 
-    if (!strided && channels_of(x) == l->out)
+    if (!strided && pons_channels_of(x) == l->out)
         return x;
     return affine(g, c, pons_name(g, "%s.residual", l->name), l, strided ? l->kernel : one, x);
 }
 
-/* 'units' convolutions, the first with the stride, plus the shortcut; nothing after the sum. */
+/* The sum of the shortcut and 'units' convolutions, of which the first has the stride. */
 static pons_node *residual_unit(pons_graph *g, const unet *c, const layer *l, int64_t units,
                                 pons_node *x)
 {
@@ -183,7 +152,7 @@ static pons_node *up(pons_graph *g, const unet *c, const char *name, int out, co
     return residual_unit(g, c, &unit, 1, x);
 }
 
-/* Level 'i' and all below it; the lowest level is a single down block without stride. */
+/* Level 'i' and all levels below it. The lowest level is a single down block without stride. */
 static pons_node *level(pons_graph *g, const unet *c, const char *name, int i, int out,
                         pons_node *x)
 {
@@ -204,14 +173,12 @@ static pons_node *level(pons_graph *g, const unet *c, const char *name, int i, i
 static pons_status check_ordering(const char *ordering, pons_error *err)
 {
     if (ordering[strspn(ordering, "NDA")] != '\0')
-        return pons_fail(err, PONS_CONFIG,
-                         "'model.adn_ordering' is '%s', expected only the letters N, D and A",
-                         ordering);
+        return pons_option_fail(err, "adn_ordering", "found '%s', expected only the letters N, D "
+                                "and A", ordering);
     for (const char *part = ordering; *part != '\0'; part++)
         if (strchr(part + 1, *part) != NULL)
-            return pons_fail(err, PONS_CONFIG,
-                             "'model.adn_ordering' is '%s', expected each letter at most once",
-                             ordering);
+            return pons_option_fail(err, "adn_ordering", "found '%s', expected each letter at most "
+                                    "once", ordering);
     return PONS_OK;
 }
 
@@ -219,22 +186,19 @@ static pons_status check_kernel(const char *key, const int kernel[3], pons_error
 {
     for (int i = 0; i < 3; i++)
         if (kernel[i] % 2 == 0)
-            return pons_fail(err, PONS_CONFIG, "'model.%s' has the value %d, expected odd values",
-                             key, kernel[i]);
+            return pons_option_fail(err, key, "found %d, expected odd values", kernel[i]);
     return PONS_OK;
 }
 
-static pons_status check(const unet *c, pons_error *err)
+static pons_status check(const void *config, pons_error *err)
 {
-    if (c->channels.count < 2)
-        return pons_fail(err, PONS_CONFIG, "'model.channels' has %d item, expected at least 2",
-                         c->channels.count);
+    const unet *c = config;
+
     if (c->strides.count != c->channels.count - 1)
-        return pons_fail(err, PONS_CONFIG,
-                         "'model.strides' has %d items, expected %d, one fewer than 'channels'",
-                         c->strides.count, c->channels.count - 1);
-    if (check_kernel("kernel_size", c->kernel_size, err) != PONS_OK ||
-        check_kernel("up_kernel_size", c->up_kernel_size, err) != PONS_OK)
+        return pons_option_fail(err, "strides", "found %d items, expected %d, one fewer than "
+                                "'channels'", c->strides.count, c->channels.count - 1);
+    if (check_kernel("kernel_size", c->kernel_size, err) != PONS_OK
+        || check_kernel("up_kernel_size", c->up_kernel_size, err) != PONS_OK)
         return err->status;
     return check_ordering(c->adn_ordering, err);
 }
@@ -244,8 +208,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const unet *c = config;
 
-    if (check(c, err) != PONS_OK)
-        return err->status;
     outputs->count = 1;
     outputs->item[0] = level(g, c, "model", 0, task->classes,
                              pons_input_named(g, inputs, "image"));
@@ -256,9 +218,11 @@ static pons_status divisor(const void *config, int product[3], pons_error *err)
 {
     const unet *c = config;
 
-    if (check(c, err) != PONS_OK)
-        return err->status;
     return pons_strides_divisor(&c->strides, product, err);
 }
 
-PONS_MODEL(unet, "1.0", "U-Net with optional residual units", options, build, divisor);
+static const pons_model_operations operations = {
+    .check = check, .build = build, .divisor = divisor
+};
+
+PONS_MODEL(unet, "1.0", "U-Net with optional residual units", options, operations);

@@ -3,15 +3,11 @@
  */
 #include <pons/schedule.h>
 
-typedef struct constant {
-    char nothing;
-} constant;
-
-static const pons_option options[] = { PONS_OPTIONS_END };
-
 static double factor(const void *config, double t, double total)
 {
     return 1;
 }
 
-PONS_SCHEDULE(constant, "1.0", "the base learning rate throughout", options, factor);
+static const pons_schedule_operations operations = { .factor = factor };
+
+PONS_SCHEDULE(constant, "1.0", "the base learning rate throughout", PONS_NO_OPTIONS, operations);

@@ -1,6 +1,6 @@
 /*
- * cosine - (1 + cos(2 pi cycles t / total)) / 2, never below end_factor (Loshchilov and Hutter
- * 2017, arXiv:1608.03983, without restarts).
+ * cosine - the factor (1 + cos(2 pi cycles t / total)) / 2, but at least end_factor (Loshchilov and
+ * Hutter 2017, arXiv:1608.03983, without restarts).
  */
 #include <pons/schedule.h>
 
@@ -11,8 +11,8 @@ typedef struct cosine {
 } cosine;
 
 static const pons_option options[] = {
-    PONS_REAL(cosine, cycles, 0.5, 0, 1000, "Waves in the run; 0.5 falls from 1 to 0 once."),
-    PONS_REAL(cosine, end_factor, 0, 0, 1, "The factor never falls below it."),
+    PONS_REAL(cosine, cycles, "0.5", 0, 1000, "Waves in the run; 0.5 falls from 1 to 0 once."),
+    PONS_REAL(cosine, end_factor, "0", 0, 1, "The factor never falls below it."),
     PONS_OPTIONS_END
 };
 
@@ -23,4 +23,6 @@ static double factor(const void *config, double t, double total)
     return fmax(c->end_factor, wave);
 }
 
-PONS_SCHEDULE(cosine, "1.0", "half a cosine wave", options, factor);
+static const pons_schedule_operations operations = { .factor = factor };
+
+PONS_SCHEDULE(cosine, "1.0", "half a cosine wave", options, operations);

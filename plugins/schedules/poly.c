@@ -1,5 +1,5 @@
 /*
- * poly - (1 - t / total)^power, as nnU-Net trains.
+ * poly - the factor (1 - t / total)^power, the schedule of nnU-Net.
  */
 #include <pons/schedule.h>
 
@@ -10,7 +10,7 @@ typedef struct poly {
 } poly;
 
 static const pons_option options[] = {
-    PONS_REAL(poly, power, 0.9, 0, 100, "Exponent; 1 falls along a line."),
+    PONS_REAL(poly, power, "0.9", 0, 100, "Exponent; 1 falls along a line."),
     PONS_OPTIONS_END
 };
 
@@ -20,4 +20,6 @@ static double factor(const void *config, double t, double total)
     return t < total ? pow(1 - t / total, c->power) : 0;
 }
 
-PONS_SCHEDULE(poly, "1.0", "a power of what is left of the run", options, factor);
+static const pons_schedule_operations operations = { .factor = factor };
+
+PONS_SCHEDULE(poly, "1.0", "a power of what is left of the run", options, operations);

@@ -1,8 +1,8 @@
 /*
- * csv - metrics.csv in the run folder: one line for each number, 'kind,step,epoch,name,value'.
+ * csv - metrics.csv in the run folder, with a line 'kind,step,epoch,name,value' for each number.
  *
- * Long rather than wide, since records of several kinds come and the set of names may grow. What is
- * not defined is an empty field. On resume lines after the last one that is kept are cut off.
+ * The table is long, not wide, because records have several kinds and the set of names may grow. An
+ * undefined value is an empty field. A run that resumes cuts all lines after the last kept one.
  */
 #include <pons/sink.h>
 
@@ -28,7 +28,7 @@ static pons_status fail(const csv *s, pons_error *err)
     return pons_fail(err, status, "cannot write '%s': %s", s->path, strerror(errno));
 }
 
-/* A damaged line decides nothing: it stays where a kept one comes after it. */
+/* Whether a line is kept. A damaged line is not, but it stays in front of a kept line. */
 static bool is_kept(const char *line, pons_sink_kept keep)
 {
     const char *step = strchr(line, ',');
@@ -40,7 +40,7 @@ static bool is_kept(const char *line, pons_sink_kept keep)
     return strtoll(step + 1, &end, 10) <= last && *end == ',';
 }
 
-/* Bytes up to the end of the last complete line that is kept, or of the header. */
+/* The size of the file up to the last complete line that is kept, or up to the header. */
 static long kept_size(FILE *file, pons_sink_kept keep)
 {
     char *line = NULL;
@@ -121,7 +121,8 @@ static pons_status csv_flush(void *sink, pons_error *err)
     return good ? PONS_OK : fail(s, err);
 }
 
-static const pons_option options[] = { PONS_OPTIONS_END };
-static const pons_sink_operations operations = { csv_open, csv_write, csv_flush, csv_close };
+static const pons_sink_operations operations = {
+    .open = csv_open, .write = csv_write, .flush = csv_flush, .close = csv_close
+};
 
-PONS_SINK(csv, "1.0", "metrics.csv in the run folder", 0, options, operations)
+PONS_SINK(csv, "1.0", "metrics.csv in the run folder", PONS_NO_OPTIONS, operations);

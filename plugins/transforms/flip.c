@@ -1,9 +1,9 @@
 /*
- * flip - mirror a patch along the named axes: each of them with 'probability' by itself, as a
- * chain of MONAI's RandFlip with one axis each, or with 'together' all or none, as one RandFlip
- * with a list.
+ * flip - mirror a patch along the named axes.
  *
- * There is no default: whether left and right may be exchanged is for the user to say.
+ * Each axis is mirrored with 'probability', independently, as by a chain of MONAI's RandFlip. With
+ * 'together' all axes are mirrored or none, as by one RandFlip with a list. The axes have no
+ * default, because the user decides whether left and right may be exchanged.
  */
 #include <pons/transform.h>
 
@@ -17,8 +17,8 @@ static const pons_option options[] = {
     PONS_INTEGERS(flip, axes, NULL, 0, 2,
                   "Axes that may be mirrored, 0 1 2 = i j k, each by itself; naming the left-right "
                   "axis exchanges left and right."),
-    PONS_REAL(flip, probability, 0.1, 0, 1, "How often an axis is mirrored."),
-    PONS_FLAG(flip, together, no, "All axes are mirrored at once, or none."),
+    PONS_REAL(flip, probability, "0.1", 0, 1, "How often an axis is mirrored."),
+    PONS_FLAG(flip, together, "no", "All axes are mirrored at once, or none."),
     PONS_OPTIONS_END
 };
 
@@ -27,11 +27,9 @@ static pons_status check(const void *config, pons_error *err)
     const flip *f = config;
     unsigned seen = 0;
 
-    if (f->axes.count == 0)
-        return pons_fail(err, PONS_CONFIG, "axes: found none, expected some of 0 1 2");
     for (int i = 0; i < f->axes.count; i++) {
         if (seen >> f->axes.item[i] & 1)
-            return pons_fail(err, PONS_CONFIG, "axes: found %d twice", (int)f->axes.item[i]);
+            return pons_option_fail(err, "axes", "found %d twice", (int)f->axes.item[i]);
         seen |= 1u << f->axes.item[i];
     }
     return PONS_OK;
@@ -55,4 +53,8 @@ static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(flip, "1.0", "mirror along named axes", options, true, 0, check, plan, NULL)
+static const pons_transform_operations operations = {
+    .check = check, .geometric = true, .plan = plan
+};
+
+PONS_TRANSFORM(flip, "1.0", "mirror along named axes", options, operations);

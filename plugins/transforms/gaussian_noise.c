@@ -1,6 +1,7 @@
 /*
- * gaussian_noise - add normal noise to every value, as MONAI's RandGaussianNoise: with 'sample_std'
- * its deviation is itself drawn, uniform between 0 and 'std'.
+ * gaussian_noise - add normal noise to every value, as MONAI's RandGaussianNoise.
+ *
+ * With 'sample_std' the deviation is drawn, uniform between 0 and 'std'.
  */
 #include <pons/transform.h>
 
@@ -18,10 +19,10 @@ typedef struct record {
 } record;
 
 static const pons_option options[] = {
-    PONS_REAL(gaussian_noise, probability, 0.1, 0, 1, "How often a patch gets noise."),
-    PONS_REAL(gaussian_noise, mean, 0, -FLT_MAX, FLT_MAX, "Mean of the noise."),
-    PONS_REAL(gaussian_noise, std, 0.1, 0, FLT_MAX, "Standard deviation, or its upper end."),
-    PONS_FLAG(gaussian_noise, sample_std, yes, "Draw the deviation between 0 and std."),
+    PONS_REAL(gaussian_noise, probability, "0.1", 0, 1, "How often a patch gets noise."),
+    PONS_REAL(gaussian_noise, mean, "0", -FLT_MAX, FLT_MAX, "Mean of the noise."),
+    PONS_REAL(gaussian_noise, std, "0.1", 0, FLT_MAX, "Standard deviation, or its upper end."),
+    PONS_FLAG(gaussian_noise, sample_std, "yes", "Draw the deviation between 0 and std."),
     PONS_OPTIONS_END
 };
 
@@ -39,23 +40,20 @@ static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample
     return PONS_OK;
 }
 
-/* Values 'first' .. of a part of a patch; its first one is of channel 0. */
+/* Add noise to 'count' values of a part of a patch from 'first' on. Value 0 is of channel 0. */
 static void add(const gaussian_noise *g, const record *r, const pons_transform_scope *scope,
                 int channels, int64_t first, int64_t count, const float *normal, float *x)
 {
-    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
     float mean = (float)g->mean, deviation = r->deviation;
 
-    if ((scope->channels & all) == all) {
+    if (pons_scope_has_all(scope, channels)) {
         for (int64_t i = 0; i < count; i++)
             x[i] += mean + deviation * normal[i];
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        int64_t channel = (first + i) % channels;
-        if (channel > 63 || scope->channels >> channel & 1)
+    for (int64_t i = 0; i < count; i++)
+        if (pons_scope_has(scope, (int)((first + i) % channels)))
             x[i] += mean + deviation * normal[i];
-    }
 }
 
 static pons_status apply(const void *config, const pons_transform_scope *scope, const void *planned,
@@ -87,7 +85,7 @@ static void numbers(const void *config, const pons_transform_scope *scope, const
     const record *r = planned;
 
     for (int c = 0; c < out->channels; c++) {
-        bool wanted = r->wanted && (c > 63 || scope->channels >> c & 1);
+        bool wanted = r->wanted && pons_scope_has(scope, c);
 
         out->number[WANTED * out->channels + c] = wanted;
         out->number[MEAN * out->channels + c] = (float)g->mean;
@@ -106,5 +104,9 @@ static pons_node *build(const void *config, const pons_patch_nodes *nodes)
     return pons_select(g, nodes->number[WANTED], noisy, nodes->image);
 }
 
-PONS_VOXEL_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, sizeof(record), NULL,
-                     plan, apply, NUMBER_COUNT, true, numbers, build)
+static const pons_transform_operations operations = {
+    .record_size = sizeof(record), .plan = plan, .apply_patch = apply, .pointwise = true,
+    .number_count = NUMBER_COUNT, .voxel_normals = true, .numbers = numbers, .build = build
+};
+
+PONS_TRANSFORM(gaussian_noise, "1.0", "add normal noise", options, operations);

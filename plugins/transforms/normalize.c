@@ -1,9 +1,9 @@
 /*
  * normalize - subtract the mean and divide by the (biased) standard deviation, as MONAI's
- * NormalizeIntensity. With 'nonzero' only voxels that are not 0 count and change; a deviation of 0
- * divides by 1.
+ * NormalizeIntensity.
  *
- * A sum is that of pieces of a fixed size, one after the other, so that threads change no bit.
+ * With 'nonzero' only voxels that are not 0 count and change. A deviation of 0 divides by 1. A sum
+ * adds pieces of a fixed size in order, so the number of threads changes no bit.
  */
 #include <pons/transform.h>
 
@@ -22,27 +22,33 @@ static const pons_option options[] = {
                "Subtracted instead of the mean; one number, or one per channel."),
     PONS_REALS(normalize, divisor, "", -FLT_MAX, FLT_MAX,
                "Divides instead of the deviation; one number, or one per channel."),
-    PONS_FLAG(normalize, nonzero, no, "Look at and change only voxels that are not 0."),
-    PONS_FLAG(normalize, channel_wise, no, "Mean and deviation of each channel by itself."),
+    PONS_FLAG(normalize, nonzero, "no", "Look at and change only voxels that are not 0."),
+    PONS_FLAG(normalize, channel_wise, "no", "Mean and deviation of each channel by itself."),
     PONS_OPTIONS_END
 };
 
-/* Sum of f(x) = (x - centre)^power over the selected voxels, and their number. */
+/* The sum of f(x) = (x - centre)^power over the selected voxels, and their number. */
 typedef struct part {
     double sum;
     int64_t selected;
 } part;
 
-/* Channels that are looked at together. */
+/* The channels that share mean and deviation. */
 typedef struct group {
     pons_volume *v;
-    uint64_t channels;
+    const pons_transform_scope *scope;
+    int channel;              /* -1: all channels of the scope                                    */
     bool nonzero;
     double centre;
     int power;
-    part *piece;              /* of each piece                                                    */
+    part *piece;              /* one for each piece                                               */
     float mean, deviation;
 } group;
+
+static bool group_has(const group *g, int channel)
+{
+    return g->channel < 0 ? pons_scope_has(g->scope, channel) : channel == g->channel;
+}
 
 static void add_voxels(const group *g, const float *x, int count, double lane[LANES], part *p)
 {
@@ -67,7 +73,7 @@ static void sum_piece(void *context, int64_t first, int64_t end)
         double lane[LANES] = { 0 };
         int64_t n = first;
 
-        if (!(g->channels >> c & 1))
+        if (!group_has(g, c))
             continue;
         for (; n + LANES <= end; n += LANES)
             add_voxels(g, x + n * channels, LANES, lane, &p);
@@ -101,7 +107,7 @@ static void change_piece(void *context, int64_t first, int64_t end)
     for (int c = 0; c < channels; c++) {
         float *x = (float *)g->v->voxels + first * channels + c;
 
-        if (!(g->channels >> c & 1))
+        if (!group_has(g, c))
             continue;
         for (int64_t n = first; n < end; n++, x += channels)
             if (!g->nonzero || *x != 0)
@@ -116,15 +122,14 @@ static double given(const pons_reals *numbers, int channel)
 
 static void normalize_group(const normalize *s, group *g)
 {
-    int first = __builtin_ctzll(g->channels);
     part all = sum_over(g, 0, 1);
     double count = (double)all.selected, mean = all.sum / count, deviation;
 
     if (!all.selected)
         return;
-    deviation = s->divisor.count ? given(&s->divisor, first)
+    deviation = s->divisor.count ? given(&s->divisor, g->channel)
                                  : sqrt(sum_over(g, mean, 2).sum / count);
-    g->mean = (float)(s->subtrahend.count ? given(&s->subtrahend, first) : mean);
+    g->mean = (float)(s->subtrahend.count ? given(&s->subtrahend, g->channel) : mean);
     g->deviation = deviation == 0 ? 1 : (float)deviation;
     pons_parallel_for(pons_volume_count(g->v), PIECE, change_piece, g);
 }
@@ -133,8 +138,8 @@ static pons_status check_count(const char *name, const pons_reals *numbers, int 
                                pons_error *err)
 {
     if (numbers->count > 1 && numbers->count != channels)
-        return pons_fail(err, PONS_CONFIG, "'%s' has %d numbers, expected 1 or one for each of %d "
-                         "channels", name, numbers->count, channels);
+        return pons_option_fail(err, name, "found %d numbers, expected 1 or one for each of %d "
+                                "channels", numbers->count, channels);
     return PONS_OK;
 }
 
@@ -143,9 +148,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 {
     const normalize *s = config;
     int count = c->image.channels;
-    uint64_t channels = scope->channels & (count < 64 ? (UINT64_C(1) << count) - 1 : UINT64_MAX);
     bool single = s->channel_wise || s->subtrahend.count > 1 || s->divisor.count > 1;
-    group g = { .v = &c->image, .nonzero = s->nonzero };
+    group g = { .v = &c->image, .scope = scope, .channel = -1, .nonzero = s->nonzero };
 
     if (check_count("subtrahend", &s->subtrahend, count, err) != PONS_OK
         || check_count("divisor", &s->divisor, count, err) != PONS_OK)
@@ -153,13 +157,15 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     g.piece = malloc((size_t)(pons_volume_count(&c->image) / PIECE + 1) * sizeof *g.piece);
     if (!g.piece)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    while (channels) {
-        g.channels = single ? channels & -channels : channels;
+    if (!single)
         normalize_group(s, &g);
-        channels &= ~g.channels;
-    }
+    for (g.channel = 0; single && g.channel < count; g.channel++)
+        if (pons_scope_has(scope, g.channel))
+            normalize_group(s, &g);
     free(g.piece);
     return PONS_OK;
 }
 
-PONS_TRANSFORM(normalize, "1.0", "zero mean and unit deviation", options, false, NULL, apply)
+static const pons_transform_operations operations = { .apply = apply };
+
+PONS_TRANSFORM(normalize, "1.0", "zero mean and unit deviation", options, operations);

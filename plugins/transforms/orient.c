@@ -1,7 +1,9 @@
 /*
  * orient - reorder and flip axes so that the volume runs along the given anatomical directions, as
- * MONAI's Orientation: "RAS" means that i grows to the right, j to the front, k to the head. No
- * value is interpolated; an oblique volume is turned to the nearest such axes.
+ * MONAI's Orientation.
+ *
+ * "RAS" means that i grows to the right, j to the front, k to the head. No value is interpolated.
+ * An oblique volume is turned to the nearest axes.
  */
 #include <pons/transform.h>
 
@@ -11,7 +13,7 @@ typedef struct orient {
     int axes;
 } orient;
 
-/* Axes in every order, each towards either end. */
+/* All orders of the axes, in both directions of each. */
 static const char *const codes[] = {
     "RAS", "RAI", "RPS", "RPI", "LAS", "LAI", "LPS", "LPI",
     "RSA", "RSP", "RIA", "RIP", "LSA", "LSP", "LIA", "LIP",
@@ -23,13 +25,13 @@ static const char *const codes[] = {
 };
 
 static const pons_option options[] = {
-    PONS_CHOICE(orient, axes, RAS, codes,
+    PONS_CHOICE(orient, axes, "RAS", codes,
                 "Where i, j and k grow to: right or left, anterior or posterior, superior or "
                 "inferior."),
     PONS_OPTIONS_END
 };
 
-/* World axis and sign of a letter. */
+/* The world axis and the sign of a letter. */
 static int letter_axis(char letter, bool *negative)
 {
     static const char letters[] = "RLAPSI";
@@ -60,5 +62,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return pons_case_reorient(c, order, flip, err);
 }
 
-PONS_TRANSFORM(orient, "1.0", "reorders and flips axes to anatomical directions", options, true,
-               NULL, apply)
+static const pons_transform_operations operations = { .geometric = true, .apply = apply };
+
+PONS_TRANSFORM(orient, "1.0", "reorders and flips axes to anatomical directions", options,
+               operations);

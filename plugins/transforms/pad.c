@@ -1,6 +1,8 @@
 /*
- * pad - make a case at least so large, as MONAI's SpatialPad: half of the missing voxels before,
- * half after (the odd one after), or all of them after.
+ * pad - pad a case to a least extent, as MONAI's SpatialPad.
+ *
+ * Half of the missing voxels are added at each end, the odd one at the high end. Or all of them are
+ * added at the high end.
  */
 #include <pons/transform.h>
 
@@ -14,10 +16,10 @@ enum { METHOD_SYMMETRIC = 0, METHOD_END };
 static const char *const methods[] = { "symmetric", "end", NULL };
 
 static const pons_option options[] = {
-    PONS_OPTION_(pad, extent, PONS_OPTION_AXES, NULL, 0, 100000, NULL,
-                 "Least extent in voxels; 0 leaves an axis as it is."),
-    PONS_CHOICE(pad, method, symmetric, methods, "On both sides, or at the end alone."),
-    PONS_REAL(pad, value, 0, -FLT_MAX, FLT_MAX, "Intensity of new voxels; labels become 0."),
+    PONS_AXES(pad, extent, NULL, 0, 100000,
+              "Least extent in voxels; 0 leaves an axis as it is."),
+    PONS_CHOICE(pad, method, "symmetric", methods, "On both sides, or at the end alone."),
+    PONS_REAL(pad, value, "0", -FLT_MAX, FLT_MAX, "Intensity of new voxels; labels become 0."),
     PONS_OPTIONS_END
 };
 
@@ -36,4 +38,6 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return pons_case_crop(c, start, extent, s->value, err);
 }
 
-PONS_TRANSFORM(pad, "1.0", "fills up to an extent", options, true, NULL, apply)
+static const pons_transform_operations operations = { .geometric = true, .apply = apply };
+
+PONS_TRANSFORM(pad, "1.0", "fills up to an extent", options, operations);

@@ -1,17 +1,7 @@
 /*
- * random_number.c - draw a number for a patch or for each of its channels, and hand it to values.
+ * random_number.c - draw a number for a patch or for each of its channels, and apply it to values.
  */
 #include "random_number.h"
-
-#define CHANNELS_MAX 64
-
-pons_status random_number_check(const pons_reals *ends, const char *key, pons_error *err)
-{
-    if (ends->count < 1 || ends->count > 2)
-        return pons_fail(err, PONS_CONFIG, "%s: found %d numbers, expected one or two", key,
-                         ends->count);
-    return PONS_OK;
-}
 
 pons_status random_number_plan(double probability, pons_rng *draws, random_record *out)
 {
@@ -35,28 +25,27 @@ pons_status random_number_apply(const pons_reals *ends, bool channel_wise,
                                 pons_patch *patch, random_number_use *use)
 {
     int64_t voxels = patch->extent[0] * patch->extent[1] * patch->extent[2];
-    int channels = patch->channels < CHANNELS_MAX ? patch->channels : CHANNELS_MAX;
-    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
+    int channels = patch->channels;
 
     if (!record->wanted)
         return PONS_OK;
-    if (!channel_wise && channels == patch->channels && (scope->channels & all) == all) {
+    if (!channel_wise && pons_scope_has_all(scope, channels)) {
         use(patch->image, voxels * channels, 1, number_of(ends, record, 0));
         return PONS_OK;
     }
     for (int c = 0; c < channels; c++)
-        if (scope->channels >> c & 1)
-            use(patch->image + c, voxels, patch->channels,
+        if (pons_scope_has(scope, c))
+            use(patch->image + c, voxels, channels,
                 number_of(ends, record, channel_wise ? c : 0));
     return PONS_OK;
 }
 
-void random_number_tell(const pons_reals *ends, bool channel_wise,
-                        const pons_transform_scope *scope, const random_record *record,
-                        float unchanged, pons_sample_params *out)
+void random_number_params(const pons_reals *ends, bool channel_wise,
+                          const pons_transform_scope *scope, const random_record *record,
+                          float unchanged, pons_sample_params *out)
 {
     for (int c = 0; c < out->channels; c++) {
-        bool changed = record->wanted && c < CHANNELS_MAX && scope->channels >> c & 1;
+        bool changed = record->wanted && pons_scope_has(scope, c);
 
         out->number[c] = changed ? number_of(ends, record, channel_wise ? c : 0) : unchanged;
     }

@@ -1,7 +1,7 @@
 /*
  * rotate90 - turn a patch by 1 to max_k quarters in the plane of two axes, as MONAI's RandRotate90.
  *
- * The box that is read from the case has the extents exchanged, so the patch keeps its own.
+ * The box in the case has the extents of the two axes exchanged, so the patch keeps its own extent.
  */
 #include <pons/transform.h>
 
@@ -12,9 +12,10 @@ typedef struct rotate90 {
 } rotate90;
 
 static const pons_option options[] = {
-    PONS_INTEGERS(rotate90, axes, "0 1", 0, 2, "The two axes of the plane, 0 1 2 = i j k."),
-    PONS_REAL(rotate90, probability, 0.1, 0, 1, "How often a patch is turned."),
-    PONS_INTEGER(rotate90, max_k, 3, 1, 3, "Most quarters; from 1 to max_k are equally likely."),
+    PONS_INTEGERS(rotate90, axes, "0 1", 0, 2, "The two axes of the plane, 0 1 2 = i j k.",
+                  .count_min = 2, .count_max = 2),
+    PONS_REAL(rotate90, probability, "0.1", 0, 1, "How often a patch is turned."),
+    PONS_INTEGER(rotate90, max_k, "3", 1, 3, "Most quarters; from 1 to max_k are equally likely."),
     PONS_OPTIONS_END
 };
 
@@ -22,12 +23,13 @@ static pons_status check(const void *config, pons_error *err)
 {
     const rotate90 *r = config;
 
-    if (r->axes.count != 2 || r->axes.item[0] == r->axes.item[1])
-        return pons_fail(err, PONS_CONFIG, "axes: expected two different ones of 0 1 2");
+    if (r->axes.item[0] == r->axes.item[1])
+        return pons_option_fail(err, "axes", "found %d twice, expected two different ones",
+                                (int)r->axes.item[0]);
     return PONS_OK;
 }
 
-/* One quarter from axis a to axis b: out[i, j] = in[j, n - 1 - i]. */
+/* Turn by one quarter from axis a to axis b: out[i, j] = in[j, n - 1 - i]. */
 static void turn(pons_sample *sample, int a, int b)
 {
     double map[3][4] = { { 0 } };
@@ -50,5 +52,8 @@ static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(rotate90, "1.0", "turn by quarters in a plane", options, true, 0, check,
-                      plan, NULL)
+static const pons_transform_operations operations = {
+    .check = check, .geometric = true, .plan = plan
+};
+
+PONS_TRANSFORM(rotate90, "1.0", "turn by quarters in a plane", options, operations);

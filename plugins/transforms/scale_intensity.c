@@ -1,5 +1,5 @@
 /*
- * scale_intensity - multiply by 1 + f, f uniform, as MONAI's RandScaleIntensity.
+ * scale_intensity - multiply by 1 + f with a uniform f, as MONAI's RandScaleIntensity.
  */
 #include "random_number.h"
 
@@ -11,18 +11,12 @@ typedef struct scale_intensity {
 
 static const pons_option options[] = {
     PONS_REALS(scale_intensity, factors, NULL, -FLT_MAX, FLT_MAX,
-               "Ends of the range of f; one number F stands for -F F."),
-    PONS_REAL(scale_intensity, probability, 0.1, 0, 1, "How often a patch is changed."),
-    PONS_FLAG(scale_intensity, channel_wise, no, "Draw a number for each channel."),
+               "Ends of the range of f; one number F stands for -F F.",
+               .count_min = 1, .count_max = 2),
+    PONS_REAL(scale_intensity, probability, "0.1", 0, 1, "How often a patch is changed."),
+    PONS_FLAG(scale_intensity, channel_wise, "no", "Draw a number for each channel."),
     PONS_OPTIONS_END
 };
-
-static pons_status check(const void *config, pons_error *err)
-{
-    const scale_intensity *s = config;
-
-    return random_number_check(&s->factors, "factors", err);
-}
 
 static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *out,
                         pons_error *err)
@@ -57,7 +51,7 @@ static void numbers(const void *config, const pons_transform_scope *scope, const
 {
     const scale_intensity *s = config;
 
-    random_number_tell(&s->factors, s->channel_wise, scope, planned, 0.0f, out);
+    random_number_params(&s->factors, s->channel_wise, scope, planned, 0.0f, out);
 }
 
 static pons_node *build(const void *config, const pons_patch_nodes *nodes)
@@ -67,5 +61,9 @@ static pons_node *build(const void *config, const pons_patch_nodes *nodes)
     return pons_mul(g, nodes->image, pons_add(g, pons_scalar(g, 1), nodes->number[0]));
 }
 
-PONS_VOXEL_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options,
-                     sizeof(random_record), check, plan, apply, 1, false, numbers, build)
+static const pons_transform_operations operations = {
+    .record_size = sizeof(random_record), .plan = plan, .apply_patch = apply, .pointwise = true,
+    .number_count = 1, .numbers = numbers, .build = build
+};
+
+PONS_TRANSFORM(scale_intensity, "1.0", "multiply by a random factor near 1", options, operations);

@@ -1,10 +1,11 @@
 /*
  * scale_percentiles - map the range between two percentiles linearly to another, as MONAI's
- * ScaleIntensityRangePercentiles. A percentile q of n sorted values is the value at position
- * q / 100 (n - 1), linear between neighbours.
+ * ScaleIntensityRangePercentiles.
  *
- * Order statistics are found without sorting: floats in their integer order, counted by the upper
- * and then by the lower 16 bits.
+ * With 'above' the percentiles are those of the values above a number, such as the voxels of a head
+ * whose surroundings are 0. A percentile q of n sorted values is the value at position q / 100 (n -
+ * 1), linear between neighbours. Order statistics need no sorting: floats are mapped to integers of
+ * the same order, which are counted by their upper and then by their lower 16 bits.
  */
 #include <pons/transform.h>
 
@@ -13,21 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Voxels; a piece that is counted has counters of its own. */
+/* Sizes of pieces in voxels, and the number of counters. A counted piece has its own counters. */
 enum { PIECE = 1 << 16, PIECE_COUNTED = 1 << 20, COUNTERS = 1 << 16 };
 
 typedef struct scale_percentiles {
-    pons_reals from, to;
+    pons_reals from, to, above;
     bool clip, relative, channel_wise;
 } scale_percentiles;
 
 static const pons_option options[] = {
-    PONS_REALS(scale_percentiles, from, NULL, 0, 100, "Two percentiles of the image."),
-    PONS_REALS(scale_percentiles, to, "0 1", -FLT_MAX, FLT_MAX, "The intensities they become."),
-    PONS_FLAG(scale_percentiles, clip, no, "Cut what lies outside 'to'."),
-    PONS_FLAG(scale_percentiles, relative, no,
+    PONS_REALS(scale_percentiles, from, NULL, 0, 100, "Two percentiles of the image.",
+               .count_min = 2, .count_max = 2),
+    PONS_REALS(scale_percentiles, to, "0 1", -FLT_MAX, FLT_MAX, "The intensities they become.",
+               .count_min = 2, .count_max = 2),
+    PONS_FLAG(scale_percentiles, clip, "no", "Cut what lies outside 'to'."),
+    PONS_FLAG(scale_percentiles, relative, "no",
               "The percentiles are mapped to the same percents of 'to'."),
-    PONS_FLAG(scale_percentiles, channel_wise, no, "Percentiles of each channel by itself."),
+    PONS_FLAG(scale_percentiles, channel_wise, "no", "Percentiles of each channel by itself."),
+    PONS_REALS(scale_percentiles, above, "", -FLT_MAX, FLT_MAX,
+               "Percentiles of the values above this one alone; all values are mapped.",
+               .count_max = 1),
     PONS_OPTIONS_END
 };
 
@@ -35,30 +41,40 @@ static pons_status check(const void *config, pons_error *err)
 {
     const scale_percentiles *s = config;
 
-    if (s->from.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'from' has %d number%s, expected 2", s->from.count,
-                         s->from.count == 1 ? "" : "s");
-    if (s->to.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'to' has %d number%s, expected 2", s->to.count,
-                         s->to.count == 1 ? "" : "s");
     if (s->clip && s->to.item[0] > s->to.item[1])
-        return pons_fail(err, PONS_CONFIG, "'to' falls from %g to %g, expected it to rise: 'clip' "
-                         "would make all values %g\nhint: 'from' may fall instead",
-                         s->to.item[0], s->to.item[1], s->to.item[1]);
+        return pons_option_fail(err, "to", "it falls from %g to %g, expected it to rise: 'clip' "
+                                "would make all values %g\nhint: 'from' may fall instead",
+                                s->to.item[0], s->to.item[1], s->to.item[1]);
     return PONS_OK;
 }
 
-/* The channels of an image that are looked at together, and how many values there are. */
+/* The channels of an image that share their percentiles, and the counts of their values. */
 typedef struct selection {
     const pons_volume *image;
-    uint64_t channels;
+    const pons_transform_scope *scope;
+    int channel;              /* -1: all channels of the scope                                    */
+    uint32_t least;           /* order of the lowest value that is counted                        */
     _Atomic int64_t *upper;   /* [COUNTERS] by the upper 16 bits of a value's order               */
-    _Atomic int64_t *lower;   /* [COUNTERS] by the lower ones, below ...                          */
-    int64_t below;            /* ... these upper ones; -1: not counted yet                        */
-    _Atomic bool failed;      /* for want of memory                                               */
+    _Atomic int64_t *lower;   /* [COUNTERS] by the lower 16 bits, of values with 'below' above    */
+    int64_t below;            /* upper 16 bits; -1: 'lower' is not counted yet                    */
+    _Atomic bool failed;      /* out of memory                                                    */
 } selection;
 
-/* Integers in the order of the floats. */
+static bool selection_has(const selection *s, int channel)
+{
+    return s->channel < 0 ? pons_scope_has(s->scope, channel) : channel == s->channel;
+}
+
+static int64_t selection_count(const selection *s)
+{
+    int64_t count = 0;
+
+    for (int n = 0; n < COUNTERS; n++)
+        count += s->upper[n];
+    return count;
+}
+
+/* The integer of a float. Integers have the order of the floats. */
 static uint32_t order_of(float x)
 {
     uint32_t bits;
@@ -76,7 +92,15 @@ static float value_of(uint32_t order)
     return x;
 }
 
-/* Values of a piece by the upper 16 bits of their order, or by the lower ones below 'below'. */
+/* The order of the lowest float above a number. */
+static uint32_t order_above(double number)
+{
+    float nearest = (float)number;
+
+    return order_of((double)nearest > number ? nearest : nextafterf(nearest, INFINITY));
+}
+
+/* Count a piece by the upper 16 bits, or its values with upper bits 'below' by their lower bits. */
 static void count_voxels(const selection *s, int64_t first, int64_t end, uint32_t *counter)
 {
     int channels = s->image->channels;
@@ -84,11 +108,13 @@ static void count_voxels(const selection *s, int64_t first, int64_t end, uint32_
     for (int c = 0; c < channels; c++) {
         const float *x = (const float *)s->image->voxels + first * channels + c;
 
-        if (!(s->channels >> c & 1))
+        if (!selection_has(s, c))
             continue;
         for (int64_t n = first; n < end; n++, x += channels) {
             uint32_t order = order_of(*x);
 
+            if (order < s->least)
+                continue;
             if (s->below < 0)
                 counter[order >> 16]++;
             else if (order >> 16 == s->below)
@@ -124,7 +150,7 @@ static void count_values(selection *s, int64_t below)
     pons_parallel_for(pons_volume_count(s->image), PIECE_COUNTED, count_piece, s);
 }
 
-/* The place of the value with 'rank' smaller ones before it; *rank becomes the rest there. */
+/* The counter of the value that has 'rank' smaller ones. *rank becomes its rank in the counter. */
 static uint32_t find_rank(const _Atomic int64_t *counter, int64_t *rank)
 {
     uint32_t at = 0;
@@ -145,7 +171,7 @@ static float value_at_rank(selection *s, int64_t rank)
 
 static double percentile(selection *s, double percent)
 {
-    int64_t count = pons_volume_count(s->image) * __builtin_popcountll(s->channels);
+    int64_t count = selection_count(s);
     double position = percent / 100 * (double)(count - 1), below = floor(position);
     double a = value_at_rank(s, (int64_t)below);
 
@@ -154,7 +180,7 @@ static double percentile(selection *s, double percent)
     return a + (position - below) * (value_at_rank(s, (int64_t)below + 1) - a);
 }
 
-/* What happens to a value of the selection. */
+/* The linear map of the values of a selection. */
 typedef struct line {
     const selection *selected;
     float from, span, to_span, low;
@@ -169,7 +195,7 @@ static void scale_piece(void *context, int64_t first, int64_t end)
     for (int c = 0; c < channels; c++) {
         float *x = (float *)l.selected->image->voxels + first * channels + c;
 
-        if (!(l.selected->channels >> c & 1))
+        if (!selection_has(l.selected, c))
             continue;
         for (int64_t n = first; n < end; n++, x += channels) {
             float y = l.span == 0 ? *x - l.from + l.low
@@ -203,6 +229,12 @@ static pons_status scale_selected(const scale_percentiles *s, const pons_transfo
     double a, b;
 
     count_values(one, -1);
+    if (!one->failed && selection_count(one) == 0) {
+        if (s->above.count)
+            pons_transform_warn(scope, "scale_percentiles found no voxel above %g; nothing was "
+                                "scaled", s->above.item[0]);
+        return PONS_OK;
+    }
     a = percentile(one, s->from.item[0]);
     b = percentile(one, s->from.item[1]);
     if (one->failed)
@@ -218,23 +250,26 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
                          pons_error *err)
 {
     const scale_percentiles *s = config;
-    uint64_t all = c->image.channels < 64 ? (UINT64_C(1) << c->image.channels) - 1 : UINT64_MAX;
-    uint64_t channels = scope->channels & all;
+    selection one = { .image = &c->image, .scope = scope, .channel = -1 };
     _Atomic int64_t *counter = malloc(2 * COUNTERS * sizeof *counter);
 
     if (!counter)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    while (channels && err->status == PONS_OK) {
-        selection one = { .image = &c->image,
-                          .channels = s->channel_wise ? channels & -channels : channels,
-                          .upper = counter, .lower = counter + COUNTERS };
-
+    one.least = s->above.count ? order_above(s->above.item[0]) : 0;
+    one.upper = counter;
+    one.lower = counter + COUNTERS;
+    if (!s->channel_wise)
         scale_selected(s, scope, &one, err);
-        channels &= ~one.channels;
+    for (int channel = 0; s->channel_wise && channel < c->image.channels; channel++) {
+        one.channel = channel;
+        if (err->status == PONS_OK && pons_scope_has(scope, channel))
+            scale_selected(s, scope, &one, err);
     }
     free(counter);
     return err->status;
 }
 
+static const pons_transform_operations operations = { .check = check, .apply = apply };
+
 PONS_TRANSFORM(scale_percentiles, "1.0", "maps the range between two percentiles to another",
-               options, false, check, apply)
+               options, operations);

@@ -1,7 +1,9 @@
 /*
- * scale_range - map one range of intensities linearly to another, as MONAI's ScaleIntensityRange:
- * y = (x - a) / (b - a), then y (d - c) + c for from = a b and to = c d; clip cuts at c and d.
- * Where a = b the values are shifted to x - a + c and not cut.
+ * scale_range - map one range of intensities linearly to another, as MONAI's ScaleIntensityRange.
+ *
+ *   y = (x - a) / (b - a) (d - c) + c        with from = a b and to = c d
+ *
+ * 'clip' clips y at c and d. If a = b, values are shifted to x - a + c and not clipped.
  */
 #include <pons/transform.h>
 
@@ -15,10 +17,12 @@ typedef struct scale_range {
 } scale_range;
 
 static const pons_option options[] = {
-    PONS_REALS(scale_range, from, NULL, -FLT_MAX, FLT_MAX, "Two intensities of the image."),
+    PONS_REALS(scale_range, from, NULL, -FLT_MAX, FLT_MAX, "Two intensities of the image.",
+               .count_min = 2, .count_max = 2),
     PONS_REALS(scale_range, to, "", -FLT_MAX, FLT_MAX,
-               "The two intensities they become; not given: 0 and 1, which clip needs."),
-    PONS_FLAG(scale_range, clip, no, "Cut what lies outside 'to'."),
+               "The two intensities they become; not given: 0 and 1, which clip needs.",
+               .count_min = 2, .count_max = 2),
+    PONS_FLAG(scale_range, clip, "no", "Cut what lies outside 'to'."),
     PONS_OPTIONS_END
 };
 
@@ -26,20 +30,14 @@ static pons_status check(const void *config, pons_error *err)
 {
     const scale_range *s = config;
 
-    if (s->from.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'from' has %d number%s, expected 2", s->from.count,
-                         s->from.count == 1 ? "" : "s");
-    if (s->to.count != 0 && s->to.count != 2)
-        return pons_fail(err, PONS_CONFIG, "'to' has %d number%s, expected 2", s->to.count,
-                         s->to.count == 1 ? "" : "s");
     if (s->clip && s->to.count == 2 && s->to.item[0] > s->to.item[1])
-        return pons_fail(err, PONS_CONFIG, "'to' falls from %g to %g, expected it to rise: 'clip' "
-                         "would make all values %g\nhint: 'from' may fall instead",
-                         s->to.item[0], s->to.item[1], s->to.item[1]);
+        return pons_option_fail(err, "to", "it falls from %g to %g, expected it to rise: 'clip' "
+                                "would make all values %g\nhint: 'from' may fall instead",
+                                s->to.item[0], s->to.item[1], s->to.item[1]);
     return PONS_OK;
 }
 
-/* What happens to a value: (x - from) / span * to_span + low, between 'least' and 'most'. */
+/* The map of a value: (x - from) / span * to_span + low, between 'least' and 'most'. */
 typedef struct line {
     float from, span, to_span, low, least, most;
 } line;
@@ -52,7 +50,7 @@ static line line_of(const scale_range *s)
                .least = s->clip ? (float)begin : -INFINITY,
                .most = s->clip ? (float)end : INFINITY };
 
-    if (l.span == 0) { /* shifted only */
+    if (l.span == 0) { /* a shift only */
         l.span = l.to_span = 1;
         l.least = -INFINITY;
         l.most = INFINITY;
@@ -68,11 +66,11 @@ static inline float value_on(const line *l, float x)
     return y > l->most ? l->most : y;
 }
 
-/* What happens to which channels. */
+/* A map and the channels that it changes. */
 typedef struct scaling {
     line line;
     const pons_volume *v;
-    uint64_t channels;
+    const pons_transform_scope *scope;
 } scaling;
 
 static void scale_all(const line *given, float *x, int64_t count)
@@ -93,14 +91,13 @@ static void scale_piece(void *context, int64_t first, int64_t end)
 {
     const scaling *s = context;
     int channels = s->v->channels;
-    uint64_t all = channels < 64 ? (UINT64_C(1) << channels) - 1 : UINT64_MAX;
     float *x = (float *)s->v->voxels + first * channels;
 
-    if ((s->channels & all) == all)
+    if (pons_scope_has_all(s->scope, channels))
         scale_all(&s->line, x, (end - first) * channels);
     else
         for (int channel = 0; channel < channels; channel++)
-            if (s->channels >> channel & 1)
+            if (pons_scope_has(s->scope, channel))
                 scale_channel(&s->line, x + channel, end - first, channels);
 }
 
@@ -113,9 +110,10 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
         pons_transform_warn(scope, "'from' is the empty range %g to %g; values are shifted only",
                             s->from.item[0], s->from.item[1]);
     pons_parallel_for(pons_volume_count(&c->image), PIECE, scale_piece,
-                      &(scaling){ line_of(s), &c->image, scope->channels });
+                      &(scaling){ line_of(s), &c->image, scope });
     return PONS_OK;
 }
 
-PONS_TRANSFORM(scale_range, "1.0", "maps a range of intensities to another", options, false, check,
-               apply)
+static const pons_transform_operations operations = { .check = check, .apply = apply };
+
+PONS_TRANSFORM(scale_range, "1.0", "maps a range of intensities to another", options, operations);

@@ -1,11 +1,13 @@
 /*
  * spacing - resample to a given spacing, as MONAI's Spacing (bilinear, border, align_corners
- * false): the image linearly, labels by nearest neighbour.
+ * false) or as nnU-Net. MONAI's interpolates the image linearly, labels by nearest neighbour.
  *
- * The new axes are the old ones without shear (Gram-Schmidt on the columns); the extent is
- * round((n - 1) old / new + 1), half to even; the corner of voxel 0 0 0 stays where it is.
+ * The new axes are the old ones without shear (Gram-Schmidt on the columns). The extent is
+ * round((n - 1) old / new + 1), half to even. The corner of voxel 0 0 0 keeps its position.
+ *
+ * nnU-Net's extent is round(n old / new), and the edges of both grids lie in the same place.
  */
-#include <pons/transform.h>
+#include "nnunet_resample.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,21 +15,53 @@
 typedef struct spacing {
     double mm[3], min_pixdim[3], max_pixdim[3];
     bool diagonal;
+    int method, order, order_z, force_separate_z;
 } spacing;
 
+enum { METHOD_MONAI = 0, METHOD_NNUNET };
+static const char *const methods[] = { "monai", "nnunet", NULL };
+enum { ORDER_0 = 0, ORDER_1, ORDER_3 };
+static const char *const orders[] = { "0", "1", "3", NULL };
+enum { SEPARATE_AUTO = 0, SEPARATE_YES, SEPARATE_NO };
+static const char *const separations[] = { "auto", "yes", "no", NULL };
+
 static const pons_option options[] = {
-    PONS_OPTION_(spacing, mm, PONS_OPTION_REAL_AXES, NULL, 0, 1000, NULL,
-                 "New spacing in millimetres; 0 keeps that of an axis."),
+    PONS_REAL_AXES(spacing, mm, NULL, 0, 1000,
+                   "New spacing in millimetres; 0 keeps that of an axis."),
     PONS_REAL_AXES(spacing, min_pixdim, "", 0, 1000,
                    "An axis whose spacing lies between min_pixdim and max_pixdim stays; 0: mm."),
     PONS_REAL_AXES(spacing, max_pixdim, "", 0, 1000,
                    "An axis whose spacing lies between min_pixdim and max_pixdim stays; 0: mm."),
-    PONS_FLAG(spacing, diagonal, no, "Drop rotation and flips from the new affine."),
+    PONS_FLAG(spacing, diagonal, "no", "Drop rotation and flips from the new affine."),
+    PONS_CHOICE(spacing, method, "monai", methods, "The grid and the interpolation."),
+    PONS_CHOICE(spacing, order, "3", orders,
+                "nnunet: splines of the image of this order; labels are linear for each class."),
+    PONS_CHOICE(spacing, order_z, "0", orders, "nnunet: order across slices that are far apart."),
+    PONS_CHOICE(spacing, force_separate_z, "auto", separations,
+                "nnunet: resize slice by slice; auto: if a spacing is over 3 times another."),
     PONS_OPTIONS_END
 };
 
-/* Differences below this are none. */
+/* The tolerance of a comparison. */
 static const double TOLERANCE = 1e-3;
+
+static pons_status check_method(const spacing *s, pons_error *err)
+{
+    if (s->method == METHOD_NNUNET && s->diagonal)
+        return pons_option_fail(err, "diagonal", "found yes, expected no with method = nnunet");
+    if (s->method == METHOD_NNUNET)
+        return PONS_OK;
+    if (s->order != ORDER_3)
+        return pons_option_fail(err, "order", "found %s, expected 3 unless method = nnunet",
+                                orders[s->order]);
+    if (s->order_z != ORDER_0)
+        return pons_option_fail(err, "order_z", "found %s, expected 0 unless method = nnunet",
+                                orders[s->order_z]);
+    if (s->force_separate_z != SEPARATE_AUTO)
+        return pons_option_fail(err, "force_separate_z", "found %s, expected auto unless method = "
+                                "nnunet", separations[s->force_separate_z]);
+    return PONS_OK;
+}
 
 static pons_status check(const void *config, pons_error *err)
 {
@@ -35,9 +69,9 @@ static pons_status check(const void *config, pons_error *err)
 
     for (int a = 0; a < 3; a++)
         if (s->min_pixdim[a] > 0 && s->max_pixdim[a] > 0 && s->min_pixdim[a] > s->max_pixdim[a])
-            return pons_fail(err, PONS_CONFIG, "'min_pixdim' is %g along axis %d, expected at most "
-                             "'max_pixdim', %g", s->min_pixdim[a], a, s->max_pixdim[a]);
-    return PONS_OK;
+            return pons_option_fail(err, "min_pixdim", "found %g along axis %d, expected at most "
+                                    "max_pixdim, %g", s->min_pixdim[a], a, s->max_pixdim[a]);
+    return check_method(s, err);
 }
 
 static void wanted_spacing(const spacing *s, const double now[3], double out[3])
@@ -47,11 +81,13 @@ static void wanted_spacing(const spacing *s, const double now[3], double out[3])
         double low = s->min_pixdim[a] > 0 ? fmin(s->min_pixdim[a], target) : target;
         double high = s->max_pixdim[a] > 0 ? fmax(s->max_pixdim[a], target) : target;
 
-        out[a] = now[a] >= low - TOLERANCE && now[a] <= high + TOLERANCE ? now[a] : target;
+        double tolerance = s->method == METHOD_MONAI ? TOLERANCE : 0;
+
+        out[a] = now[a] >= low - tolerance && now[a] <= high + tolerance ? now[a] : target;
     }
 }
 
-/* Orthonormal columns spanning the same axes, each as long as its new spacing. */
+/* Orthogonal columns that span the same axes, each as long as its new spacing. */
 static void scale_axes(const pons_volume *v, const double length[3], bool diagonal,
                        double out[3][4])
 {
@@ -79,15 +115,16 @@ static void scale_axes(const pons_volume *v, const double length[3], bool diagon
                 out[r][c] = r == c ? length[c] : 0;
 }
 
-/* Index of a corner voxel's centre: 0 or n - 1 along each axis. */
+/* The index of a corner voxel's centre along an axis: 0 or n - 1. */
 static double corner_index(const pons_volume *v, int corner, int axis)
 {
     return corner >> (2 - axis) & 1 ? (double)(v->extent[axis] - 1) : 0;
 }
 
 /*
- * The extent that covers all corner centres, and the origin: the corner that has the least index on
- * every axis of the new grid, or, where a shear leaves none, equal centres.
+ * Find the extent that covers all corner centres, and the origin. The origin is the corner with the
+ * lowest index on every axis of the new grid. A shear may leave no such corner: then the centres of
+ * both grids are equal.
  */
 static pons_status place_grid(const pons_volume *v, double affine[3][4], int64_t extent[3],
                               pons_error *err)
@@ -139,6 +176,28 @@ static bool is_same(const pons_volume *v, const double affine[3][4], const int64
     return !memcmp(v->extent, extent, sizeof v->extent);
 }
 
+static pons_status apply_nnunet(const spacing *s, const double now[3], const double wanted[3],
+                                pons_case *c, pons_error *err)
+{
+    static const axis_mode mode[] = { AXIS_NEAREST_EXACT, AXIS_LINEAR, AXIS_CUBIC };
+    nnunet_modes modes = { mode[s->order], mode[s->order_z], -1 };
+    int64_t extent[3];
+
+    for (int a = 0; a < 3; a++) {
+        double count = fmax(1, rint(now[a] / wanted[a] * (double)c->image.extent[a]));
+
+        if (!(count <= INT32_MAX))
+            return pons_fail(err, PONS_DATA, "the new spacing gives %.4g voxels along axis %d, "
+                             "expected at most %d", count, a, INT32_MAX);
+        extent[a] = (int64_t)count;
+    }
+    if (s->force_separate_z == SEPARATE_AUTO)
+        modes.separate_axis = nnunet_separate_axis(now, wanted);
+    else if (s->force_separate_z == SEPARATE_YES)
+        modes.separate_axis = nnunet_largest_axis(now);
+    return nnunet_resample(c, extent, &modes, err);
+}
+
 static pons_status apply(const void *config, const pons_transform_scope *scope, pons_case *c,
                          pons_error *err)
 {
@@ -148,6 +207,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 
     pons_volume_spacing(&c->image, now);
     wanted_spacing(s, now, wanted);
+    if (s->method == METHOD_NNUNET)
+        return apply_nnunet(s, now, wanted, c, err);
     scale_axes(&c->image, wanted, s->diagonal, affine);
     if (place_grid(&c->image, affine, extent, err) != PONS_OK)
         return err->status;
@@ -156,5 +217,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return pons_case_resample(c, (const double (*)[4])affine, extent, err);
 }
 
-PONS_TRANSFORM(spacing, "1.0", "resamples to a spacing in millimetres", options, true, check,
-               apply)
+static const pons_transform_operations operations = {
+    .check = check, .geometric = true, .apply = apply
+};
+
+PONS_TRANSFORM(spacing, "1.0", "resamples to a spacing in millimetres", options, operations);

@@ -1,14 +1,13 @@
 /*
- * blas.c - a libcublasLt: what it is told of a product, algorithms that differ as its algorithms
- * do, and plain sums on the stream.
+ * blas.c - a libcublasLt: descriptors of a product, algorithms that differ as the real ones do, and
+ * plain sums on the stream.
  *
- * An attribute of another size, matrices that make no product, an algorithm of another one, memory
- * that is not the card's or not aligned: the call that brings one is refused.
+ * A call is refused if it brings an attribute of another size, matrices that make no product,
+ * another product's algorithm, or memory that is not the GPU's or not aligned.
  *
- * FAKE_CUBLAS   words that go wrong: start: no handle is made; run=N: the N-th product does not
- * run;
- *               refuses-A: those by algorithm A do not; takes-A=N: one by algorithm A takes N ms
- *               more, on the clock of events alone
+ * FAKE_CUBLAS   words that choose a fault: start: no handle is made; run=N: the N-th product does
+ *               not run; refuses-A: products by algorithm A are refused;
+ *               takes-A=N: a product by algorithm A takes N ms more, on the clock of events alone
  */
 #include "fake.h"
 #include "named.h"
@@ -25,31 +24,38 @@ enum { OK = 0, NOT_INITIALIZED = 1, INVALID = 7, FAILED = 13 };
 #pragma GCC visibility push(default)
 const char *cublasLtGetStatusString(int status);
 size_t cublasLtGetVersion(void);
-int cublasLtCreate(blas_handle *handle);
-int cublasLtDestroy(blas_handle handle);
-int cublasLtMatmulDescCreate(blas_operation *out, int sums, int scale);
-int cublasLtMatmulDescSetAttribute(blas_operation o, int attribute, const void *value, size_t size);
-int cublasLtMatmulDescDestroy(blas_operation o);
-int cublasLtMatrixLayoutCreate(blas_layout *out, int type, uint64_t rows, uint64_t columns,
+int cublasLtCreate(cublaslt_handle *handle);
+int cublasLtDestroy(cublaslt_handle handle);
+int cublasLtMatmulDescCreate(cublaslt_operation *out, int sums, int scale);
+int cublasLtMatmulDescSetAttribute(cublaslt_operation o, int attribute, const void *value,
+                                   size_t size);
+int cublasLtMatmulDescDestroy(cublaslt_operation o);
+int cublasLtMatrixLayoutCreate(cublaslt_layout *out, int type, uint64_t rows, uint64_t columns,
                                int64_t stride);
-int cublasLtMatrixLayoutSetAttribute(blas_layout l, int attribute, const void *value, size_t size);
-int cublasLtMatrixLayoutDestroy(blas_layout l);
-int cublasLtMatmulPreferenceCreate(blas_preference *out);
-int cublasLtMatmulPreferenceSetAttribute(blas_preference p, int attribute, const void *value,
+int cublasLtMatrixLayoutSetAttribute(cublaslt_layout l, int attribute, const void *value,
+                                     size_t size);
+int cublasLtMatrixLayoutDestroy(cublaslt_layout l);
+int cublasLtMatmulPreferenceCreate(cublaslt_preference *out);
+int cublasLtMatmulPreferenceSetAttribute(cublaslt_preference p, int attribute, const void *value,
                                          size_t size);
-int cublasLtMatmulPreferenceDestroy(blas_preference p);
-int cublasLtMatmulAlgoGetHeuristic(blas_handle handle, blas_operation o, blas_layout first,
-                                   blas_layout second, blas_layout added, blas_layout result,
-                                   blas_preference p, int wanted, blas_choice *out, int *found);
-int cublasLtMatmul(blas_handle handle, blas_operation o, const void *alpha, const void *first,
-                   blas_layout first_layout, const void *second, blas_layout second_layout,
-                   const void *beta, const void *added, blas_layout added_layout, void *result,
-                   blas_layout result_layout, const blas_algorithm *algorithm, void *workspace,
+int cublasLtMatmulPreferenceDestroy(cublaslt_preference p);
+int cublasLtMatmulAlgoGetHeuristic(cublaslt_handle handle, cublaslt_operation o,
+                                   cublaslt_layout first,
+                                   cublaslt_layout second, cublaslt_layout added,
+                                       cublaslt_layout result,
+                                   cublaslt_preference p, int wanted, cublaslt_choice *out,
+                                       int *found);
+int cublasLtMatmul(cublaslt_handle handle, cublaslt_operation o, const void *alpha,
+                   const void *first,
+                   cublaslt_layout first_layout, const void *second, cublaslt_layout second_layout,
+                   const void *beta, const void *added, cublaslt_layout added_layout, void *result,
+                   cublaslt_layout result_layout, const cublaslt_algorithm *algorithm,
+                       void *workspace,
                    size_t size, cuda_stream stream);
 long fake_blas_executed(int algorithm);
 #pragma GCC visibility pop
 
-/* The number behind "word=", 0 for the word alone, -1: it is not there. */
+/* The number of "word=N", 0 for the word alone, -1 without the word. */
 static int fault(const char *word)
 {
     const char *text = getenv("FAKE_CUBLAS"), *at = text != NULL ? strstr(text, word) : NULL;
@@ -76,14 +82,15 @@ size_t cublasLtGetVersion(void)
     return 10000 * (size_t)named_version((const void *)cublasLtGetVersion) + 2;
 }
 
-/* ---- what is described ----------------------------------------------------------------------- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
-struct blas_handle_object { int used; };
-struct blas_operation_object { int sums; int32_t transpose[2]; };
-struct blas_layout_object { int type; int64_t rows, columns, stride, batch_stride; int32_t batch; };
-struct blas_preference_object { uint64_t workspace; uint32_t reductions, alignment[4]; };
+struct cublaslt_handle_object { int used; };
+struct cublaslt_operation_object { int sums; int32_t transpose[2]; };
+struct cublaslt_layout_object { int type; int64_t rows, columns, stride,
+    batch_stride; int32_t batch; };
+struct cublaslt_preference_object { uint64_t workspace; uint32_t reductions, alignment[4]; };
 
-int cublasLtCreate(blas_handle *handle)
+int cublasLtCreate(cublaslt_handle *handle)
 {
     if (fault("start") == 0 || !fake_has_context())
         return NOT_INITIALIZED;
@@ -91,13 +98,13 @@ int cublasLtCreate(blas_handle *handle)
     return *handle != NULL ? OK : NOT_INITIALIZED;
 }
 
-int cublasLtDestroy(blas_handle handle)
+int cublasLtDestroy(cublaslt_handle handle)
 {
     free(handle);
     return OK;
 }
 
-int cublasLtMatmulDescCreate(blas_operation *out, int sums, int scale)
+int cublasLtMatmulDescCreate(cublaslt_operation *out, int sums, int scale)
 {
     if ((sums != BLAS_SUMS_F32 && sums != BLAS_SUMS_TF32) || scale != BLAS_F32)
         return INVALID;
@@ -106,7 +113,7 @@ int cublasLtMatmulDescCreate(blas_operation *out, int sums, int scale)
     return OK;
 }
 
-/* Copy a value where it belongs. */
+/* Store an attribute of the right size. */
 static int keep(void *to, size_t room, const void *value, size_t size)
 {
     if (size != room)
@@ -115,31 +122,33 @@ static int keep(void *to, size_t room, const void *value, size_t size)
     return OK;
 }
 
-int cublasLtMatmulDescSetAttribute(blas_operation o, int attribute, const void *value, size_t size)
+int cublasLtMatmulDescSetAttribute(cublaslt_operation o, int attribute, const void *value,
+                                   size_t size)
 {
     if (attribute != BLAS_TRANSPOSE_FIRST && attribute != BLAS_TRANSPOSE_SECOND)
         return INVALID;
     return keep(&o->transpose[attribute - BLAS_TRANSPOSE_FIRST], sizeof *o->transpose, value, size);
 }
 
-int cublasLtMatmulDescDestroy(blas_operation o)
+int cublasLtMatmulDescDestroy(cublaslt_operation o)
 {
     free(o);
     return OK;
 }
 
-int cublasLtMatrixLayoutCreate(blas_layout *out, int type, uint64_t rows, uint64_t columns,
+int cublasLtMatrixLayoutCreate(cublaslt_layout *out, int type, uint64_t rows, uint64_t columns,
                                int64_t stride)
 {
     if ((type != BLAS_F32 && type != BLAS_F16 && type != BLAS_BF16) || rows == 0 || columns == 0
         || stride < (int64_t)rows)
         return INVALID;
     *out = calloc(1, sizeof **out);
-    **out = (struct blas_layout_object){ type, (int64_t)rows, (int64_t)columns, stride, 0, 1 };
+    **out = (struct cublaslt_layout_object){ type, (int64_t)rows, (int64_t)columns, stride, 0, 1 };
     return OK;
 }
 
-int cublasLtMatrixLayoutSetAttribute(blas_layout l, int attribute, const void *value, size_t size)
+int cublasLtMatrixLayoutSetAttribute(cublaslt_layout l, int attribute, const void *value,
+                                     size_t size)
 {
     if (attribute == BLAS_BATCH)
         return keep(&l->batch, sizeof l->batch, value, size);
@@ -147,20 +156,20 @@ int cublasLtMatrixLayoutSetAttribute(blas_layout l, int attribute, const void *v
          ? keep(&l->batch_stride, sizeof l->batch_stride, value, size) : INVALID;
 }
 
-int cublasLtMatrixLayoutDestroy(blas_layout l)
+int cublasLtMatrixLayoutDestroy(cublaslt_layout l)
 {
     free(l);
     return OK;
 }
 
-int cublasLtMatmulPreferenceCreate(blas_preference *out)
+int cublasLtMatmulPreferenceCreate(cublaslt_preference *out)
 {
     *out = calloc(1, sizeof **out);
-    **out = (struct blas_preference_object){ 0, 7, { 256, 256, 256, 256 } };
+    **out = (struct cublaslt_preference_object){ 0, 7, { 256, 256, 256, 256 } };
     return OK;
 }
 
-int cublasLtMatmulPreferenceSetAttribute(blas_preference p, int attribute, const void *value,
+int cublasLtMatmulPreferenceSetAttribute(cublaslt_preference p, int attribute, const void *value,
                                          size_t size)
 {
     int operand = attribute - BLAS_ALIGNMENT_FIRST;
@@ -173,7 +182,7 @@ int cublasLtMatmulPreferenceSetAttribute(blas_preference p, int attribute, const
          ? keep(&p->alignment[operand], sizeof *p->alignment, value, size) : INVALID;
 }
 
-int cublasLtMatmulPreferenceDestroy(blas_preference p)
+int cublasLtMatmulPreferenceDestroy(cublaslt_preference p)
 {
     free(p);
     return OK;
@@ -182,11 +191,14 @@ int cublasLtMatmulPreferenceDestroy(blas_preference p)
 /* ---- algorithms ------------------------------------------------------------------------------ */
 
 typedef struct algorithm {
-    unsigned reduction;        /* 0: no parts                                                     */
+    unsigned reduction;        /* 0: the sum has no parts                                         */
     size_t workspace;
 } algorithm;
 
-/* In the library's order. Those whose parts do not meet as floats are a tenth off. */
+/*
+ * The algorithms in the library's order. Those whose parts are not summed in float have an error of
+ * a tenth.
+ */
 static const algorithm algorithms[] = {
     { BLAS_REDUCTION_AS_RESULT, 0 }, { BLAS_REDUCTION_IN_PLACE, 64 },
     { BLAS_REDUCTION_AS_FLOAT, 4096 }, { 0, 256 },
@@ -199,15 +211,17 @@ long fake_blas_executed(int algorithm)
     return __atomic_load_n(&executed[algorithm], __ATOMIC_RELAXED);
 }
 
-/* A product as an algorithm knows it, to be told from others. */
+/* The key of a product: an algorithm is valid for one product. */
 typedef struct product {
     int algorithm, alignment;
     int64_t rows, columns, depth, batch;
 } product;
-_Static_assert(sizeof(product) <= sizeof(blas_algorithm), "no room for a product");
+_Static_assert(sizeof(product) <= sizeof(cublaslt_algorithm), "no room for a product");
 
-static int product_of(const struct blas_operation_object *o, const struct blas_layout_object *a,
-                      const struct blas_layout_object *b, const struct blas_layout_object *y,
+static int product_of(const struct cublaslt_operation_object *o,
+                      const struct cublaslt_layout_object *a,
+                      const struct cublaslt_layout_object *b,
+                          const struct cublaslt_layout_object *y,
                       product *out)
 {
     int64_t a_rows = o->transpose[0] ? a->columns : a->rows;
@@ -224,9 +238,12 @@ static int product_of(const struct blas_operation_object *o, const struct blas_l
     return OK;
 }
 
-int cublasLtMatmulAlgoGetHeuristic(blas_handle handle, blas_operation o, blas_layout first,
-                                   blas_layout second, blas_layout added, blas_layout result,
-                                   blas_preference p, int wanted, blas_choice *out, int *found)
+int cublasLtMatmulAlgoGetHeuristic(cublaslt_handle handle, cublaslt_operation o,
+                                   cublaslt_layout first,
+                                   cublaslt_layout second, cublaslt_layout added,
+                                       cublaslt_layout result,
+                                   cublaslt_preference p, int wanted, cublaslt_choice *out,
+                                       int *found)
 {
     product what;
     int status = product_of(o, first, second, result, &what);
@@ -240,7 +257,7 @@ int cublasLtMatmulAlgoGetHeuristic(blas_handle handle, blas_operation o, blas_la
             continue;
         what.algorithm = i;
         what.alignment = (int)p->alignment[3];
-        out[*found] = (blas_choice){ .workspace = a->workspace, .waves = 1 };
+        out[*found] = (cublaslt_choice){ .workspace = a->workspace, .waves = 1 };
         memcpy(&out[(*found)++].algorithm, &what, sizeof what);
     }
     return *found > 0 ? OK : BLAS_NOT_SUPPORTED;
@@ -249,13 +266,13 @@ int cublasLtMatmulAlgoGetHeuristic(blas_handle handle, blas_operation o, blas_la
 /* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct operand {
-    struct blas_layout_object layout;
+    struct cublaslt_layout_object layout;
     void *at;
 } operand;
 
 typedef struct task {
     product what;
-    struct blas_operation_object operation;
+    struct cublaslt_operation_object operation;
     operand first, second, result;
     void *workspace;
     size_t workspace_size;
@@ -298,7 +315,7 @@ static void run(void *context)
     task *k = context;
     unsigned reduction = algorithms[k->what.algorithm].reduction;
     double factor = reduction == 0 || reduction == BLAS_REDUCTION_AS_FLOAT ? 1 : 1.1;
-    const struct blas_layout_object *y = &k->result.layout;
+    const struct cublaslt_layout_object *y = &k->result.layout;
 
     if (k->workspace_size > 0)
         memset(k->workspace, 0xa5, k->workspace_size);
@@ -313,7 +330,7 @@ static void run(void *context)
     free(k);
 }
 
-/* Memory that a stream may touch now: the card's, and nobody else's. */
+/* Resolve memory that a stream may touch: it belongs to the GPU, and no other stream uses it. */
 static bool take(struct CUstream_st *stream, void **at, size_t size, bool writes)
 {
     if (size == 0)
@@ -355,10 +372,12 @@ static bool is_aligned(const void *at, int alignment)
     return (uintptr_t)at % (uintptr_t)alignment == 0;
 }
 
-int cublasLtMatmul(blas_handle handle, blas_operation o, const void *alpha, const void *first,
-                   blas_layout first_layout, const void *second, blas_layout second_layout,
-                   const void *beta, const void *added, blas_layout added_layout, void *result,
-                   blas_layout result_layout, const blas_algorithm *algorithm, void *workspace,
+int cublasLtMatmul(cublaslt_handle handle, cublaslt_operation o, const void *alpha,
+                   const void *first,
+                   cublaslt_layout first_layout, const void *second, cublaslt_layout second_layout,
+                   const void *beta, const void *added, cublaslt_layout added_layout, void *result,
+                   cublaslt_layout result_layout, const cublaslt_algorithm *algorithm,
+                       void *workspace,
                    size_t size, cuda_stream stream)
 {
     static int runs;

@@ -1,11 +1,11 @@
 /*
  * block.c - threads of a block as coroutines: each runs to a barrier or a shuffle, then the next of
- * its warp, and each warp to a barrier.
+ * its warp, and each warp runs to a barrier.
  *
- * The first thread of a block tells: where it meets no barrier, no other thread may, and all run
- * one after the other on its stack. Else every other block runs its warps and threads from the last
- * to the first: a barrier that is missing before others read what was written gives another number
- * in one order, one that is missing before others write what is still read in the other.
+ * The first thread of a block decides. If it meets no barrier, no other thread may, and all run one
+ * after the other on its stack. Otherwise every other block runs its warps and threads from the
+ * last to the first. A barrier missing after a write changes the result in one order; one missing
+ * before an overwrite changes it in the other.
  */
 #include "block.h"
 
@@ -46,7 +46,7 @@ static void place_make(place *p, char *stack, size_t size, void (*enter)(void))
 {
     uintptr_t *top = (uintptr_t *)(stack + size);
 
-    *--top = 0; /* where 'enter' would return to: 16 bytes divide what lies above, as in a call */
+    *--top = 0; /* return address of 'enter'; 16 bytes divide the stack above it, as in a call */
     *--top = (uintptr_t)enter;
     for (int i = 0; i < 6; i++)
         *--top = 0;
@@ -79,7 +79,7 @@ typedef struct fiber {
     place at;
     char *stack;
     stop stopped;
-    unsigned turn;         /* of shuffles: values of one turn stay until the next is read         */
+    unsigned turn;         /* of shuffles: its values stay until the next is read                 */
 } fiber;
 
 struct block_runner {
@@ -90,7 +90,7 @@ struct block_runner {
     void (*kernel)(void **);
     void **parameters;
     int current, threads;
-    bool backwards;        /* from the last warp and thread to the first                          */
+    bool backwards;        /* runs from the last warp and thread to the first                     */
     struct shim_place block;
 };
 
@@ -154,7 +154,7 @@ static void diverged(const block_runner *r, int thread, int other)
     abort();
 }
 
-/* A warp from its thread 'first' on, to a barrier or its end; at a shuffle all of it meets. */
+/* Run a warp from thread 'first' on, to a barrier or its end; all its threads meet at a shuffle. */
 static void run_warp(block_runner *r, int warp, int first)
 {
     int begin = WARP * warp;
@@ -169,7 +169,7 @@ static void run_warp(block_runner *r, int warp, int first)
     } while (r->fiber[begin].stopped == STOP_SHUFFLE);
 }
 
-/* All warps; 'begun': thread 0 has run its first piece. */
+/* Run all warps; 'begun': thread 0 has run to its first stop. */
 static stop run_warps(block_runner *r, bool begun)
 {
     int warps = r->threads / WARP;

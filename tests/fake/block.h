@@ -10,7 +10,7 @@ struct shim_place {
     unsigned x, y, z;
 };
 
-/* As in shim.h, of the module whose kernel runs. */
+/* The state of shim.h in the module of the running kernel. */
 struct shim_state {
     struct shim_place thread, block;
     void (*barrier)(void);
@@ -27,7 +27,10 @@ typedef struct block_runner block_runner;
 
 block_runner *block_runner_new(void);
 void block_runner_free(block_runner *r);
-/* Every thread calls 'kernel'. Aborts with a line when threads do not meet at the same barriers. */
+/*
+ * Every thread calls 'kernel'. Threads that do not meet at the same barriers abort the process with
+ * a line.
+ */
 void block_run(block_runner *r, struct shim_state *shim, void (*kernel)(void **), void **parameters,
                unsigned block, int threads);
 

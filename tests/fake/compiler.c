@@ -1,11 +1,10 @@
 /*
- * compiler.c - a libnvrtc for tests: the host's compiler, on the same text.
+ * compiler.c - a libnvrtc for tests: the host's compiler on the same text.
  *
- * The text is compiled as C behind shim.h. For each kernel a caller is added that takes the
- * parameters as cuLaunchKernel has them. What comes out is a shared object behind fake_image. In a
- * build with AddressSanitizer or UndefinedBehaviorSanitizer the text is compiled with them, too.
- * FAKE_OBJECTS names a folder that keeps objects by the text and the command that made them: many
- * tests have the same kernels.
+ * The text is compiled as C behind shim.h. Each kernel gets a caller that takes the parameters of
+ * cuLaunchKernel. The result is a shared object behind fake_image. A build with AddressSanitizer or
+ * UndefinedBehaviorSanitizer compiles the text with them, too. FAKE_OBJECTS names a folder of
+ * compiled objects, with the text and the command as their key: many tests have the same kernels.
  */
 #include "fake.h"
 #include "named.h"
@@ -26,7 +25,7 @@ typedef struct nvrtc_program_object {
     char *text, *log;
     char *binary;
     size_t size;
-    bool translated;          /* what is read is PTX, and no binary                               */
+    bool translated;          /* the result is PTX, and no binary                                 */
 } *nvrtcProgram;
 
 int nvrtcVersion(int *major, int *minor);
@@ -50,7 +49,7 @@ int nvrtcVersion(int *major, int *minor)
     return 0;
 }
 
-/* Those of CUDA 11.8, 12.9 and 13.0. */
+/* Architectures that the compilers of CUDA 11.8, 12.9 and 13.0 know. */
 static const struct { int cuda, count, known[20]; } lists[] = {
     { 11, 15, { 35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 90 } },
     { 12, 18, { 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 120 } },
@@ -117,17 +116,18 @@ int nvrtcDestroyProgram(nvrtcProgram *program)
 }
 
 /*
- * A parameter: "const float *in0 /" "* 120 *" "/" is memory of 120 numbers that is read,
- * "/" "* 1+ *" "/" of one and what follows it, "/" "* 0 *" "/" of none: it is not touched.
+ * A parameter of a kernel. "const float *in0 /" "* 120 *" "/" is memory of 120 elements that is
+ * read, "/" "* 1+ *" "/" is memory of one element and those behind it, "/" "* 0 *" "/" is memory
+ * that is not touched.
  */
 typedef struct parameter {
     const char *type, *name;
     int type_size, name_size;
-    long long count;          /* of what it points to                                             */
+    long long count;          /* elements that it points to                                       */
     bool more;
 } parameter;
 
-/* The one at 'at'; where the next one begins, NULL behind the last. */
+/* Parse the parameter at 'at'; returns the start of the next one, NULL behind the last. */
 static const char *read_parameter(const char *at, const char *end, parameter *p)
 {
     const char *stop = at + strcspn(at, ",)/"), *count = strstr(at, "/*");
@@ -196,14 +196,14 @@ static char *read_all(const char *path, size_t *size)
     return data;
 }
 
-/* ---- objects that are kept ------------------------------------------------------------------- */
+/* ---- cache of objects ------------------------------------------------------------------------ */
 
 static void add_text(sha256 *h, const char *text)
 {
     sha256_add(h, text, strlen(text) + 1);
 }
 
-/* The path of the kept object of a text; false if objects are not kept. */
+/* The path of the cached object of a text; false without a cache. */
 static bool find_place(const nvrtcProgram p, const char *compiler, const char *flags, char *path,
                        size_t room)
 {
@@ -226,7 +226,7 @@ static bool find_place(const nvrtcProgram p, const char *compiler, const char *f
     return snprintf(path, room, "%s/%s.so", folder, hex) < (int)room;
 }
 
-/* Two that make the same at once write the same. */
+/* Store an object in the cache. Two processes that store the same object write the same bytes. */
 static void keep_object(const char *path, const char *object, size_t size)
 {
     char part[4200];
@@ -255,7 +255,7 @@ static int take_object(nvrtcProgram p, const char *object, size_t size)
     return 0;
 }
 
-/* The object is kept at 'kept', unless that is empty. */
+/* Compile in a folder; the object is also stored at 'kept', unless that is empty. */
 static int compile_in(nvrtcProgram p, const char *folder, const char *compiler, const char *flags,
                       const char *kept)
 {
@@ -323,7 +323,7 @@ static int compile(nvrtcProgram p)
     return result;
 }
 
-/* ---- what happens meanwhile ------------------------------------------------------------------ */
+/* ---- compilers beside each other ------------------------------------------------------------- */
 
 static bool is_there(const char *pattern)
 {
@@ -334,7 +334,7 @@ static bool is_there(const char *pattern)
     return there;
 }
 
-/* FAKE_NVRTC: NULL, or what is wrong: a file that does not come. */
+/* Wait for the file of FAKE_NVRTC; returns NULL, or an error if it does not appear. */
 static const char *wait_beside(void)
 {
     const char *given = getenv("FAKE_NVRTC"), *begun = getenv("FAKE_NVRTC_BEGUN");
@@ -352,7 +352,10 @@ static const char *wait_beside(void)
     return "error: nothing came meanwhile";
 }
 
-/* A processor of a card, or the one of PTX, which any driver translates for a later one. */
+/*
+ * Parse a target: the architecture of a GPU, or that of PTX, which a driver translates for later
+ * ones.
+ */
 static bool take_target(nvrtcProgram program, const char *option)
 {
     static const char key[] = "--gpu-architecture=", real[] = "sm_", virtual[] = "compute_";

@@ -1,7 +1,6 @@
 /*
- * cupti.c - a libcupti that tells what the made-up driver does: its kernels, copies and fills, in
- * records as CUPTI has them, when it is told to flush. Those of cuBLASLt and cuDNN are not among
- * them.
+ * cupti.c - a libcupti that records the work of the fake driver: kernels, copies and fills, in
+ * CUPTI's format, on a flush. Kernels of cuBLASLt and cuDNN are not recorded.
  *
  * FAKE_CUPTI      drops: a record is lost
  */
@@ -14,7 +13,7 @@
 enum { OK = 0, INVALID = 1, NO_MORE = 12 };
 enum { COPY = 1, FILL = 2, KERNEL = 10, KINDS = 16, RECORD = 256, RECORDS = 512 };
 
-/* Bytes at which records have what a reader may look at. */
+/* Byte offsets of a record's fields for a reader. */
 enum { AT_KIND = 0, AT_WAY = 4, AT_START = 16, AT_END = 24 };
 enum { AT_STREAM = 48, AT_GRID = 52, AT_BLOCK = 64, AT_NAME = 104 };
 
@@ -61,7 +60,7 @@ static void write_record(uint8_t *record, const fake_work *w)
     put(record, AT_NAME, &name, sizeof name);
 }
 
-/* With the lock held: what is full, or is asked for, goes to whoever reads it. */
+/* Pass full or requested buffers to the reader; the lock is held. */
 static void hand_over(void)
 {
     if (buffer != NULL)

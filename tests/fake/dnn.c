@@ -1,21 +1,22 @@
 /*
- * dnn.c - a libcudnn: descriptors as the real one keeps them, engines that differ as its engines
+ * dnn.c - a libcudnn: descriptors as the real one keeps them, engines that differ as the real ones
  * do, and the core's reference kernels on the stream.
  *
- * An attribute that a kind does not have, that has another type or count, is missing or is set too
- * late, tensors that make no convolution, a plan without its handle, memory that is not the card's
- * or not aligned: the call that brings one is refused, with a line in cudnnGetLastErrorString.
+ * A call is refused, with a line in cudnnGetLastErrorString, if it brings one of these: an
+ * attribute that the kind does not have, that has another type or count, is missing or is set too
+ * late; tensors that make no convolution; a plan without its handle; memory that is not the GPU's
+ * or not aligned.
  *
- * FAKE_CUDNN   words that go wrong: version=N (91900); start: no handle is made; run=N: the N-th
- *              plan does not run; refuses-E: those of engine E do not
+ * FAKE_CUDNN   words that choose a fault: version=N (91900); start: no handle is made;
+ *              run=N: the N-th plan does not run; refuses-E: plans of engine E are refused;
  *              takes-E=N: a plan of engine E takes N ms more, on the clock of events alone;
- *              knob-E=N: the same of the engine's second choice of knobs
+ *              knob-E=N: the same for the engine's second choice of knobs
  */
 #include "fake.h"
 
 #include "../plugins/devices/cuda/cudnn/cudnn.h"
-#include "graph/reference/reference_internal.h"
 #include "graph/ir/shape.h"
+#include "graph/reference/reference_internal.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -33,20 +34,20 @@ enum { ATTRIBUTES = 10, VALUES = 64, RANKS = 8, RANK = 5 };
 #pragma GCC visibility push(default)
 int cudnnGetProperty(int part, int *value);
 void cudnnGetLastErrorString(char *text, size_t size);
-int cudnnCreate(dnn_handle *handle);
-int cudnnDestroy(dnn_handle handle);
-int cudnnSetStream(dnn_handle handle, cuda_stream stream);
-int cudnnBackendCreateDescriptor(int kind, dnn_descriptor *out);
-int cudnnBackendDestroyDescriptor(dnn_descriptor d);
-int cudnnBackendSetAttribute(dnn_descriptor d, int name, int type, int64_t count,
+int cudnnCreate(cudnn_handle *handle);
+int cudnnDestroy(cudnn_handle handle);
+int cudnnSetStream(cudnn_handle handle, cuda_stream stream);
+int cudnnBackendCreateDescriptor(int kind, cudnn_descriptor *out);
+int cudnnBackendDestroyDescriptor(cudnn_descriptor d);
+int cudnnBackendSetAttribute(cudnn_descriptor d, int name, int type, int64_t count,
                              const void *values);
-int cudnnBackendGetAttribute(dnn_descriptor d, int name, int type, int64_t room, int64_t *count,
+int cudnnBackendGetAttribute(cudnn_descriptor d, int name, int type, int64_t room, int64_t *count,
                              void *values);
-int cudnnBackendFinalize(dnn_descriptor d);
-int cudnnBackendExecute(dnn_handle handle, dnn_descriptor plan, dnn_descriptor pack);
+int cudnnBackendFinalize(cudnn_descriptor d);
+int cudnnBackendExecute(cudnn_handle handle, cudnn_descriptor plan, cudnn_descriptor pack);
 #pragma GCC visibility pop
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static _Thread_local char last_error[200];
 
@@ -63,13 +64,13 @@ static int refuse(int status, const char *format, ...)
 
 void cudnnGetLastErrorString(char *text, size_t size) { snprintf(text, size, "%s", last_error); }
 
-/* The number behind "word=", 0 for the word alone, -1: it is not there. */
+/* The number of "word=N", 0 for the word alone, -1 without the word. */
 static int fault(const char *word)
 {
     const char *text = getenv("FAKE_CUDNN"), *at = text != NULL ? strstr(text, word) : NULL;
     size_t size = strlen(word);
 
-    while (at != NULL && strchr("= ,", at[size]) == NULL) /* that of another engine */
+    while (at != NULL && strchr("= ,", at[size]) == NULL) /* the word of another engine */
         at = strstr(at + size, word);
     return at == NULL ? -1 : at[size] == '=' ? atoi(at + size + 1) : 0;
 }
@@ -84,11 +85,11 @@ int cudnnGetProperty(int part, int *value)
 
 /* ---- handles --------------------------------------------------------------------------------- */
 
-struct dnn_handle_object {
+struct cudnn_handle_object {
     struct CUstream_st *stream;
 };
 
-int cudnnCreate(dnn_handle *handle)
+int cudnnCreate(cudnn_handle *handle)
 {
     if (fault("start") == 0)
         return refuse(NOT_INITIALIZED, "the card does not answer");
@@ -98,13 +99,13 @@ int cudnnCreate(dnn_handle *handle)
     return *handle != NULL ? OK : NOT_INITIALIZED;
 }
 
-int cudnnDestroy(dnn_handle handle)
+int cudnnDestroy(cudnn_handle handle)
 {
     free(handle);
     return OK;
 }
 
-int cudnnSetStream(dnn_handle handle, cuda_stream stream)
+int cudnnSetStream(cudnn_handle handle, cuda_stream stream)
 {
     handle->stream = (struct CUstream_st *)stream;
     return fake_has_context() ? OK : refuse(BAD, "no context");
@@ -171,12 +172,12 @@ typedef struct attribute {
     void *values;
 } attribute;
 
-struct dnn_descriptor_object {
-    int kind, count, users;    /* who holds it: its maker, and descriptors that name it           */
+struct cudnn_descriptor_object {
+    int kind, count, users;    /* users: its maker, and descriptors that name it                  */
     bool finished;
     attribute attribute[ATTRIBUTES];
     int engine;                /* of an engine, a choice and a plan                               */
-    dnn_descriptor graph;      /* of a choice and a plan                                          */
+    cudnn_descriptor graph;    /* of a choice and a plan                                          */
 };
 
 static const rule *find_rule(int kind, int name)
@@ -193,7 +194,7 @@ static size_t size_of(int type)
         || type == DNN_TYPE_HANDLE ? 8 : 4;
 }
 
-static const attribute *find(const struct dnn_descriptor_object *d, int name)
+static const attribute *find(const struct cudnn_descriptor_object *d, int name)
 {
     for (int i = 0; i < d->count; i++)
         if (d->attribute[i].name == name)
@@ -201,18 +202,18 @@ static const attribute *find(const struct dnn_descriptor_object *d, int name)
     return NULL;
 }
 
-static const int64_t *integers(dnn_descriptor d, int name) { return find(d, name)->values; }
+static const int64_t *integers(cudnn_descriptor d, int name) { return find(d, name)->values; }
 
-static int64_t integer(dnn_descriptor d, int name) { return integers(d, name)[0]; }
+static int64_t integer(cudnn_descriptor d, int name) { return integers(d, name)[0]; }
 
-static int number(dnn_descriptor d, int name) { return *(const int *)find(d, name)->values; }
+static int number(cudnn_descriptor d, int name) { return *(const int *)find(d, name)->values; }
 
-static dnn_descriptor part(dnn_descriptor d, int name)
+static cudnn_descriptor part(cudnn_descriptor d, int name)
 {
-    return *(const dnn_descriptor *)find(d, name)->values;
+    return *(const cudnn_descriptor *)find(d, name)->values;
 }
 
-int cudnnBackendCreateDescriptor(int kind, dnn_descriptor *out)
+int cudnnBackendCreateDescriptor(int kind, cudnn_descriptor *out)
 {
     bool known = false;
 
@@ -228,13 +229,13 @@ int cudnnBackendCreateDescriptor(int kind, dnn_descriptor *out)
     return OK;
 }
 
-static void drop(dnn_descriptor d)
+static void drop(cudnn_descriptor d)
 {
     if (d == NULL || --d->users > 0)
         return;
     for (int i = 0; i < d->count; i++) {
         const rule *r = find_rule(d->kind, d->attribute[i].name);
-        dnn_descriptor *named = d->attribute[i].values;
+        cudnn_descriptor *named = d->attribute[i].values;
         for (int64_t k = 0; r->type == DNN_TYPE_DESCRIPTOR && k < d->attribute[i].count; k++)
             drop(named[k]);
         free(d->attribute[i].values);
@@ -243,16 +244,16 @@ static void drop(dnn_descriptor d)
     free(d);
 }
 
-int cudnnBackendDestroyDescriptor(dnn_descriptor d)
+int cudnnBackendDestroyDescriptor(cudnn_descriptor d)
 {
     drop(d);
     return OK;
 }
 
-static int check_set(dnn_descriptor d, int name, int type, int64_t count, const void *values)
+static int check_set(cudnn_descriptor d, int name, int type, int64_t count, const void *values)
 {
     const rule *r = find_rule(d->kind, name);
-    const dnn_descriptor *named = values;
+    const cudnn_descriptor *named = values;
 
     if (d->finished)
         return refuse(BAD, "attribute %d of a finished descriptor of kind %d", name, d->kind);
@@ -268,7 +269,7 @@ static int check_set(dnn_descriptor d, int name, int type, int64_t count, const 
     return OK;
 }
 
-int cudnnBackendSetAttribute(dnn_descriptor d, int name, int type, int64_t count,
+int cudnnBackendSetAttribute(cudnn_descriptor d, int name, int type, int64_t count,
                              const void *values)
 {
     size_t size = (size_t)count * size_of(type);
@@ -283,18 +284,18 @@ int cudnnBackendSetAttribute(dnn_descriptor d, int name, int type, int64_t count
         abort();
     memcpy(a->values, values, size);
     for (int64_t i = 0; type == DNN_TYPE_DESCRIPTOR && i < count; i++)
-        ((dnn_descriptor *)a->values)[i]->users++;
+        ((cudnn_descriptor *)a->values)[i]->users++;
     return OK;
 }
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
-/* In the order of mode A. */
+/* Engines in the order of heuristic mode A. */
 typedef struct engine {
-    int number, note;          /* note: -1: none                                                  */
+    int number, note;          /* note -1: none                                                   */
     int64_t workspace;
-    bool broken;               /* no plan can be made                                             */
-    int knob;                  /* value of its one knob; 0: it has none                           */
+    bool broken;               /* plans of this engine cannot be made                             */
+    int knob;                  /* value of its knob; 0: no knob                                   */
 } engine;
 
 static const engine engines[] = {
@@ -306,11 +307,11 @@ static const engine engines[] = {
     { 34, -1, 0, true, 0 },
     { 35, DNN_NOTE_NONDETERMINISTIC, 512, false, 0 },
     { 5, DNN_NOTE_TENSOR_CORE, 131, false, 0 },
-    { 58, 33, 1000, false, 1 }, /* a note that no version has yet                                 */
+    { 58, 33, 1000, false, 1 }, /* a note that no version has defined                             */
     { 58, 33, 30000, false, 2 },
-    { 30, -1, 0, false, 0 },   /* the only one of the list that works for all                     */
+    { 30, -1, 0, false, 0 },   /* the only engine that supports all products                      */
 };
-enum { ENGINES = sizeof engines / sizeof *engines, TILE = 2 /* what the knob is called */ };
+enum { ENGINES = sizeof engines / sizeof *engines, TILE = 2 /* the type of the knob */ };
 
 static int executed[ENGINES];
 
@@ -325,7 +326,7 @@ int fake_dnn_executed(int number)
     return count;
 }
 
-/* "WORD-E" in FAKE_CUDNN, as fault has it. */
+/* The value of "WORD-E" in FAKE_CUDNN, in the form of 'fault'. */
 static int fault_of(const char *word, const engine *e)
 {
     char text[32];
@@ -340,7 +341,7 @@ static bool is_fallback(const engine *e) { return e == &engines[ENGINES - 1]; }
 
 static int number_size(int type) { return type == DNN_F32 ? 4 : 2; }
 
-static int finish_tensor(dnn_descriptor d)
+static int finish_tensor(cudnn_descriptor d)
 {
     const attribute *extents = find(d, DNN_TENSOR_EXTENTS), *strides = find(d, DNN_TENSOR_STRIDES);
     int type = number(d, DNN_TENSOR_TYPE);
@@ -357,7 +358,7 @@ static int finish_tensor(dnn_descriptor d)
          ? OK : refuse(BAD, "alignment %lld", (long long)integer(d, DNN_TENSOR_ALIGNMENT));
 }
 
-static int finish_convolution(dnn_descriptor d)
+static int finish_convolution(cudnn_descriptor d)
 {
     static const int lists[] = { DNN_CONVOLUTION_DILATIONS, DNN_CONVOLUTION_STRIDES,
                                  DNN_CONVOLUTION_PADS_LOW, DNN_CONVOLUTION_PADS_HIGH };
@@ -370,13 +371,13 @@ static int finish_convolution(dnn_descriptor d)
     return OK;
 }
 
-/* A request of the core for an operation, and what it names. */
+/* The core's request for an operation, with its tensors and attributes. */
 typedef struct product {
     pons_kernel_kind kind;
-    dnn_descriptor convolution, x, w, y;
+    cudnn_descriptor convolution, x, w, y;
 } product;
 
-static bool read_product(dnn_descriptor o, product *p)
+static bool read_product(cudnn_descriptor o, product *p)
 {
     switch (o->kind) {
     case DNN_FORWARD:
@@ -396,13 +397,13 @@ static bool read_product(dnn_descriptor o, product *p)
     return false;
 }
 
-static int64_t extent(dnn_descriptor tensor, int axis)
+static int64_t extent(cudnn_descriptor tensor, int axis)
 {
     return integers(tensor, DNN_TENSOR_EXTENTS)[axis];
 }
 
-/* Channels are innermost, and nothing lies between. */
-static bool is_channels_last(dnn_descriptor t)
+/* The tensor is contiguous with channels innermost. */
+static bool is_channels_last(cudnn_descriptor t)
 {
     const int64_t *stride = integers(t, DNN_TENSOR_STRIDES);
     int64_t rank = find(t, DNN_TENSOR_EXTENTS)->count, step = extent(t, 1);
@@ -431,7 +432,7 @@ static int check_extents(const product *p, int rank)
     return OK;
 }
 
-static int finish_operation(dnn_descriptor d)
+static int finish_operation(cudnn_descriptor d)
 {
     product p;
     int64_t rank;
@@ -450,7 +451,7 @@ static int finish_operation(dnn_descriptor d)
     return check_extents(&p, (int)rank);
 }
 
-static int finish_graph(dnn_descriptor d)
+static int finish_graph(cudnn_descriptor d)
 {
     product p;
 
@@ -464,9 +465,9 @@ static int finish_graph(dnn_descriptor d)
     return OK;
 }
 
-static int finish_plan(dnn_descriptor d)
+static int finish_plan(cudnn_descriptor d)
 {
-    dnn_descriptor choice = part(d, DNN_PLAN_CHOICE);
+    cudnn_descriptor choice = part(d, DNN_PLAN_CHOICE);
 
     if (choice->kind != DNN_CHOICE)
         return refuse(WRONG_KIND, "a plan of something else than an engine's choice");
@@ -478,15 +479,15 @@ static int finish_plan(dnn_descriptor d)
     return OK;
 }
 
-static int finish_pack(dnn_descriptor d)
+static int finish_pack(cudnn_descriptor d)
 {
     return find(d, DNN_PACK_NUMBERS)->count == find(d, DNN_PACK_POINTERS)->count
          ? OK : refuse(BAD, "other numbers of pointers than of tensors");
 }
 
-int cudnnBackendFinalize(dnn_descriptor d)
+int cudnnBackendFinalize(cudnn_descriptor d)
 {
-    static const struct { int kind; int (*finish)(dnn_descriptor d); } kinds[] = {
+    static const struct { int kind; int (*finish)(cudnn_descriptor d); } kinds[] = {
         { DNN_TENSOR, finish_tensor }, { DNN_CONVOLUTION, finish_convolution },
         { DNN_FORWARD, finish_operation }, { DNN_BACKWARD_DATA, finish_operation },
         { DNN_BACKWARD_FILTER, finish_operation }, { DNN_GRAPH, finish_graph },
@@ -508,8 +509,8 @@ int cudnnBackendFinalize(dnn_descriptor d)
 
 /* ---- get ------------------------------------------------------------------------------------- */
 
-/* Operands of one type, in the layout that all engines have. */
-static bool has_engines(dnn_descriptor graph)
+/* The operands have one type, in the layout that all engines support. */
+static bool has_engines(cudnn_descriptor graph)
 {
     product p;
 
@@ -521,9 +522,9 @@ static bool has_engines(dnn_descriptor graph)
         && is_channels_last(p.x) && is_channels_last(p.w) && is_channels_last(p.y);
 }
 
-static int get_results(dnn_descriptor d, int64_t room, int64_t *count, dnn_descriptor *out)
+static int get_results(cudnn_descriptor d, int64_t room, int64_t *count, cudnn_descriptor *out)
 {
-    dnn_descriptor graph = part(d, DNN_HEURISTIC_GRAPH);
+    cudnn_descriptor graph = part(d, DNN_HEURISTIC_GRAPH);
     bool fallback = number(d, DNN_HEURISTIC_MODE) == DNN_MODE_FALLBACK;
 
     *count = 0;
@@ -533,9 +534,9 @@ static int get_results(dnn_descriptor d, int64_t room, int64_t *count, dnn_descr
         if (*count < room) {
             if (out[*count]->kind != DNN_CHOICE || out[*count]->finished)
                 return refuse(BAD, "results go to new choices");
-            *out[*count] = (struct dnn_descriptor_object){ .kind = DNN_CHOICE, .users = 1,
-                                                           .finished = true, .engine = i,
-                                                           .graph = graph };
+            *out[*count] = (struct cudnn_descriptor_object){ .kind = DNN_CHOICE, .users = 1,
+                                                             .finished = true, .engine = i,
+                                                             .graph = graph };
             graph->users++;
         }
         ++*count;
@@ -543,11 +544,11 @@ static int get_results(dnn_descriptor d, int64_t room, int64_t *count, dnn_descr
     return OK;
 }
 
-int cudnnBackendGetAttribute(dnn_descriptor d, int name, int type, int64_t room, int64_t *count,
+int cudnnBackendGetAttribute(cudnn_descriptor d, int name, int type, int64_t room, int64_t *count,
                              void *values)
 {
     const rule *r = find_rule(d->kind, name);
-    dnn_descriptor *out = values;
+    cudnn_descriptor *out = values;
 
     if (!d->finished)
         return refuse(NOT_FINISHED, "a descriptor of kind %d", d->kind);
@@ -606,8 +607,8 @@ static pons_type storage_of(int type)
     return type == DNN_F32 ? PONS_F32 : type == DNN_F16 ? PONS_F16 : PONS_BF16;
 }
 
-/* In the core's order of axes. */
-static pons_tensor tensor_of(dnn_descriptor d)
+/* A descriptor as a tensor in the core's order of axes. */
+static pons_tensor tensor_of(cudnn_descriptor d)
 {
     int64_t rank = find(d, DNN_TENSOR_EXTENTS)->count;
     pons_tensor t = { storage_of(number(d, DNN_TENSOR_TYPE)),
@@ -638,7 +639,7 @@ static size_t bytes_of(pons_tensor t)
     return (size_t)shape_count(t.shape) * type_size(t.type);
 }
 
-/* What an engine makes of an operand: tensor cores round to 10 bits, others to 7. */
+/* Round an operand as the engine does: tensor cores to 10 bits, others to 7. */
 static float round_operand(float value, pons_type type, const engine *e)
 {
     uint32_t bits;
@@ -705,7 +706,7 @@ static void run(void *context)
     free(k);
 }
 
-/* Memory that a stream may touch now: the card's, and nobody else's. */
+/* Resolve memory that a stream may touch: it belongs to the GPU, and no other stream uses it. */
 static int take(struct CUstream_st *stream, void **at, size_t size, bool writes)
 {
     if (size == 0)
@@ -743,8 +744,8 @@ static int give(struct CUstream_st *stream, const void *what)
     return OK;
 }
 
-/* A tensor of the graph, where a pack says that it is. */
-static int find_operand(dnn_descriptor pack, dnn_descriptor tensor, operand *out)
+/* Find a tensor of the graph at the address that a variant pack gives. */
+static int find_operand(cudnn_descriptor pack, cudnn_descriptor tensor, operand *out)
 {
     const attribute *numbers = find(pack, DNN_PACK_NUMBERS);
     void *const *pointers = find(pack, DNN_PACK_POINTERS)->values;
@@ -760,7 +761,7 @@ static int find_operand(dnn_descriptor pack, dnn_descriptor tensor, operand *out
     return refuse(BAD, "no memory for tensor %lld", (long long)wanted);
 }
 
-static int check_run(dnn_handle handle, dnn_descriptor plan, dnn_descriptor pack)
+static int check_run(cudnn_handle handle, cudnn_descriptor plan, cudnn_descriptor pack)
 {
     static int runs;
 
@@ -775,7 +776,7 @@ static int check_run(dnn_handle handle, dnn_descriptor plan, dnn_descriptor pack
     return OK;
 }
 
-int cudnnBackendExecute(dnn_handle handle, dnn_descriptor plan, dnn_descriptor pack)
+int cudnnBackendExecute(cudnn_handle handle, cudnn_descriptor plan, cudnn_descriptor pack)
 {
     static unsigned turn;
     task k = { .turn = __atomic_fetch_add(&turn, 1, __ATOMIC_RELAXED) };

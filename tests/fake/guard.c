@@ -1,17 +1,17 @@
 /*
- * guard.c - what a kernel may touch, in a build with AddressSanitizer: of the GPU's memory the
- * bytes of its parameters and no others.
+ * guard.c - limit the accesses of a kernel, in a build with AddressSanitizer, to the bytes of its
+ * parameters in GPU memory.
  *
- * Each piece of memory has a few more addresses, all of them poisoned. Parameters that follow each
- * other are reached at different ones, where their bytes are clean while the kernel runs: a step
- * beyond one of them is found, too, where another one begins. One kernel runs at a time.
+ * Each allocation has a few additional views, all of them poisoned. Consecutive parameters use
+ * different views, where their bytes are clean while the kernel runs. A step beyond one parameter
+ * is therefore found even where another one begins. One kernel runs at a time.
  */
 #include "guard.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-/* Those of the sanitizer's library, where it is in the process. */
+/* Functions of the sanitizer's library, if the process has it. */
 void __asan_poison_memory_region(const volatile void *at, size_t size) __attribute__((weak));
 void __asan_unpoison_memory_region(const volatile void *at, size_t size) __attribute__((weak));
 void *__asan_get_report_address(void) __attribute__((weak));
@@ -25,7 +25,7 @@ bool guard_is_there(void)
     return __asan_poison_memory_region != NULL && __asan_unpoison_memory_region != NULL;
 }
 
-/* The sanitizer knows eights of bytes, of which the last may be clean in part. */
+/* Poison a range. The sanitizer's unit is eight bytes, of which the last may be clean in part. */
 void guard_forbid(const void *at, size_t size)
 {
     uintptr_t begin = (uintptr_t)at & ~(uintptr_t)7;
@@ -43,7 +43,7 @@ void guard_allow(const void *at, size_t size)
 
 /* ---- a kernel -------------------------------------------------------------------------------- */
 
-/* How far 'at' is from the bytes of a parameter. */
+/* The distance of 'at' from the bytes of a parameter. */
 static uintptr_t distance(const guard_range *r, uintptr_t at)
 {
     uintptr_t begin = (uintptr_t)r->at, end = begin + r->size;
@@ -51,7 +51,7 @@ static uintptr_t distance(const guard_range *r, uintptr_t at)
     return at < begin ? begin - at : at >= end ? at - end : 0;
 }
 
-/* Behind the sanitizer's own report, which knows no kernels. */
+/* Print the kernel and its parameter after the sanitizer's own report. */
 static void tell(void)
 {
     const guard_kernel *k = running;

@@ -1,5 +1,6 @@
 /*
- * guard.h - say to AddressSanitizer which memory a kernel may touch; nothing in a build without it.
+ * guard.h - tell AddressSanitizer which memory a kernel may touch; a build without it ignores the
+ * calls.
  */
 #ifndef TESTS_FAKE_GUARD_H
 #define TESTS_FAKE_GUARD_H
@@ -8,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Addresses at which kernels reach a piece of memory. */
+/* Views of an allocation for kernels. */
 enum { GUARD_VIEWS = 4 };
 
 typedef struct guard_range {
@@ -26,7 +27,7 @@ typedef struct guard_kernel {
 bool guard_is_there(void);
 void guard_forbid(const void *at, size_t size);
 void guard_allow(const void *at, size_t size);
-/* Only 'k' runs, and only its ranges may be touched, until it ends. */
+/* Begin the only running kernel 'k': nothing but its ranges is accessible until its end. */
 void guard_begin(const guard_kernel *k);
 void guard_end(const guard_kernel *k);
 

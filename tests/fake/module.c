@@ -1,11 +1,11 @@
 /*
- * module.c - kernels that the compiler of compiler.c has made: to load, to find, to launch.
+ * module.c - load, find and launch kernels that compiler.c has compiled.
  *
- * A kernel tells of each parameter whether it is memory, of how many bytes where that is known, and
- * whether it writes there. Parameters are of 8 bytes; a pointer becomes the address at which
- * kernels reach the memory.
+ * A kernel declares for each parameter whether it is memory, its size in bytes if that is known,
+ * and whether the kernel writes there. Parameters have 8 bytes; a pointer becomes the address at
+ * which kernels reach the memory.
  */
-#include "driver.h"
+#include "fake_driver.h"
 
 #include "block.h"
 #include "guard.h"
@@ -19,7 +19,7 @@
 
 enum { PARAMETERS = 192, THREADS = 256 };
 
-/* What threads share are variables of the module: one kernel at a time. */
+/* Shared memory is a variable of the module, so that one kernel runs at a time. */
 typedef struct module {
     void *library;
     struct shim_state *shim;
@@ -56,7 +56,7 @@ int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
-/* The loader knows libraries by their paths. */
+/* Load an image from a path of its own, because the loader identifies libraries by path. */
 static void *load(const char *image, size_t size)
 {
     char path[] = "/tmp/fake-module-XXXXXX";
@@ -185,7 +185,7 @@ static void run_launch(void *context)
     free(l);
 }
 
-/* What the kernel may touch; the address at which it does. */
+/* Register the memory of a parameter; replace the address by that of kernels. */
 static bool take_pointer(stream *s, launch *l, int number)
 {
     const struct shim_parameter *p = &l->function->parameter[number];

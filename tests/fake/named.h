@@ -1,6 +1,6 @@
 /*
- * named.h - a library of the toolkit has the version of the name under which it was opened: a copy
- * of libnvrtc.so.13 that is called libnvrtc.so.12 is one of CUDA 12, one without a number of 13.
+ * named.h - a library of the toolkit has the version of the name under which it was opened. A copy
+ * of libnvrtc.so.13 named libnvrtc.so.12 is one of CUDA 12; one without a number is one of 13.
  */
 #ifndef TESTS_FAKE_NAMED_H
 #define TESTS_FAKE_NAMED_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* function: any of the library's own. */
+/* 'function' is any function of the library. */
 static inline int named_version(const void *function)
 {
     Dl_info facts;

@@ -1,9 +1,10 @@
 /*
- * order.c - who may touch memory together: vector clocks of this process and of the streams.
+ * order.c - detect conflicting accesses to memory, by vector clocks of this process and of the
+ * streams.
  *
- * Threads of this process count as one actor: what one of them has waited for all know.
+ * All threads of this process are one actor: a wait of one of them counts for all.
  */
-#include "driver.h"
+#include "fake_driver.h"
 
 #include <pthread.h>
 #include <stdio.h>

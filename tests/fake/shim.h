@@ -1,7 +1,7 @@
 /*
- * shim.h - what generated CUDA C needs of its language, for the host's compiler.
+ * shim.h - the CUDA C features of generated kernels, for the host's compiler.
  *
- * Kernels of a module run one at a time, so that where a thread is, and what a block shares, are
+ * Kernels of a module run one at a time, so that the position of a thread and shared memory are
  * plain variables. The executor (module.c) fills 'shim' in.
  */
 #include <math.h>
@@ -20,7 +20,7 @@ struct shim_state {
 struct shim_parameter {
     const char *name;
     int memory, writes, more;
-    size_t size;                                /* bytes; 'more': and what follows                */
+    size_t size;                                /* bytes; 'more': and those behind                */
 };
 
 struct shim_state shim;

@@ -1,8 +1,8 @@
 /*
- * stream.c - streams and events. Tasks begin late, on a thread of their own, so that who reads too
- * early reads old numbers.
+ * stream.c - streams and events. Tasks begin late, on a thread of their own, so that a reader
+ * without a wait gets old values.
  */
-#include "driver.h"
+#include "fake_driver.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,9 +30,9 @@ typedef struct CUevent_st {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t recorded, reached;
-    int users;                /* who has made it, and waits for it                                */
+    int users;                /* users: its maker, and waiting streams                            */
     bool timed;
-    order_clock clock;        /* of the last record                                               */
+    order_clock clock;        /* clock of the last record                                         */
     double time;
 } event;
 
@@ -111,7 +111,7 @@ void fake_stream_push(stream *s, void (*run)(void *context), void *context)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* This process knows what 'c' tells. */
+/* This process has seen the deeds of 'c'. */
 static void learn(const order_clock *c)
 {
     order_follow(HOST, c);
@@ -209,7 +209,7 @@ int cuStreamGetCtx(stream *s, context *out)
     return OK;
 }
 
-/* ---- functions of the host ------------------------------------------------------------------- */
+/* ---- host functions -------------------------------------------------------------------------- */
 
 typedef struct host_call {
     void (*function)(void *context);
@@ -224,7 +224,7 @@ static void run_host_call(void *context)
     free(h);
 }
 
-/* A capture would keep it, which nobody asks for here. */
+/* Run a host function. A capture would record it; pons never captures one. */
 int cuLaunchHostFunc(stream *s, void (*function)(void *context), void *context)
 {
     host_call *h;
@@ -263,7 +263,7 @@ int cuEventCreate(event **out, unsigned flags)
     return OK;
 }
 
-static _Thread_local double spent; /* by tasks of this thread's stream, which took no time for it */
+static _Thread_local double spent; /* extra seconds of events, by tasks of this stream            */
 
 void fake_stream_spend(double seconds) { spent += seconds; }
 

@@ -1,8 +1,8 @@
 /*
- * watch.c - who looks on while the made-up driver works: a library that a profiler has it load, and
- * what is told of kernels, copies and fills.
+ * watch.c - observers of the fake driver: the library that a profiler injects, and reports of
+ * kernels, copies and fills.
  */
-#include "driver.h"
+#include "fake_driver.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

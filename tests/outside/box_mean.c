@@ -1,11 +1,11 @@
 /*
- * box_mean - the mean of the box of radius r around each voxel, zeros beyond the image:
+ * box_mean - the mean of the box of radius r around each voxel, with zeros beyond the image:
  *
  *   y[d, h, w, c] = sum of x over |d - d'| <= r_D, |h - h'| <= r_H, |w - w'| <= r_W, divided by
  *                   (2 r_D + 1) (2 r_H + 1) (2 r_W + 1)
  *
- * of [N, D, H, W, C]. It is its own adjoint, since the divisor is the same everywhere. Built
- * outside the source tree with the installed headers alone.
+ * x and y are [N, D, H, W, C]. The op is its own adjoint, since the divisor is the same everywhere.
+ * Built outside the source tree with the installed headers alone.
  */
 #include <pons/op.h>
 
@@ -28,14 +28,14 @@ static pons_status shape(const void *config, const pons_tensor *input, pons_shap
     return PONS_OK;
 }
 
-/* Where the box around 'at' begins and ends on an axis of 'extent'. */
+/* The range of the box around 'at' on an axis of 'extent'. */
 static void range(int64_t at, int radius, int64_t extent, int64_t *begin, int64_t *end)
 {
     *begin = at - radius > 0 ? at - radius : 0;
     *end = at + radius + 1 < extent ? at + radius + 1 : extent;
 }
 
-/* Elements of x in the box around row 'row', in channel c; 'wide' says whether x is double. */
+/* Sum of x over the box around row 'row', in channel c; 'wide': x is double. */
 static inline double box_sum(const box_mean *b, const int64_t *n, const void *x, bool wide,
                              int64_t row, int64_t c)
 {
@@ -113,7 +113,7 @@ static const char cuda[] =
 
 static const pons_op_operations operations = {
     .input_count = 1, .sliced = true, .shape = shape, .run_float = run_float,
-    .run_double = run_double, .gradient = gradient, .cuda = cuda,
+    .run_double = run_double, .gradient = gradient, .cuda = cuda
 };
 
 PONS_OP(box_mean, "1.0", "mean of a box around each voxel", options, operations);

@@ -1,7 +1,7 @@
 /*
- * branches - three convolutions of different reach that share one weight, added up; what they see
- * is the difference to the mean around each voxel, by an op of the same set. Built outside the
- * source tree with the installed headers alone.
+ * branches - the sum of three convolutions of different dilation that share one weight. Their input
+ * is the difference to the local mean, by an op of the same set. Built outside the source tree with
+ * the installed headers alone.
  */
 #include <pons/model.h>
 
@@ -12,7 +12,7 @@ typedef struct branches {
 } branches;
 
 static const pons_option options[] = {
-    PONS_INTEGER(branches, width, 8, 1, 512, "Features between the first and the last layer."),
+    PONS_INTEGER(branches, width, "8", 1, 512, "Features between the first and the last layer."),
     PONS_OPTIONS_END
 };
 
@@ -61,4 +61,6 @@ static pons_status divisor(const void *config, int product[3], pons_error *err)
     return PONS_OK;
 }
 
-PONS_MODEL(branches, "1.0", "three branches that share a weight", options, build, divisor);
+static const pons_model_operations operations = { .build = build, .divisor = divisor };
+
+PONS_MODEL(branches, "1.0", "three branches that share a weight", options, operations);

@@ -1,6 +1,6 @@
 /*
- * lines - one line for each record, in a file whose name is an option. Built outside the source
- * tree.
+ * lines - a sink that writes one line for each record to a file; an option names the file. Built
+ * outside the source tree.
  */
 #include <pons/sink.h>
 
@@ -25,7 +25,7 @@ static bool is_kept(const char *line, pons_sink_kept keep)
            && step <= (strcmp(kind, "validation") == 0 ? keep.validation : keep.step);
 }
 
-/* The lines that stay, once more: their order is the records'. */
+/* Continue behind the lines to keep. They come first, since lines have the order of records. */
 static void keep_lines(FILE *file, pons_sink_kept keep)
 {
     char line[256];
@@ -75,7 +75,7 @@ static void lines_close(void *sink)
 }
 
 static const pons_sink_operations operations = {
-    lines_open, lines_write, lines_flush, lines_close
+    .open = lines_open, .write = lines_write, .flush = lines_flush, .close = lines_close
 };
 
-PONS_SINK(lines, "1.0", "one line a record", sizeof(lines), options, operations);
+PONS_SINK(lines, "1.0", "one line a record", options, operations);

@@ -1,6 +1,6 @@
 /*
- * power - the mean of miss^exponent over voxels and classes, where miss is 1 - p for the right
- * class and p for the others, p = softmax of the logits. Built outside the source tree.
+ * power - the mean of miss^exponent over voxels and classes. miss is 1 - p for the right class and
+ * p for the others, p = softmax of the logits. Built outside the source tree.
  */
 #include <pons/loss.h>
 
@@ -9,7 +9,7 @@ typedef struct power {
 } power;
 
 static const pons_option options[] = {
-    PONS_REAL(power, exponent, 1.5, 1, 10, "How much large misses count."),
+    PONS_REAL(power, exponent, "1.5", 1, 10, "How much large misses count."),
     PONS_OPTIONS_END
 };
 
@@ -27,4 +27,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     return pons_graph_status(g, err);
 }
 
-PONS_LOSS(power, "1.0", "a power of the misses", options, build);
+static const pons_loss_operations operations = { .build = build };
+
+PONS_LOSS(power, "1.0", "a power of the misses", options, operations);

@@ -1,6 +1,6 @@
 /*
- * unit - gradient descent along the gradient divided by a running norm of it, one per tensor. Built
- * outside the source tree.
+ * unit - gradient descent along the gradient divided by its running norm, one norm per tensor.
+ * Built outside the source tree.
  */
 #include <pons/optimizer.h>
 
@@ -9,8 +9,8 @@ typedef struct unit {
 } unit;
 
 static const pons_option options[] = {
-    PONS_REAL(unit, keep, 0.9, 0, 1, "Share of the last squared norm that is kept."),
-    PONS_REAL(unit, eps, 1e-8, 0, 1, "Added to the norm."),
+    PONS_REAL(unit, keep, "0.9", 0, 1, "Share of the last squared norm that is kept."),
+    PONS_REAL(unit, eps, "1e-8", 0, 1, "Added to the norm."),
     PONS_OPTIONS_END
 };
 
@@ -30,4 +30,6 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     return pons_graph_status(g, err);
 }
 
-PONS_OPTIMIZER(unit, "1.0", "steps of a length that a norm decides", options, slots, update);
+static const pons_optimizer_operations operations = { .slots = slots, .update = update };
+
+PONS_OPTIMIZER(unit, "1.0", "steps of a length that a norm decides", options, operations);

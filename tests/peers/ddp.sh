@@ -4,7 +4,7 @@
 #
 #   tests/peers/ddp.sh PONS [ROUNDS [FOLDER]]      needs: pip install torch monai
 #
-# A row is one way to use the two cores: one replica with one thread (the base) and with two, dp and ddp (gloo) with
+# A row is one way to use the two cores: one replica with one thread (the base) and with two, dp and ddp with
 # two replicas of one thread each; PyTorch the same without dp, two threads in its better layout. Ratios are those of
 # one round to its base, since the machine changes from minute to minute; what is printed is their median. What has
 # been measured is kept in FOLDER: the same command goes on where it was interrupted. Ends with 1 if dp or ddp makes
@@ -26,7 +26,7 @@ words() {
     pons.one) echo '--set distribute.mode=single --set distribute.threads=1' ;;
     pons.two) echo '--set distribute.mode=single --set distribute.threads=2' ;;
     pons.dp) echo '--set distribute.mode=dp --set distribute.devices=cpu:0,1' ;;
-    pons.ddp) echo '--set distribute.mode=ddp --set distribute.devices=cpu:0,1 --set distribute.backend=gloo' ;;
+    pons.ddp) echo '--set distribute.mode=ddp --set distribute.devices=cpu:0,1' ;;
     torch.one) echo '--ranks 1 --threads 1' ;;
     torch.two) echo '--ranks 1 --threads 2' ;;
     torch.ddp) echo '--ranks 2 --threads 1' ;;

@@ -1,12 +1,14 @@
 /*
- * alarm.c - a sink that sends signals to its own process while a chosen record is being written:
- * CHECK_ALARM is 'KIND STEP stop|linger|kill|marked'. Stop asks for the end and goes on when that
- * has been heard, linger a while later, marked waits until the checkpoint of the step before is
- * marked as last and best, and kills.
+ * alarm.c - a sink that sends signals to its own process while it writes a chosen record.
+ * CHECK_ALARM is 'KIND STEP stop|linger|kill|marked'.
+ *
+ * stop sends the request to stop and continues once it is handled; linger continues a while later.
+ * marked waits until the previous step's checkpoint is marked as last and best, and kills the
+ * process; kill does so at once.
  */
 #include <pons/sink.h>
 
-#include "../process_state.h"
+#include "support/process/process_state.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -45,7 +47,7 @@ static void wait_for_marks(const char *folder, long step)
     }
 }
 
-/* Whether a thread of this process waits for the signal, which all others block. */
+/* A thread of this process waits for the signal, which all others block. */
 static bool is_waited_for(int number)
 {
     DIR *threads = opendir("/proc/self/task");
@@ -59,7 +61,7 @@ static bool is_waited_for(int number)
     return waited_for;
 }
 
-/* The thread that waits for signals has taken this one, done what follows, and waits again. */
+/* Send the signal, and wait until the thread of signals has handled it and waits again. */
 static void ask_and_wait(void)
 {
     process_signal(getpid(), SIGTERM);
@@ -96,8 +98,8 @@ static void alarm_close(void *sink)
     free(sink);
 }
 
-static const pons_option options[] = { PONS_OPTIONS_END };
-static const pons_sink_operations operations = { alarm_open, alarm_write, alarm_flush,
-                                                 alarm_close };
+static const pons_sink_operations operations = {
+    .open = alarm_open, .write = alarm_write, .flush = alarm_flush, .close = alarm_close
+};
 
-PONS_SINK(alarm, "1.0", "signals while a record is written", 0, options, operations)
+PONS_SINK(alarm, "1.0", "signals while a record is written", PONS_NO_OPTIONS, operations);

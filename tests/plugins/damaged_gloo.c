@@ -1,6 +1,6 @@
 /*
- * damaged_gloo.c - stands for gloo and passes everything on to it, the plugin file GLOO_BEHIND; on
- * rank GLOO_DAMAGED the first large broadcast arrives with one bit that nobody has sent.
+ * damaged_gloo.c - a wrapper of gloo, the plugin file GLOO_BEHIND. On rank GLOO_DAMAGED the first
+ * large broadcast arrives with one wrong bit.
  */
 #include <pons/comm.h>
 
@@ -9,7 +9,7 @@
 
 enum { LARGE = 4096 };
 
-/* One communicator, and of the broadcast to be damaged what was asked for. */
+/* A communicator, and the arguments of the broadcast to be damaged. */
 typedef struct damaged {
     const pons_comm_operations *behind;
     void *comm, *pending;
@@ -118,8 +118,9 @@ static void damaged_abort(void *comm)
 }
 
 static const pons_comm_operations operations = {
-    NULL, damaged_open, damaged_close, damaged_all_reduce, damaged_broadcast, damaged_all_gather,
-    damaged_barrier, damaged_poll, damaged_abort, NULL, NULL, NULL, NULL
+    .open = damaged_open, .close = damaged_close, .all_reduce = damaged_all_reduce,
+    .broadcast = damaged_broadcast, .all_gather = damaged_all_gather, .barrier = damaged_barrier,
+    .poll = damaged_poll, .abort = damaged_abort
 };
 
-PONS_COMM(gloo, "1.0", "gloo that damages what it brings", operations)
+PONS_COMM(gloo, "1.0", "gloo that damages what it brings", PONS_NO_OPTIONS, operations);

@@ -1,6 +1,6 @@
 /*
- * effect - a valid schedule whose constructor leaves a trace, so that a test sees whether any of it
- * ran: it makes the file that PONS_TEST_EFFECT names.
+ * effect - a valid schedule whose constructor makes the file that PONS_TEST_EFFECT names. The file
+ * shows that code of the plugin has run.
  */
 #include <pons/schedule.h>
 
@@ -12,7 +12,7 @@ typedef struct effect {
 } effect;
 
 static const pons_option options[] = {
-    PONS_REAL(effect, factor, 0.5, 0, 1, "What it returns at all times."),
+    PONS_REAL(effect, factor, "0.5", 0, 1, "What it returns at all times."),
     PONS_OPTIONS_END
 };
 
@@ -30,4 +30,6 @@ static double factor(const void *config, double t, double total)
     return ((const effect *)config)->factor;
 }
 
-PONS_SCHEDULE(effect, "1.0", "a constant that leaves a trace", options, factor)
+static const pons_schedule_operations operations = { .factor = factor };
+
+PONS_SCHEDULE(effect, "1.0", "a constant that leaves a trace", options, operations);

@@ -1,6 +1,6 @@
 /*
- * held.c - a transform that never returns, or when a file is there: how far its process is can be
- * seen by a file, held.RANK.
+ * held.c - a transform that never returns, or returns when a file exists. The file held.RANK shows
+ * that its process has arrived there.
  */
 #include <pons/transform.h>
 
@@ -34,5 +34,6 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_TRANSFORM(held, "1.0", "a transform that never returns", options, false, NULL,
-               apply)
+static const pons_transform_operations operations = { .apply = apply };
+
+PONS_TRANSFORM(held, "1.0", "a transform that never returns", options, operations);

@@ -1,7 +1,7 @@
 /*
- * limit.c - preloaded: MEMORY_LIMIT="RANK KIB" leaves one rank of a run so much memory for its
- * data; RANK -1 is a process that has none. With a third word, "addresses", what is limited is all
- * that it maps: stacks, code and what is reserved count then, too.
+ * limit.c - preloaded: MEMORY_LIMIT="RANK KIB" limits the data memory of one rank; RANK -1 is a
+ * process without a rank. With a third word, "addresses", the limit counts the whole address space:
+ * stacks, code and reservations, too.
  */
 #include <stdio.h>
 #include <stdlib.h>

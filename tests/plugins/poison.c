@@ -1,7 +1,7 @@
 /*
- * poison.c - gradient descent that goes wrong in the update of one step: [optimizer.] what = weight
- * writes infinity or NaN into all weights, slot into the slots, which reach the weights one step
- * later. On all ranks, or on one.
+ * poison.c - gradient descent whose update fails in one step, on all ranks or on one. [optimizer.]
+ * what = weight writes infinity or NaN into all weights. slot writes it into the slots, from which
+ * it reaches the weights one step later.
  */
 #include <pons/optimizer.h>
 
@@ -16,10 +16,10 @@ static const char *const whats[] = { "weight", "slot", NULL };
 static const char *const values[] = { "inf", "nan", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGER(poison, at, 5, 1, 1000000, "The step."),
-    PONS_INTEGER(poison, rank, -1, -1, 1000, "Whose it is; -1: everybody's."),
-    PONS_CHOICE(poison, what, weight, whats, "What goes wrong."),
-    PONS_CHOICE(poison, value, inf, values, "What is written."),
+    PONS_INTEGER(poison, at, "5", 1, 1000000, "The step."),
+    PONS_INTEGER(poison, rank, "-1", -1, 1000, "Whose it is; -1: everybody's."),
+    PONS_CHOICE(poison, what, "weight", whats, "What goes wrong."),
+    PONS_CHOICE(poison, value, "inf", values, "What is written."),
     PONS_OPTIONS_END
 };
 
@@ -42,4 +42,6 @@ static pons_status update(pons_graph *g, const void *config, const pons_paramete
     return pons_graph_status(g, err);
 }
 
-PONS_OPTIMIZER(poison, "1.0", "goes wrong in one step", options, slots, update);
+static const pons_optimizer_operations operations = { .slots = slots, .update = update };
+
+PONS_OPTIMIZER(poison, "1.0", "goes wrong in one step", options, operations);

@@ -1,6 +1,6 @@
 /*
- * rank_key.c - shifts patches by a random number that, if asked to, depends on the rank: what no
- * random transform may do.
+ * rank_key.c - a transform that shifts patches by a random number. An option makes the number
+ * depend on the rank, which is forbidden to random transforms.
  */
 #include <pons/transform.h>
 
@@ -15,7 +15,7 @@ typedef struct shift {
 } shift;
 
 static const pons_option options[] = {
-    PONS_FLAG(rank_key, wrong, no, "Put the rank into the key."), PONS_OPTIONS_END
+    PONS_FLAG(rank_key, wrong, "no", "Put the rank into the key."), PONS_OPTIONS_END
 };
 
 static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *record,
@@ -41,5 +41,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(rank_key, "1.0", "shift by a random number", options, false, sizeof(shift),
-                      NULL, plan, apply)
+static const pons_transform_operations operations = {
+    .record_size = sizeof(shift), .plan = plan, .apply_patch = apply
+};
+
+PONS_TRANSFORM(rank_key, "1.0", "shift by a random number", options, operations);

@@ -1,8 +1,8 @@
 /*
- * redirect.c - preloaded: connections to this machine go through the proxy at PROXY_PORT, and its
- * processes cannot read each other's memory, as if they were on machines of their own.
+ * redirect.c - preloaded: connections to this machine go through the proxy at PROXY_PORT. Its
+ * processes cannot read each other's memory, as if they ran on different machines.
  */
-#include "../proxy.h"
+#include "support/process/proxy.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 typedef int connect_function(int file, const struct sockaddr *address, socklen_t size);
 
-/* Where it wants to go; false: not to this machine. */
+/* Describe the destination; false: it is another machine. */
 static bool describe(const struct sockaddr *address, proxy_header *out)
 {
     const struct sockaddr_in *four = (const struct sockaddr_in *)address;
@@ -36,7 +36,7 @@ static bool describe(const struct sockaddr *address, proxy_header *out)
     return false;
 }
 
-/* A socket of the other family is exchanged for one that can reach the proxy. */
+/* Replace a socket of the other family by one that can reach the proxy. */
 static int fit_family(int file, int family)
 {
     int made, kept = fcntl(file, F_GETFD), flags = fcntl(file, F_GETFL);

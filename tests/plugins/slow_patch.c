@@ -1,5 +1,5 @@
 /*
- * slow_patch.c - a transform that takes a given time of each patch, and of no processor.
+ * slow_patch.c - a transform that delays each patch by a given time, without CPU load.
  */
 #include <pons/transform.h>
 
@@ -14,7 +14,7 @@ typedef struct planned {
 } planned;
 
 static const pons_option options[] = {
-    PONS_REAL(slow_patch, seconds, 0, 0, 1, "Of a patch."),
+    PONS_REAL(slow_patch, seconds, "0", 0, 1, "Of a patch."),
     PONS_OPTIONS_END
 };
 
@@ -31,5 +31,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(slow_patch, "1.0", "takes its time", options, false, sizeof(planned), NULL,
-                      plan, apply)
+static const pons_transform_operations operations = {
+    .record_size = sizeof(planned), .plan = plan, .apply_patch = apply
+};
+
+PONS_TRANSFORM(slow_patch, "1.0", "takes its time", options, operations);

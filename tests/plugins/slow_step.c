@@ -1,6 +1,6 @@
 /*
- * slow_step.c - a schedule that takes a given time of each step, before its patches are asked for,
- * and of no processor.
+ * slow_step.c - a schedule that delays each step by a given time, before its patches are requested
+ * and without CPU load.
  */
 #include <pons/schedule.h>
 
@@ -11,7 +11,7 @@ typedef struct slow_step {
 } slow_step;
 
 static const pons_option options[] = {
-    PONS_REAL(slow_step, seconds, 0, 0, 1, "Of a step."),
+    PONS_REAL(slow_step, seconds, "0", 0, 1, "Of a step."),
     PONS_OPTIONS_END
 };
 
@@ -21,4 +21,6 @@ static double factor(const void *config, double t, double total)
     return 1;
 }
 
-PONS_SCHEDULE(slow_step, "1.0", "takes its time", options, factor)
+static const pons_schedule_operations operations = { .factor = factor };
+
+PONS_SCHEDULE(slow_step, "1.0", "takes its time", options, operations);

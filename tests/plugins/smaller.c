@@ -1,6 +1,6 @@
 /*
- * smaller.c - preloaded: oneDNN takes this processor for one with AVX2 and no more, where it uses
- * other kernels. pons clears the library's variables, so its question is answered here.
+ * smaller.c - preloaded: oneDNN sees a processor with AVX2 as its highest instruction set, and uses
+ * other kernels. The answer stands here because pons clears the library's environment variables.
  */
 #include <stdlib.h>
 #include <string.h>

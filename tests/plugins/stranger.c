@@ -1,6 +1,6 @@
 /*
- * stranger.c - preloaded into a program: behind each port that it opens stands a stranger at once,
- * who connects before anybody else can, says 4096 zeros and stays.
+ * stranger.c - preloaded into a program: each port that it opens gets an unauthenticated peer at
+ * once. The peer connects before all others, sends 4096 zeros and stays connected.
  */
 #include <dlfcn.h>
 #include <string.h>

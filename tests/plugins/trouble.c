@@ -1,6 +1,6 @@
 /*
- * trouble.c - a transform that on one rank, from one epoch on, never returns (what = hang) or makes
- * voxels that are no numbers (nan) or so large that their squares are none (huge).
+ * trouble.c - a transform that fails on one rank from one epoch on. It never returns (what = hang),
+ * writes NaN (nan), or writes voxels so large that their squares are infinite (huge).
  */
 #include <pons/transform.h>
 
@@ -20,9 +20,9 @@ typedef struct planned {
 static const char *const whats[] = { "none", "hang", "nan", "huge", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGER(trouble, rank, 0, 0, 1000, "Whom it happens to."),
-    PONS_INTEGER(trouble, epoch, 3, 0, 1000000, "From when on."),
-    PONS_CHOICE(trouble, what, none, whats, "What happens."),
+    PONS_INTEGER(trouble, rank, "0", 0, 1000, "Whom it happens to."),
+    PONS_INTEGER(trouble, epoch, "3", 0, 1000000, "From when on."),
+    PONS_CHOICE(trouble, what, "none", whats, "What happens."),
     PONS_OPTIONS_END
 };
 
@@ -53,5 +53,8 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     return PONS_OK;
 }
 
-PONS_RANDOM_TRANSFORM(trouble, "1.0", "what a transform must not do", options, false,
-                      sizeof(planned), NULL, plan, apply)
+static const pons_transform_operations operations = {
+    .record_size = sizeof(planned), .plan = plan, .apply_patch = apply
+};
+
+PONS_TRANSFORM(trouble, "1.0", "what a transform must not do", options, operations);

@@ -1,6 +1,5 @@
 /*
- * unsound.c - a loss whose value, or whose gradient alone, is not a number: on all ranks, or on
- * one.
+ * unsound.c - a loss with a NaN value, or with a non-finite gradient alone, on all ranks or on one.
  */
 #include <pons/loss.h>
 
@@ -14,8 +13,8 @@ typedef struct unsound {
 static const char *const whats[] = { "value", "gradient", "both", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGER(unsound, rank, -1, -1, 1000, "Whose it is; -1: everybody's."),
-    PONS_CHOICE(unsound, what, value, whats, "What is not a number."),
+    PONS_INTEGER(unsound, rank, "-1", -1, 1000, "Whose it is; -1: everybody's."),
+    PONS_CHOICE(unsound, what, "value", whats, "What is not a number."),
     PONS_OPTIONS_END
 };
 
@@ -28,15 +27,17 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     bool mine = c->rank < 0 || (rank != NULL && atoi(rank) == (int)c->rank);
     pons_node *sum = pons_sum_all(g, pons_square(g, logits));
     pons_node *nan = pons_log(g, mine ? pons_add_scalar(g, pons_neg(g, sum), -1) : sum);
-    pons_node *zero = pons_sub(g, sum, pons_stop_gradient(g, sum)); /* its slope is 1 */
+    pons_node *zero = pons_sub(g, sum, pons_stop_gradient(g, sum)); /* value 0, slope 1 */
 
     (void)task, (void)target;
     *value = sum;
-    if (c->what != 1) /* a value that no gradient passes */
+    if (c->what != 1) /* a value without a gradient */
         *value = pons_add(g, *value, pons_stop_gradient(g, nan));
-    if (c->what != 0) /* the root of 0 is 0, its slope is infinite */
+    if (c->what != 0) /* the root of 0 is 0, its slope infinite */
         *value = pons_add(g, *value, pons_sqrt(g, mine ? zero : pons_add_scalar(g, zero, 1)));
     return pons_graph_status(g, err);
 }
 
-PONS_LOSS(unsound, "1.0", "not a number", options, build);
+static const pons_loss_operations operations = { .build = build };
+
+PONS_LOSS(unsound, "1.0", "not a number", options, operations);

@@ -1,5 +1,5 @@
 /*
- * aside.c - rename to the first free name; nothing is replaced.
+ * aside.c - rename to the first free name without replacing a file.
  */
 #include "base/file/aside.h"
 
@@ -12,9 +12,9 @@
 
 #include "base/errno_status.h"
 
-enum { MOST = 1000 }; /* names that are tried */
+enum { NAMES_MAX = 1000 }; /* names tried */
 
-/* 0 or an errno, EEXIST where 'to' is there. Some file systems know no flags of renameat2. */
+/* Returns 0 or an errno; EEXIST if 'to' exists. Some file systems lack renameat2's flags. */
 static int rename_to_free(const char *from, const char *to)
 {
     struct stat facts;
@@ -34,7 +34,7 @@ pons_status aside_move(const char *from, const char *path, const char *ending, c
     char *to = NULL;
     int failed = EEXIST;
 
-    for (int i = 1; i < MOST && failed == EEXIST; i++) {
+    for (int i = 1; i < NAMES_MAX && failed == EEXIST; i++) {
         free(to);
         if (asprintf(&to, i == 1 ? "%s%s" : "%s%s.%d", path, ending, i) < 0)
             return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);

@@ -1,5 +1,5 @@
 /*
- * file.c - whole files in, and files that are either complete or absent out.
+ * file.c - read whole files, and write files that are either complete or absent.
  */
 #include "base/file/file.h"
 
@@ -69,7 +69,7 @@ static pons_status read_open(int fd, const char *path, size_t limit, char **data
 pons_status file_read(const char *path, size_t limit, char **data, size_t *size, pons_status kind,
                       pons_error *err)
 {
-    /* O_NONBLOCK: opening a pipe must not wait for a writer before it is refused. */
+    /* O_NONBLOCK: open must not wait for a pipe's writer before the pipe is refused. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     pons_status status;
 
@@ -129,7 +129,7 @@ bool file_lock(int file, int how)
 {
     const struct timespec moment = { 0, 20000000 };
 
-    /* A process that was killed lets go of it when it has ended, a moment later. */
+    /* The system releases the lock of a killed process a moment later. */
     for (int i = 0; i < 50; i++) {
         if (flock(file, how | LOCK_NB) == 0 || errno != EWOULDBLOCK)
             return true;
@@ -147,7 +147,7 @@ bool folder_is_there(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-static pons_status make_one(const char *path, pons_error *err)
+static pons_status make_folder(const char *path, pons_error *err)
 {
     int problem;
 
@@ -171,11 +171,11 @@ pons_status folder_make(const char *path, pons_error *err)
         if (*p != '/')
             continue;
         *p = '\0';
-        status = make_one(copy, err);
+        status = make_folder(copy, err);
         *p = '/';
     }
     if (status == PONS_OK)
-        status = make_one(copy, err);
+        status = make_folder(copy, err);
     free(copy);
     return status;
 }
@@ -193,7 +193,7 @@ static pons_status refuse_kind(const char *path, mode_t mode, pons_error *err)
                      path, kind_of(mode));
 }
 
-/* A link and a FIFO without a reader are refused by open itself, in words that say neither. */
+/* Name the kind of file: the errno of open tells neither a link nor a FIFO without a reader. */
 static pons_status refuse_open(const char *path, int problem, pons_error *err)
 {
     struct stat facts;
@@ -251,7 +251,7 @@ static pons_status sync_folder_of(const char *path, pons_error *err)
     else
         slash[slash == folder] = '\0';
     fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some network file systems cannot sync a folder (EINVAL); the rename has happened anyway. */
+    /* Some network file systems cannot sync a folder (EINVAL). The rename is done all the same. */
     if (fd < 0 || (fsync(fd) != 0 && errno != EINVAL))
         problem = errno;
     if (fd >= 0)
@@ -263,8 +263,8 @@ static pons_status sync_folder_of(const char *path, pons_error *err)
     return PONS_OK;
 }
 
-/* The process in 'NAME.part-PID-N'; 0 for any other name. */
-static pid_t owner_of(const char *entry, const char *name)
+/* The process id in the name 'NAME.part-PID-N'; 0 for any other name. */
+static pid_t process_of(const char *entry, const char *name)
 {
     size_t size = strlen(name);
     long pid;
@@ -277,7 +277,7 @@ static pid_t owner_of(const char *entry, const char *name)
     return (pid_t)pid;
 }
 
-/* Remove the temporaries of 'path' that processes left which are no more. */
+/* Remove the temporary files of 'path' whose processes have ended. */
 static void sweep_temporaries(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -286,7 +286,7 @@ static void sweep_temporaries(const char *path)
     struct dirent *entry;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
-        pid_t owner = owner_of(entry->d_name, name);
+        pid_t owner = process_of(entry->d_name, name);
         if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH)
             unlinkat(dirfd(list), entry->d_name, 0);
     }
@@ -295,12 +295,12 @@ static void sweep_temporaries(const char *path)
     free(folder);
 }
 
-/* The output of a safe file: its descriptor, and the errno of the first write that failed. */
+/* Output of a safe file: its descriptor, and the errno of the first failed write. */
 typedef struct safe_output {
     int file, problem;
 } safe_output;
 
-/* As fopencookie wants it: 0 and less than 'size' are failures. */
+/* A write function of fopencookie: 0 or less than 'size' is a failure. */
 static ssize_t output_write(void *cookie, const char *data, size_t size)
 {
     safe_output *o = cookie;
@@ -321,7 +321,7 @@ static int output_close(void *cookie)
     return close(((safe_output *)cookie)->file);
 }
 
-/* A stream to 'fd', which it owns; NULL: there is no memory. */
+/* A stream that owns 'fd'; NULL if out of memory. */
 static FILE *output_open(safe_file *f, int fd)
 {
     const cookie_io_functions_t functions = { .write = output_write, .close = output_close };
@@ -333,7 +333,7 @@ static FILE *output_open(safe_file *f, int fd)
     return fopencookie(f->output, "wb", functions);
 }
 
-/* A new file with a name of its own beside 'path'; -1, with errno: it cannot be made. */
+/* Create a file with a unique name beside 'path'; -1, with errno, on failure. */
 static int make_temporary(safe_file *f, size_t room)
 {
     int fd = -1;
@@ -347,7 +347,7 @@ static int make_temporary(safe_file *f, size_t room)
     return fd;
 }
 
-/* Nothing is at 'path' but a regular file, or a link to one or to nothing. */
+/* Refuse a folder, FIFO or device at 'path'. A regular file or a dangling link may be replaced. */
 static pons_status check_replaced(const char *path, pons_error *err)
 {
     struct stat facts;
@@ -391,8 +391,8 @@ no_memory:
     return pons_fail(err, PONS_DEVICE, "out of memory writing '%s'", path);
 }
 
-/* The cause of a failure, where only the stream knows that there was one. */
-static int cause_of(const safe_file *f)
+/* The errno of a failed stream: that of its write function, else the current one, else EIO. */
+static int errno_of_stream(const safe_file *f)
 {
     return f->output->problem != 0 ? f->output->problem : errno != 0 ? errno : EIO;
 }
@@ -402,7 +402,7 @@ pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_er
     errno = 0;
     if (size > 0 && fwrite(data, 1, size, f->file) != size)
         return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", f->path,
-                         strerror(cause_of(f)));
+                         strerror(errno_of_stream(f)));
     return PONS_OK;
 }
 
@@ -412,9 +412,9 @@ static pons_status finish_temporary(safe_file *f, pons_error *err)
 
     errno = 0;
     if (fflush(f->file) != 0 || ferror(f->file) || fsync(f->output->file) != 0)
-        problem = cause_of(f);
+        problem = errno_of_stream(f);
     if (fclose(f->file) != 0 && problem == 0)
-        problem = cause_of(f);
+        problem = errno_of_stream(f);
     f->file = NULL;
     if (problem == 0 && rename(f->temporary, f->path) != 0)
         problem = errno;

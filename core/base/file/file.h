@@ -8,27 +8,30 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Read a regular file of at most 'limit' bytes; *data is malloc'ed, one NUL is appended. */
+/*
+ * Read a regular file of at most 'limit' bytes. *data is malloc'ed and ends with an added NUL.
+ * 'kind' is the status of a file that cannot be read.
+ */
 pons_status file_read(const char *path, size_t limit, char **data, size_t *size, pons_status kind,
                       pons_error *err);
 /*
- * Open a regular file for writing, and make it where there is none: flags O_WRONLY or O_RDWR, with
- * O_APPEND, O_TRUNC. A link, a FIFO or a device at 'path' is refused, so that nothing is written
- * elsewhere and no open waits. A failure is PONS_FAILURE.
+ * Open a regular file for writing; create it if absent. 'flags' is O_WRONLY or O_RDWR, with
+ * O_APPEND or O_TRUNC. A link, FIFO or device at 'path' is refused, so that nothing is written
+ * elsewhere and open never waits. A failure is PONS_FAILURE.
  */
 pons_status file_open(const char *path, int flags, int *file, pons_error *err);
-/* The same as a stream; mode "w", "a" or "a+" as for fopen. */
+/* The same as a stream; 'mode' is "w", "a" or "a+" as for fopen. */
 pons_status file_open_stream(const char *path, const char *mode, FILE **file, pons_error *err);
-/* A regular file to read, also through a link; NULL, with errno, where it cannot be opened. */
+/* Open a regular file for reading, also through a link; NULL, with errno, on failure. */
 FILE *file_open_reader(const char *path);
-/* Create 'path' and its parents; an existing folder is fine. */
+/* Create 'path' and its parents. An existing folder is no error. */
 pons_status folder_make(const char *path, pons_error *err);
 /*
- * Lock an open file or folder (LOCK_EX, LOCK_SH) until it is closed; false: another process has it,
- * and keeps it for a second.
+ * Lock an open file or folder (LOCK_EX, LOCK_SH) until it is closed. Retries for one second; false
+ * if another process still has the lock.
  */
 bool file_lock(int file, int how);
-/* A folder, also through a link. */
+/* Whether 'path' is a folder or a link to one. */
 bool folder_is_there(const char *path);
 /* The identity of a file. Two paths with equal identities name one file. */
 typedef struct file_identity {
@@ -37,22 +40,23 @@ typedef struct file_identity {
 
 /* Find the identity of the file at 'path'; false where there is none. */
 bool file_identify(const char *path, file_identity *out);
-/* Both are there and are one file, whatever the paths look like. */
+/* Whether both paths exist and name one file. */
 bool file_is(const char *path, const char *other);
-/* Whether the open file or folder is still what lies at 'path'. */
+/* Whether 'path' still names the open file or folder 'file'. */
 bool file_is_at(int file, const char *path);
 
 /*
- * A file written under a temporary name in the same folder; commit: flush, sync, rename, sync the
- * folder. discard (or a failed commit) removes the temporary and leaves what was there.
- * open removes the temporaries of this path that killed processes have left. A link at 'path' is
- * replaced and not followed; a folder, FIFO or device there, also behind a link, is refused.
- * The message of a failure tells the cause of the first write that failed.
+ * A file that is written under a temporary name in its folder.
+ *
+ * open removes the temporary files of 'path' that killed processes have left. It replaces a link at
+ * 'path' instead of following it, and refuses a folder, FIFO or device, also behind a link. commit
+ * flushes, syncs, renames and syncs the folder. discard, or a failed commit, removes the temporary
+ * file and leaves the old file. The message of a failure names the cause of the first failed write.
  */
 typedef struct safe_file {
     FILE *file;
     char *path, *temporary;
-    struct safe_output *output; /* behind 'file'                                                  */
+    struct safe_output *output; /* cookie of the stream 'file'                                    */
 } safe_file;
 
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err);

@@ -1,6 +1,6 @@
 /*
- * file_kind.c - the table of formats. Only files that have been refused are looked up here, so a
- * row may be as short as its format's mark is.
+ * file_kind.c - the table of file formats. Only files that a reader has refused are looked up here,
+ * so the shortest magic number of a format is enough.
  */
 #include "base/file/file_kind.h"
 
@@ -11,12 +11,13 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/integer.h"
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
 
 enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200, HEAD_SIZE = 512 };
 
-/* Commands, without their two paths. */
+/* Conversion commands; put_paths appends the two paths. */
 #define FROM_PYTORCH "a state dictionary is converted by: python3 -c 'import sys, torch, " \
     "safetensors.torch as s; s.save_file(torch.load(sys.argv[1], map_location=\"cpu\"), " \
     "sys.argv[2])'"
@@ -38,7 +39,7 @@ enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200, HEAD_SIZE = 512 };
 static const struct row {
     size_t offset, size;
     char mark[MARK_SIZE_MAX];
-    const char *sought;                     /* stands among the first bytes, too; NULL: nothing   */
+    const char *sought;                     /* text among the first bytes; NULL: any              */
     file_kind kind;
 } rows[] = {
     { 0, 4, "PK\3\4", "data.pkl",
@@ -73,7 +74,7 @@ static const struct row {
     { 0, 4, "\0\0\1\x5c", NULL, { .name = "a NIfTI volume" } },
     { 0, 4, "\x1c\2\0\0", NULL, { .name = "a NIfTI volume" } },
     { 8, 2, "{\"", NULL, { .name = "a safetensors file" } },
-    /* DICOM without its preamble: the first element is one of the file's or of group 0008. */
+    /* DICOM without a preamble: the first element is of group 0002 or 0008. */
     { 0, 8, "\2\0\0\0UL\4\0", NULL, DICOM },
     { 0, 8, "\x08\0\0\0\4\0\0\0", NULL, DICOM },
     { 0, 8, "\x08\0\0\0UL\4\0", NULL, DICOM },
@@ -98,7 +99,7 @@ static bool has_mark(const struct row *r, const char *bytes, size_t size)
 {
     if (size < r->offset + r->size || memcmp(bytes + r->offset, r->mark, r->size) != 0)
         return false;
-    return r->sought == NULL || memmem(bytes, size < SOUGHT_SIZE ? size : SOUGHT_SIZE, r->sought,
+    return r->sought == NULL || memmem(bytes, min_size(size, SOUGHT_SIZE), r->sought,
                                        strlen(r->sought)) != NULL;
 }
 
@@ -120,7 +121,7 @@ bool file_kind_is_text(const void *bytes, size_t size)
     return size > 0;
 }
 
-/* Bytes of a path before its name. */
+/* Size of the folder part of a path, with its slash. */
 static size_t folder_size(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -128,7 +129,7 @@ static size_t folder_size(const char *path)
     return slash != NULL ? (size_t)(slash + 1 - path) : 0;
 }
 
-/* Bytes of a path before its ending: "a/scan" of "a/scan.nii.gz". */
+/* Size of a path without its ending: "a/scan" of "a/scan.nii.gz". */
 static size_t stem_size(const char *path)
 {
     size_t size = strlen(path);
@@ -141,7 +142,7 @@ static size_t stem_size(const char *path)
     return size;
 }
 
-/* The path with another ending, which is never the path itself. */
+/* The path with another ending, or with '-converted' before it where that is the path itself. */
 static void other_path(const char *path, const char *ending, char *out, size_t size)
 {
     snprintf(out, size, "%.*s%s", (int)stem_size(path), path, ending);
@@ -149,7 +150,7 @@ static void other_path(const char *path, const char *ending, char *out, size_t s
         snprintf(out, size, "%.*s-converted%s", (int)stem_size(path), path, ending);
 }
 
-/* The words of a command behind a blank each: a folder, or the path and that of a new file. */
+/* Append arguments of the command: the folder, or the path and the path of a new file. */
 static void put_paths(const char *path, const char *paths, char *out, size_t size)
 {
     char other[PATH_MAX], word[2][PATH_MAX];
@@ -182,7 +183,7 @@ pons_status file_kind_refuse(const file_kind *k, const char *path, const char *p
                      path, packed, k->name, expected[use], advice->text, paths);
 }
 
-/* The kind of a regular file; NULL: it cannot be read, or its first bytes tell nothing. */
+/* The format of a regular file; NULL if it cannot be read or is unknown. */
 static const file_kind *kind_of(const char *path)
 {
     FILE *f = file_open_reader(path);
@@ -201,14 +202,16 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A name as the files have that are expected. */
+/* Whether a file name has the ending that 'use' expects. */
 static bool is_expected(const char *name, file_use use)
 {
     return use == FILE_WEIGHTS ? text_ends_with(name, ".safetensors")
                                : text_ends_with(name, ".nii") || text_ends_with(name, ".nii.gz");
 }
 
-/* The kind of the first file that is to be converted, and its path; NULL: none, or one is not. */
+/*
+ * The format and path of the first convertible file; NULL if there is none or one is as expected.
+ */
 static const file_kind *kind_in(const char *folder, struct dirent **entry, int count, file_use use,
                                 char *out)
 {

@@ -1,6 +1,6 @@
 /*
- * file_kind.h - what a file is that is not what was expected: its format by its first bytes, and
- * how its user makes of it what can be read.
+ * file_kind.h - recognise the format of an unexpected file by its first bytes, and advise how to
+ * convert it.
  */
 #ifndef CORE_BASE_FILE_FILE_KIND_H
 #define CORE_BASE_FILE_FILE_KIND_H
@@ -14,26 +14,28 @@ typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_USE_COUNT } file_use
 typedef struct file_kind {
     const char *name;                       /* "a PyTorch file"                                   */
     struct file_advice {
-        const char *text;                   /* NULL: none                                         */
-        const char *paths;                  /* behind it; NULL: none, "/": the file's folder,     */
-                                            /* ".nii": the file and one of that name and ending   */
+        const char *text;                   /* hint; NULL: none                                   */
+        /*
+         * Arguments added to the hint; NULL: none; "/": its folder; ".nii": it and a new .nii file.
+         */
+        const char *paths;
     } advice[FILE_USE_COUNT];
-    bool packable;                          /* the advice holds for gzip of it, too               */
+    bool packable;                          /* the advice also holds for the gzip file            */
 } file_kind;
 
-/* NULL: its first bytes tell nothing. 512 of them are enough for every row. */
+/* The format of 'bytes'; NULL if unknown. The first 512 bytes decide every row. */
 const file_kind *file_kind_find(const void *bytes, size_t size);
-/* No control character but blanks and line breaks; an empty file is none. */
+/* Whether 'bytes' has no control character but blanks and line breaks; false for an empty file. */
 bool file_kind_is_text(const void *bytes, size_t size);
 /*
- * PONS_DATA: 'path' is 'packed' ("", "gzip of ") and the kind, expected another; with the advice
- * for that use.
+ * Fail with PONS_DATA: 'path' is PACKED KIND instead of the expected format, with the advice for
+ * 'use'. 'packed' is "" or "gzip of ".
  */
 pons_status file_kind_refuse(const file_kind *k, const char *path, const char *packed,
                              file_use use, pons_error *err);
 /*
- * The same of the first file of a folder that a command converts; PONS_OK: there is none, or a file
- * is named as expected.
+ * The same for the first convertible file of a folder. PONS_OK if there is none, or if a file name
+ * is as expected.
  */
 pons_status file_kind_refuse_folder(const char *folder, file_use use, pons_error *err);
 

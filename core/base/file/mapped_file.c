@@ -1,8 +1,8 @@
 /*
- * mapped_file.c - the mappings of this process, and the handler of SIGBUS that looks into them.
+ * mapped_file.c - the mappings of this process, and the handler of SIGBUS that searches them.
  *
- * A signal has one handler in a process, so their list is the process's. It only grows: an entry
- * whose file is closed serves another one, and a handler may walk along it at any time.
+ * A signal has one handler a process, so the list of mappings is global. It only grows: the entry
+ * of a closed file is reused, so a handler can walk the list at any time.
  */
 #include "base/file/mapped_file.h"
 
@@ -16,19 +16,19 @@
 
 struct mapped_file {
     _Atomic(char *) begin;     /* NULL: closed                                                    */
-    size_t size, last;         /* last: the place of the last byte that is not 0                  */
+    size_t size, last;         /* last: offset of the last non-zero byte                          */
     atomic_bool taken, damaged;
     mapped_file *next;
 };
 
-static _Atomic(mapped_file *) all;
-static struct sigaction before;
-static size_t page;
+static _Atomic(mapped_file *) mappings;
+static struct sigaction previous_action;
+static size_t page_size;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
 
 static mapped_file *find_around(const char *at)
 {
-    for (mapped_file *m = all; m != NULL; m = m->next) {
+    for (mapped_file *m = mappings; m != NULL; m = m->next) {
         const char *begin = m->begin;
         if (begin != NULL && at >= begin && at < begin + m->size)
             return m;
@@ -36,53 +36,53 @@ static mapped_file *find_around(const char *at)
     return NULL;
 }
 
-/* Zeros from the page of 'at' on: what is behind it is gone as well. */
+/* Map zeros from the page of 'at' to the end of the mapping, since later pages are lost too. */
 static bool replace_rest(mapped_file *m, const char *at)
 {
-    char *begin = m->begin, *from = begin + (size_t)(at - begin) / page * page;
+    char *begin = m->begin, *from = begin + (size_t)(at - begin) / page_size * page_size;
 
     m->damaged = true;
     return mmap(from, (size_t)(begin + m->size - from), PROT_READ,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-/* Only what a handler may do: system calls, and memory that stays. */
-static void answer(int number, siginfo_t *about, void *context)
+/* Handler of SIGBUS. It may only make system calls and read memory that is never freed. */
+static void handle_bus_error(int number, siginfo_t *about, void *context)
 {
     int kept = errno;
     mapped_file *m = about->si_code > 0 ? find_around(about->si_addr) : NULL;
 
     (void)context;
     if (m == NULL || !replace_rest(m, about->si_addr)) {
-        sigaction(SIGBUS, &before, NULL); /* an access that failed comes again */
+        sigaction(SIGBUS, &previous_action, NULL); /* the access repeats */
         if (about->si_code <= 0)
             raise(number);
     }
     errno = kept;
 }
 
-static void install(void)
+static void install_handler(void)
 {
-    struct sigaction mine = { .sa_sigaction = answer, .sa_flags = SA_SIGINFO };
+    struct sigaction mine = { .sa_sigaction = handle_bus_error, .sa_flags = SA_SIGINFO };
 
-    page = (size_t)sysconf(_SC_PAGESIZE);
+    page_size = (size_t)sysconf(_SC_PAGESIZE);
     sigemptyset(&mine.sa_mask);
-    sigaction(SIGBUS, &mine, &before);
+    sigaction(SIGBUS, &mine, &previous_action);
 }
 
 static mapped_file *take_entry(void)
 {
     mapped_file *m;
 
-    for (m = all; m != NULL; m = m->next)
+    for (m = mappings; m != NULL; m = m->next)
         if (!atomic_exchange(&m->taken, true))
             return m;
     m = calloc(1, sizeof *m);
     if (m == NULL)
         return NULL;
     m->taken = true;
-    m->next = all;
-    while (!atomic_compare_exchange_weak(&all, &m->next, m))
+    m->next = mappings;
+    while (!atomic_compare_exchange_weak(&mappings, &m->next, m))
         continue;
     return m;
 }
@@ -101,7 +101,7 @@ mapped_file *mapped_file_open(int file, off_t offset, size_t size)
 
     if (m == NULL)
         return NULL;
-    pthread_once(&installed, install);
+    pthread_once(&installed, install_handler);
     begin = mmap(NULL, size, PROT_READ, MAP_SHARED, file, offset);
     if (begin == MAP_FAILED) {
         m->taken = false;
@@ -130,7 +130,7 @@ void *mapped_file_bytes(const mapped_file *m)
     return m->begin;
 }
 
-/* A page that is cut in the middle reads as zeros behind the cut, without a signal. */
+/* The last byte is tested because a page cut in the middle reads as zeros without a signal. */
 bool mapped_file_is_whole(const mapped_file *m)
 {
     const volatile char *bytes = m->begin;

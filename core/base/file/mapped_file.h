@@ -1,10 +1,10 @@
 /*
- * mapped_file.h - a file mapped for reading, whose loss is an error and not the end of the process.
+ * mapped_file.h - map a file for reading, so that the loss of its bytes is an error and does not
+ * end the process.
  *
- * A file that another process makes shorter while it is mapped, or a disk that fails, is met as
- * SIGBUS. It is answered here, once a file has been mapped: what is gone reads as zeros from then
- * on, and the reader asks mapped_file_is_whole before it uses what it has read. A SIGBUS anywhere
- * else does what it did before.
+ * A mapping raises SIGBUS where another process truncates the file or the disk fails. From the
+ * first mapping on a handler replaces lost bytes by zeros. The reader asks mapped_file_is_whole
+ * before it uses what it has read. Any other SIGBUS has its previous action.
  */
 #ifndef CORE_BASE_FILE_MAPPED_FILE_H
 #define CORE_BASE_FILE_MAPPED_FILE_H
@@ -15,11 +15,14 @@
 
 typedef struct mapped_file mapped_file;
 
-/* 'size' bytes from 'offset', a multiple of the page; NULL with errno. The file may be closed. */
+/*
+ * Map 'size' bytes from 'offset', a multiple of the page size; NULL with errno. 'file' may be
+ * closed.
+ */
 mapped_file *mapped_file_open(int file, off_t offset, size_t size);
-void mapped_file_close(mapped_file *m); /* also NULL */
+void mapped_file_close(mapped_file *m); /* accepts NULL */
 void *mapped_file_bytes(const mapped_file *m);
-/* Nothing that was read so far was gone; any thread. Of a file with a byte that is not 0. */
+/* Whether no byte read so far was lost. The mapping must hold a non-zero byte. Any thread. */
 bool mapped_file_is_whole(const mapped_file *m);
 
 #endif

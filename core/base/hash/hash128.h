@@ -1,5 +1,5 @@
 /*
- * hash128.h - 128 bits that tell two blocks of bytes apart, at the speed of memory. Good
+ * hash128.h - XXH3-128: 128 bits that tell two blocks of bytes apart, at the speed of memory. Good
  * against accidents, not against enemies: what must withstand those is hashed by sha256.h.
  */
 #ifndef CORE_BASE_HASH_HASH128_H
@@ -8,15 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct fingerprint {
-    uint64_t word[2];
-} fingerprint;
+typedef struct hash128 {
+    uint64_t high, low;
+} hash128;
 
 /* Equal on every machine of one byte order. */
-fingerprint fingerprint_of(const void *data, size_t size);
-/*
- * *total becomes one of what it was of, then of these: where one ends and the next begins counts.
- */
-void fingerprint_add(fingerprint *total, const void *data, size_t size);
+hash128 hash128_of(const void *data, size_t size);
+/* Hash *total and the hash of 'data' into *total, so that the bounds between the data count. */
+void hash128_add(hash128 *total, const void *data, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * json_digest.c - the hash at the end of a file.
+ * json_digest.c - append and verify the SHA-256 at the end of a file.
  */
 #include "base/hash/json_digest.h"
 
@@ -7,10 +7,10 @@
 
 #include "base/hash/sha256.h"
 
-#define SEAL ",\"sha256\":\""
-#define SEAL_SIZE (sizeof SEAL - 1 + 64 + 3) /* the hash and '"}' newline */
-#define LINE "; sha256 "
-#define LINE_SIZE (sizeof LINE - 1 + 64 + 1)
+#define DIGEST_MEMBER ",\"sha256\":\""
+#define DIGEST_MEMBER_SIZE (sizeof DIGEST_MEMBER - 1 + 64 + 3) /* the hash, '"}' and a newline */
+#define DIGEST_LINE "; sha256 "
+#define DIGEST_LINE_SIZE (sizeof DIGEST_LINE - 1 + 64 + 1)
 
 static void hash_of(const char *text, size_t size, char hex[65])
 {
@@ -21,42 +21,43 @@ static void hash_of(const char *text, size_t size, char hex[65])
     sha256_finish(&hash, hex);
 }
 
-void seal_put(FILE *to, const char *text, size_t size)
+void json_digest_put(FILE *to, const char *text, size_t size)
 {
     char hex[65];
 
     hash_of(text, size, hex);
-    fprintf(to, SEAL "%s\"}\n", hex);
+    fprintf(to, DIGEST_MEMBER "%s\"}\n", hex);
 }
 
-pons_status seal_check(const char *path, const char *text, size_t size, pons_error *err)
+pons_status json_digest_check(const char *path, const char *text, size_t size, pons_error *err)
 {
     char hex[65];
 
-    if (size < SEAL_SIZE || memcmp(text + size - SEAL_SIZE, SEAL, sizeof SEAL - 1) != 0)
+    if (size < DIGEST_MEMBER_SIZE || memcmp(text + size - DIGEST_MEMBER_SIZE, DIGEST_MEMBER,
+                                            sizeof DIGEST_MEMBER - 1) != 0)
         return pons_fail(err, PONS_DATA, "'%s' is incomplete: it does not end in its sha256", path);
-    hash_of(text, size - SEAL_SIZE, hex);
+    hash_of(text, size - DIGEST_MEMBER_SIZE, hex);
     if (memcmp(text + size - 3 - 64, hex, 64) != 0)
         return pons_fail(err, PONS_DATA, "'%s' is damaged: its text has sha256 %.12s..., expected "
                          "%.12s...", path, hex, text + size - 3 - 64);
     return PONS_OK;
 }
 
-void seal_line_put(FILE *to, const char *text, size_t size)
+void json_digest_put_line(FILE *to, const char *text, size_t size)
 {
     char hex[65];
 
     hash_of(text, size, hex);
-    fprintf(to, LINE "%s\n", hex);
+    fprintf(to, DIGEST_LINE "%s\n", hex);
 }
 
-bool seal_line_holds(const char *text, size_t size)
+bool json_digest_line_holds(const char *text, size_t size)
 {
-    char line[LINE_SIZE + 1] = LINE;
+    char line[DIGEST_LINE_SIZE + 1] = DIGEST_LINE;
 
-    if (size < LINE_SIZE)
+    if (size < DIGEST_LINE_SIZE)
         return false;
-    hash_of(text, size - LINE_SIZE, line + sizeof LINE - 1);
-    line[LINE_SIZE - 1] = '\n';
-    return memcmp(text + size - LINE_SIZE, line, LINE_SIZE) == 0;
+    hash_of(text, size - DIGEST_LINE_SIZE, line + sizeof DIGEST_LINE - 1);
+    line[DIGEST_LINE_SIZE - 1] = '\n';
+    return memcmp(text + size - DIGEST_LINE_SIZE, line, DIGEST_LINE_SIZE) == 0;
 }

@@ -1,6 +1,6 @@
 /*
- * json_digest.h - a JSON object, or lines of an INI file, that end in the sha256 of all before it,
- * so that what was cut off or changed is told from what is whole.
+ * json_digest.h - a JSON object, or lines of an INI file, that end with the SHA-256 of all bytes
+ * before it. The hash reveals a file that was truncated or changed.
  */
 #ifndef CORE_BASE_HASH_JSON_DIGEST_H
 #define CORE_BASE_HASH_JSON_DIGEST_H
@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The end of the object 'text', which has at least one member and is open: written behind it. */
-void seal_put(FILE *to, const char *text, size_t size);
-/* PONS_DATA, with 'path' as its name, where 'text' is not as it was sealed. */
-pons_status seal_check(const char *path, const char *text, size_t size, pons_error *err);
+/* Write the last member and the '}' of the object 'text', which is open and has a member. */
+void json_digest_put(FILE *to, const char *text, size_t size);
+/* PONS_DATA, with 'path' in the message, where the hash at the end of 'text' does not match. */
+pons_status json_digest_check(const char *path, const char *text, size_t size, pons_error *err);
 
-/* The last line of a text of whole lines, a comment: '; sha256 HASH'; written behind it. */
-void seal_line_put(FILE *to, const char *text, size_t size);
-bool seal_line_holds(const char *text, size_t size);
+/* Write the hash of 'text', which ends with a newline, as a comment: '; sha256 HASH'. */
+void json_digest_put_line(FILE *to, const char *text, size_t size);
+/* Whether the last line of 'text' is the hash of the lines before it. */
+bool json_digest_line_holds(const char *text, size_t size);
 
 #endif

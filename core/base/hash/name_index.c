@@ -1,5 +1,5 @@
 /*
- * name_index.c - the C library's balanced tree over pairs of texts.
+ * name_index.c - the C library's balanced tree (tsearch) over pairs of strings.
  */
 #include "base/hash/name_index.h"
 

@@ -1,6 +1,5 @@
 /*
- * boot_id.c - the number that a kernel gives itself when it starts; containers of a machine
- * have the same. Where it cannot be read, the name of the host.
+ * boot_id.c - /proc/sys/kernel/random/boot_id; the host name where that cannot be read.
  */
 #include "base/system/boot_id.h"
 
@@ -8,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-void kernel_name(char out[KERNEL_NAME_SIZE])
+void boot_id(char out[BOOT_ID_SIZE])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-    memset(out, 0, KERNEL_NAME_SIZE);
-    if (file == NULL || fgets(out, KERNEL_NAME_SIZE, file) == NULL)
-        gethostname(out, KERNEL_NAME_SIZE - 1);
+    memset(out, 0, BOOT_ID_SIZE);
+    if (file == NULL || fgets(out, BOOT_ID_SIZE, file) == NULL)
+        gethostname(out, BOOT_ID_SIZE - 1);
     if (file != NULL)
         fclose(file);
 }

@@ -1,12 +1,13 @@
 /*
- * boot_id.h - which kernel this process runs under: processes of one name share a machine.
+ * boot_id.h - the boot id of the Linux kernel, which all containers of a machine share. Processes
+ * with equal ids run on one machine.
  */
 #ifndef CORE_BASE_SYSTEM_BOOT_ID_H
 #define CORE_BASE_SYSTEM_BOOT_ID_H
 
-#define KERNEL_NAME_SIZE 64
+#define BOOT_ID_SIZE 64
 
-/* Padded with zeros. */
-void kernel_name(char out[KERNEL_NAME_SIZE]);
+/* Write the id, padded with zeros. */
+void boot_id(char out[BOOT_ID_SIZE]);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * cpu_quota.h - how much processor time the control group of this process leaves it (containers,
- * batch systems), beside which processors it may use.
+ * cpu_quota.h - the processor time that the control group of a container or batch job allows. The
+ * affinity mask, which says which processors may be used, is separate.
  */
 #ifndef CORE_BASE_SYSTEM_CPU_QUOTA_H
 #define CORE_BASE_SYSTEM_CPU_QUOTA_H
 
 /*
- * Processors' worth of time, 2.5 for instance; INFINITY: not limited, or not known. The least of
- * the group and all groups around it. 'list' is as /proc/self/cgroup, groups are folders in 'root',
- * as /sys/fs/cgroup; both versions of control groups are understood. Any thread.
+ * The quota in processors, such as 2.5: the least of the group and its parents. INFINITY: unlimited
+ * or unknown. 'list' has the format of /proc/self/cgroup; 'root' has the groups as folders, as
+ * /sys/fs/cgroup. Both versions of control groups are read. Any thread.
  */
-double quota_find(const char *list, const char *root);
-/* Threads of each of 'sharers' of a quota, at least one; INT_MAX: it limits nothing. */
-int quota_threads(double quota, int sharers);
+double cpu_quota_find(const char *list, const char *root);
+/* Threads for each of 'sharers' of a quota, at least 1; INT_MAX: unlimited. */
+int cpu_quota_threads(double quota, int sharers);
 
 #endif

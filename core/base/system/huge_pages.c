@@ -1,5 +1,5 @@
 /*
- * huge_pages.c - ask for large pages, and do without them where there are none.
+ * huge_pages.c - allocate memory and advise the kernel to use huge pages for it.
  */
 #include "base/system/huge_pages.h"
 
@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/integer.h"
+
 enum { SMALL = 4096, LARGE = 2 << 20 };
 
-/* A wish: where it is refused everything stays as it was. */
-static void *enlarge(void *block, size_t size)
+/* Advise huge pages. The block works without them, so a refusal is ignored. */
+static void *advise_huge_pages(void *block, size_t size)
 {
-    uintptr_t begin = ((uintptr_t)block + SMALL - 1) / SMALL * SMALL;
+    uintptr_t begin = round_up_u64((uintptr_t)block, SMALL);
     uintptr_t end = ((uintptr_t)block + size) / SMALL * SMALL;
 
     if (block != NULL && size >= 2 * (size_t)LARGE)
@@ -20,12 +22,12 @@ static void *enlarge(void *block, size_t size)
     return block;
 }
 
-void *pages_alloc(size_t size)
+void *huge_pages_alloc(size_t size)
 {
-    return enlarge(malloc(size), size);
+    return advise_huge_pages(malloc(size), size);
 }
 
-void *pages_alloc_zeroed(size_t size)
+void *huge_pages_alloc_zeroed(size_t size)
 {
-    return enlarge(calloc(1, size), size);
+    return advise_huge_pages(calloc(1, size), size);
 }

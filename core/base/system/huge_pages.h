@@ -1,5 +1,5 @@
 /*
- * huge_pages.h - memory for volumes: few large pages instead of thousands of small ones.
+ * huge_pages.h - memory for volumes in huge pages, so that first access causes few page faults.
  */
 #ifndef CORE_BASE_SYSTEM_HUGE_PAGES_H
 #define CORE_BASE_SYSTEM_HUGE_PAGES_H
@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /*
- * As malloc and calloc, ended by free. A large block asks the system for large pages, where it has
- * them: a page that is touched for the first time costs half a microsecond, whatever its size.
+ * As malloc and calloc; released by free. Blocks of at least two huge pages ask the kernel for huge
+ * pages.
  */
-void *pages_alloc(size_t size);
-void *pages_alloc_zeroed(size_t size);
+void *huge_pages_alloc(size_t size);
+void *huge_pages_alloc_zeroed(size_t size);
 
 #endif

@@ -1,79 +1,36 @@
 /*
- * memory_limit.c - the limits that end a process which takes more: the machine's memory, and the
- * limits of the control groups that the process is in, version 1 and 2. What is free at the moment
- * is not asked: it changes, and caches give way.
+ * memory_limit.c - the machine's memory and the limits of the process's control groups, version 1
+ * and 2. A process that exceeds them is killed. Free memory is not used: it changes, and caches are
+ * dropped on demand.
  */
 #include "base/system/memory_limit.h"
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <math.h>
 #include <sys/sysinfo.h>
 
-/* A number of bytes in a file of one line; 0: "max", or no such file. */
-static double read_limit(const char *path)
-{
-    FILE *file = fopen(path, "re");
-    double bytes = 0;
+#include "base/system/cgroup.h"
+#include "base/text/text.h"
 
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%lf", &bytes) != 1)
-        bytes = 0;
-    fclose(file);
-    return bytes;
+static void keep_least(void *context, const char *folder)
+{
+    static const char *const files[] = { "memory.max", "memory.limit_in_bytes" };
+    double *least = context, bytes;
+    char line[64];
+
+    for (int i = 0; i < 2; i++) /* of version 2, of version 1 */
+        if (cgroup_read(folder, files[i], line, sizeof line) && text_real(line, &bytes)
+            && bytes > 0)
+            *least = fmin(*least, bytes);
 }
 
-static double smaller(double room, double limit)
-{
-    return limit > 0 && limit < room ? limit : room;
-}
-
-/* The limits of a group and of all above it. */
-static double smallest_above(double room, const char *root, char *group, const char *name)
-{
-    char path[PATH_MAX + 256];
-
-    for (;;) {
-        char *slash = strrchr(group, '/');
-        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
-        room = smaller(room, read_limit(path));
-        if (slash == NULL)
-            return room;
-        *slash = '\0';
-    }
-}
-
-/* Lines of /proc/self/cgroup: "0::/a/b" of version 2, "5:cpu,memory:/a/b" of version 1. */
-static double smallest_of_groups(double room)
-{
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    char line[PATH_MAX];
-
-    if (file == NULL)
-        return room;
-    while (fgets(line, sizeof line, file) != NULL) {
-        char *names = strchr(line, ':'), *group = names != NULL ? strchr(names + 1, ':') : NULL;
-        if (group == NULL)
-            continue;
-        *group++ = '\0';
-        group[strcspn(group, "\n")] = '\0';
-        if (names[1] == '\0')
-            room = smallest_above(room, "/sys/fs/cgroup", group, "memory.max");
-        else if (strstr(names, "memory") != NULL)
-            room = smallest_above(room, "/sys/fs/cgroup/memory", group, "memory.limit_in_bytes");
-    }
-    fclose(file);
-    return room;
-}
-
-double room_of_process(void)
+double memory_limit_bytes(void)
 {
     struct sysinfo facts;
+    double least;
 
     if (sysinfo(&facts) != 0)
         return 0;
-    return smallest_of_groups((double)facts.totalram * facts.mem_unit)
-           + (double)facts.totalswap * facts.mem_unit;
+    least = (double)facts.totalram * facts.mem_unit;
+    cgroup_each("/proc/self/cgroup", "/sys/fs/cgroup", "memory", keep_least, &least);
+    return least + (double)facts.totalswap * facts.mem_unit;
 }

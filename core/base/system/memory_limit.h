@@ -1,13 +1,13 @@
 /*
- * memory_limit.h - how much memory the system would ever give to this process.
+ * memory_limit.h - the most memory that the system would ever give this process.
  */
 #ifndef CORE_BASE_SYSTEM_MEMORY_LIMIT_H
 #define CORE_BASE_SYSTEM_MEMORY_LIMIT_H
 
 /*
- * Bytes: the machine's memory, or less where a control group (a container, a batch job) has a
- * limit, and what can be swapped out. 0: it is not known.
+ * Bytes: the machine's memory, or the limit of a control group (container, batch job) below it,
+ * plus swap. 0: unknown.
  */
-double room_of_process(void);
+double memory_limit_bytes(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * signal_name.c - signals by the names of signal(7).
+ * signal_name.c - the names of signals, as signal(7) has them.
  */
 #include "base/system/signal_name.h"
 

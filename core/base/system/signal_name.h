@@ -1,6 +1,6 @@
 /*
- * signal_name.h - what a signal is called, "SIGSEGV"; "a signal" for those that end no process of
- * ours. Any thread.
+ * signal_name.h - the name of a signal, "SIGSEGV"; "a signal" for those that are not in the table.
+ * Any thread.
  */
 #ifndef CORE_BASE_SYSTEM_SIGNAL_NAME_H
 #define CORE_BASE_SYSTEM_SIGNAL_NAME_H

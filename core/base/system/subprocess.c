@@ -1,5 +1,5 @@
 /*
- * subprocess.c - a child that does the work, and the memory in which it leaves its answer.
+ * subprocess.c - fork a child for the work, and share memory in which it leaves its result.
  */
 #include "base/system/subprocess.h"
 
@@ -20,19 +20,19 @@
 #include "base/errno_status.h"
 #include "base/system/signal_name.h"
 
-/* In memory that both processes see. */
-struct apart_child {
+/* Result of the child, in memory that both processes share. */
+struct subprocess_child {
     bool given;
     int seconds;
     char stage[128];
     pons_error err;
 };
 
-typedef pons_status apart_work(const void *context, apart_child *child, pons_error *err);
+typedef pons_status subprocess_work(const void *context, subprocess_child *child, pons_error *err);
 
 /* ---- child ----------------------------------------------------------------------------------- */
 
-void apart_stage(apart_child *child, const char *format, ...)
+void subprocess_stage(subprocess_child *child, const char *format, ...)
 {
     va_list list;
 
@@ -42,8 +42,10 @@ void apart_stage(apart_child *child, const char *format, ...)
     alarm((unsigned)child->seconds);
 }
 
-/* A late child ends by the signal, whatever this process does with it. */
-static void heed_alarm(void)
+/*
+ * Give SIGALRM its default action, so that it ends a late child whatever this process does with it.
+ */
+static void enable_alarm(void)
 {
     sigset_t set;
 
@@ -53,8 +55,8 @@ static void heed_alarm(void)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* No core file either: a child that fails is an answer. */
-static void be_quiet(void)
+/* Drop output and core files: a child that fails is an expected result. */
+static void silence_output(void)
 {
     const struct rlimit none = { 0, 0 };
     const int nothing = open("/dev/null", O_WRONLY);
@@ -64,15 +66,15 @@ static void be_quiet(void)
     dup2(nothing, STDERR_FILENO);
 }
 
-static _Noreturn void answer_and_leave(apart_work *work, const void *context,
-                                       const apart_terms *terms, apart_child *c)
+static _Noreturn void run_child(subprocess_work *work, const void *context,
+                                const subprocess_terms *terms, subprocess_child *c)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (terms->quiet)
-        be_quiet();
+        silence_output();
     if (terms->seconds > 0)
-        heed_alarm();
-    apart_stage(c, "the start");
+        enable_alarm();
+    subprocess_stage(c, "the start");
     work(context, c, &c->err);
     errno = 0;
     if (!terms->quiet && (fflush(stdout) != 0 || ferror(stdout)))
@@ -81,12 +83,13 @@ static _Noreturn void answer_and_leave(apart_work *work, const void *context,
     c->given = true;
     if (terms->quiet)
         _exit((int)c->err.status);
-    exit((int)c->err.status); /* what is called at the exit is part of the work */
+    exit((int)c->err.status); /* functions registered with atexit are part of the work */
 }
 
 /* ---- parent ---------------------------------------------------------------------------------- */
 
-static pons_status judge(const apart_child *c, int code, const apart_terms *terms, pons_error *err)
+static pons_status judge_exit(const subprocess_child *c, int code, const subprocess_terms *terms,
+                              pons_error *err)
 {
     if (WIFSIGNALED(code) && WTERMSIG(code) == SIGALRM && terms->seconds > 0)
         return pons_fail(err, PONS_PLUGIN, "%s: %s does not end within %d s", terms->who, c->stage,
@@ -103,8 +106,8 @@ static pons_status judge(const apart_child *c, int code, const apart_terms *term
     return c->err.status == PONS_OK ? PONS_OK : pons_fail(err, c->err.status, "%s", c->err.text);
 }
 
-static pons_status wait_for(pid_t child, const apart_child *c, const apart_terms *terms,
-                            pons_error *err)
+static pons_status wait_for_child(pid_t child, const subprocess_child *c,
+                                  const subprocess_terms *terms, pons_error *err)
 {
     int code;
 
@@ -112,29 +115,29 @@ static pons_status wait_for(pid_t child, const apart_child *c, const apart_terms
         if (errno != EINTR)
             return pons_fail(err, PONS_FAILURE, "%s: cannot wait for its process: %s", terms->who,
                              strerror(errno));
-    return judge(c, code, terms, err);
+    return judge_exit(c, code, terms, err);
 }
 
-pons_status apart_run(apart_work *work, const void *context, const apart_terms *terms,
-                      pons_error *err)
+pons_status subprocess_run(subprocess_work *work, const void *context,
+                           const subprocess_terms *terms, pons_error *err)
 {
-    apart_child *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-                          0);
+    subprocess_child *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                               -1, 0);
     pid_t child;
 
     if (c == MAP_FAILED)
         return pons_fail(err, PONS_DEVICE, "%s: no memory for an answer: %s", terms->who,
                          strerror(errno));
     c->seconds = terms->seconds;
-    fflush(NULL); /* else both would write what is not yet written */
+    fflush(NULL); /* else parent and child would both write buffered output */
     child = fork();
     if (child == 0)
-        answer_and_leave(work, context, terms, c);
+        run_child(work, context, terms, c);
     if (child < 0)
         pons_fail(err, errno_status(errno, PONS_FAILURE), "%s: cannot start a process: %s",
                   terms->who, strerror(errno));
     else
-        wait_for(child, c, terms, err);
+        wait_for_child(child, c, terms, err);
     munmap(c, sizeof *c);
     return err->status;
 }

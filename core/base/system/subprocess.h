@@ -1,5 +1,5 @@
 /*
- * subprocess.h - work that may end its process, in a process of its own.
+ * subprocess.h - run work that may end its process in a child process.
  */
 #ifndef CORE_BASE_SYSTEM_SUBPROCESS_H
 #define CORE_BASE_SYSTEM_SUBPROCESS_H
@@ -7,16 +7,20 @@
 #include <pons/plugin.h>
 
 /* The limits and the output of the child process. */
-typedef struct apart_terms {
-    const char *who;    /* begins the line where the process ends badly                           */
-    int seconds;        /* that each stage of the work may take; 0: any time                      */
-    bool quiet;         /* drop its output, and end without what is called at an exit             */
-} apart_terms;
+typedef struct subprocess_terms {
+    const char *who;    /* subject of the message about a bad end                                 */
+    int seconds;        /* time limit of each stage of the work; 0: none                          */
+    bool quiet;         /* drop output, and end by _exit                                          */
+} subprocess_terms;
 
-/* The child's own; a stage is what the work does at the moment, for the line about a late one. */
-typedef struct apart_child apart_child;
+/*
+ * The child's side of a call. A stage names what the work is doing, for the message about a late
+ * child.
+ */
+typedef struct subprocess_child subprocess_child;
 
-void apart_stage(apart_child *child, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void subprocess_stage(subprocess_child *child, const char *format,
+                      ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Call 'work' in a forked child and return its status. The child has one thread, memory of its own
@@ -24,7 +28,8 @@ void apart_stage(apart_child *child, const char *format, ...) __attribute__((for
  * 'work' returns, ends badly after it, or exceeds the time of a stage; the message says which.
  * PONS_DEVICE if no process can be started.
  */
-pons_status apart_run(pons_status (*work)(const void *context, apart_child *child, pons_error *err),
-                      const void *context, const apart_terms *terms, pons_error *err);
+pons_status subprocess_run(pons_status (*work)(const void *context, subprocess_child *child,
+                                               pons_error *err),
+                           const void *context, const subprocess_terms *terms, pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * user_folder.c - the user's cache, by the environment.
+ * user_folder.c - the user's cache folder, by XDG_CACHE_HOME or HOME.
  */
 #include "base/system/user_folder.h"
 

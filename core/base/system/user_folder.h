@@ -1,5 +1,5 @@
 /*
- * user_folder.h - where files of this user lie that can be made again at any time.
+ * user_folder.h - the folder of the user's files that can be deleted and made again at any time.
  */
 #ifndef CORE_BASE_SYSTEM_USER_FOLDER_H
 #define CORE_BASE_SYSTEM_USER_FOLDER_H
@@ -7,9 +7,9 @@
 #include "base/arena.h"
 
 /*
- * Folder 'name' of pons in the user's cache: $XDG_CACHE_HOME/pons/NAME, or ~/.cache/pons/NAME where
- * that is not set (XDG Base Directory Specification); it need not exist. NULL: neither is an
- * absolute path. Memory of 'a'. Not while another thread changes the environment.
+ * Folder 'name' of pons in the user's cache, in memory of 'a': $XDG_CACHE_HOME/pons/NAME, else
+ * ~/.cache/pons/NAME (XDG Base Directory Specification). It need not exist. NULL: neither variable
+ * is an absolute path. No other thread may change the environment meanwhile.
  */
 const char *user_cache_folder(arena *a, const char *name);
 

@@ -1,7 +1,7 @@
 /*
- * quote.c - control characters of a formatted text are replaced where they come from an argument.
+ * quote.c - escape the control characters of a formatted text that come from an argument.
  *
- * A line break belongs to the format if it stands where the formatted text before it ends.
+ * A line break comes from the format if the format's text before it formats to as many bytes.
  */
 #include "base/text/quote.h"
 
@@ -12,14 +12,14 @@
 
 enum { FORMAT_MAX = 1024, BREAKS_MAX = 16, LINE_MAX_SIZE = 8192 };
 
-/* Places in the formatted text. */
+/* Offsets in the formatted text. */
 typedef struct own_breaks {
     int count;
     size_t at[BREAKS_MAX];
-    size_t message; /* where a message begins that is passed on; SIZE_MAX: nowhere                */
+    size_t message; /* begin of a final '%s'; SIZE_MAX: none                                      */
 } own_breaks;
 
-/* Characters that the first 'size' of the format become. */
+/* Size of the formatted first 'size' bytes of 'format'. */
 static size_t formatted_size(const char *format, size_t size, va_list list)
 {
     char part[FORMAT_MAX];
@@ -49,7 +49,7 @@ static own_breaks find_breaks(const char *format, va_list list)
     return b;
 }
 
-static bool is_own(const own_breaks *b, size_t place)
+static bool is_own_break(const own_breaks *b, size_t place)
 {
     if (place >= b->message)
         return true;
@@ -59,7 +59,7 @@ static bool is_own(const own_breaks *b, size_t place)
     return false;
 }
 
-/* Bytes of the control character at 'text', 0 for any other. U+0080 to U+009F have two in UTF-8. */
+/* Bytes of the control character at 'text'; 0: it is none. U+0080 to U+009F have two in UTF-8. */
 static int control_size(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -69,7 +69,7 @@ static int control_size(const char *text)
     return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
-/* Write the escape sequence of the control character at 'text'; returns its size. */
+/* Write the escape sequence of the control character at 'text' and return its size. */
 static size_t put_escape(char out[16], const char *text, int size)
 {
     static const char names[] = "\n\t\r", letters[] = "ntr";
@@ -83,13 +83,13 @@ static size_t put_escape(char out[16], const char *text, int size)
                             (unsigned char)text[1]);
 }
 
-static void put_quoted(char *out, size_t size, const char *text, const own_breaks *own)
+static void escape_text(char *out, size_t size, const char *text, const own_breaks *own)
 {
     size_t used = 0;
 
     for (const char *at = text; *at != '\0';) {
         char piece[16] = { *at };
-        int control = *at == '\n' && is_own(own, (size_t)(at - text)) ? 0 : control_size(at);
+        int control = *at == '\n' && is_own_break(own, (size_t)(at - text)) ? 0 : control_size(at);
         size_t piece_size = control > 0 ? put_escape(piece, at, control) : 1;
         if (used + piece_size >= size)
             break;
@@ -106,14 +106,14 @@ void quote_format(char *out, size_t size, const char *format, va_list list)
     char text[LINE_MAX_SIZE];
 
     vsnprintf(text, sizeof text, format, list);
-    put_quoted(out, size, text, &own);
+    escape_text(out, size, text, &own);
 }
 
 void quote_message(char *out, size_t size, const char *text)
 {
     const own_breaks own = { .message = 0 };
 
-    put_quoted(out, size, text, &own);
+    escape_text(out, size, text, &own);
 }
 
 void quote_print(FILE *to, const char *format, ...)
@@ -135,7 +135,7 @@ void quote_print(FILE *to, const char *format, ...)
     room = 4 * (size_t)size + 1; /* an escape has at most four characters a byte */
     quoted = malloc(room);
     if (quoted != NULL)
-        put_quoted(quoted, room, text, &own);
+        escape_text(quoted, room, text, &own);
     fputs(quoted != NULL ? quoted : "(out of memory)\n", to);
     free(quoted);
     free(text);

@@ -1,10 +1,10 @@
 /*
- * quote.h - text from outside (names of files and tensors, values, words of another library) within
- * a line of ours: line breaks and other control characters are written as \n, \t, \x1b.
+ * quote.h - escape text from outside in our messages: names of files and tensors, values, messages
+ * of other libraries. Line breaks and other control characters become \n, \t, \x1b.
  *
- * The only line breaks that stay are those of the format itself, and those of the argument of a
- * '%s' with which the format ends: there stands a message that is passed on, whose own arguments
- * were quoted when it was made. Text from outside at that place is printed by '%.1000s'.
+ * Two kinds of line breaks stay: those of the format itself, and those of the argument of a '%s'
+ * that ends the format. That argument is a complete message, whose own arguments were escaped when
+ * it was made. Text from outside at that position is printed with '%.1000s'.
  */
 #ifndef CORE_BASE_TEXT_QUOTE_H
 #define CORE_BASE_TEXT_QUOTE_H
@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* As vsnprintf; what does not fit is cut. */
+/* As vsnprintf. A text that is too long is cut. */
 void quote_format(char *out, size_t size, const char *format, va_list list)
     __attribute__((format(printf, 3, 0)));
-/* A whole message: its line breaks stay. */
+/* Escape a complete message; its line breaks stay. */
 void quote_message(char *out, size_t size, const char *text);
 /* As fprintf. */
 void quote_print(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,13 +1,12 @@
 /*
- * shell_word.c - single quotes keep every character but themselves: each of those ends the quotes,
- * stands behind a backslash and begins them again.
+ * shell_word.c - quote a word. Single quotes keep every other character, and ' becomes '\''.
  */
 #include "base/text/shell_word.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Characters that mean nothing to a shell at any place of a word. */
+/* Characters that have no meaning to a shell at any position of a word. */
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+,./:@%="
 
 const char *shell_word(char *out, size_t size, const char *text)

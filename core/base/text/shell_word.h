@@ -1,18 +1,18 @@
 /*
- * shell_word.h - a text as one word of a command that is pasted into a POSIX shell, as hints have
- * them: "it's" becomes 'it'\''s'.
+ * shell_word.h - quote a text as one word of a POSIX shell command, for commands in hints: "it's"
+ * becomes 'it'\''s'.
  *
- * A word that does not fit is cut and has no closing quote, so that a shell runs nothing of it. A
- * message escapes control characters, so a path that holds one cannot be pasted.
+ * A word that does not fit is cut and lacks its closing quote, so that a shell runs nothing.
+ * Messages escape control characters, so a path with such a character cannot be pasted.
  */
 #ifndef CORE_BASE_TEXT_SHELL_WORD_H
 #define CORE_BASE_TEXT_SHELL_WORD_H
 
 #include <stddef.h>
 
-/* The word in quotes; returns 'out', of 'size' >= 1 bytes. */
+/* The text in quotes. Returns 'out', of 'size' >= 1 bytes. */
 const char *shell_word(char *out, size_t size, const char *text);
-/* Likewise, without quotes where a shell needs none. */
+/* The same, but without quotes where a shell needs none. */
 const char *shell_word_bare(char *out, size_t size, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * text.c - reading numbers from text, and guessing names.
+ * text.c - parse numbers, and guess misspelt names.
  */
 #include "base/text/text.h"
 
@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* strtod also takes blanks, hexadecimals, 'inf' and 'nan', none of which a person means here. */
+/* strtod also accepts blanks, hexadecimals, 'inf' and 'nan'; these are refused. */
 static bool read_real(const char *text, double *value, char **end)
 {
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -91,6 +92,23 @@ bool text_ends_with(const char *text, const char *end)
     return size >= tail && strcmp(text + size - tail, end) == 0;
 }
 
+const char *text_plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+const char *text_amount(double number, const char *unit, char out[32])
+{
+    static const char *const prefixes[] = { "", "k", "M", "G", "T" };
+    int p = 0;
+
+    for (; number >= 999.5 && p < 4; p++)
+        number /= 1000;
+    snprintf(out, 32, "%.*f %s%s", p == 0 || number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2, number,
+             prefixes[p], unit);
+    return out;
+}
+
 int text_distance(const char *a, const char *b)
 {
     enum { ROOM = 64 };
@@ -114,7 +132,7 @@ int text_distance(const char *a, const char *b)
 
 text_guess text_guess_for(const char *wrong)
 {
-    /* A third of the letters may be wrong, one always; more is another word. */
+    /* Accept wrong letters up to a third of the name, at least one. */
     int edits = (int)strlen(wrong) / 3;
 
     return (text_guess){ wrong, NULL, (edits > 0 ? edits : 1) + 1 };
@@ -125,7 +143,7 @@ void text_guess_try(text_guess *g, const char *candidate)
     int distance = text_distance(g->wrong, candidate);
     size_t size = strlen(g->wrong);
 
-    /* What begins like the whole of a name is one edit away, however much is missing. */
+    /* The beginning of a name counts as one edit, however much is missing. */
     if (size >= 3 && strncmp(g->wrong, candidate, size) == 0)
         distance = smallest(distance, 1);
     if (distance < g->distance) {

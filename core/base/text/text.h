@@ -1,5 +1,6 @@
 /*
- * text.h - numbers from text, whatever the locale, and the nearest name to a misspelt one.
+ * text.h - parse numbers in any locale, find the name nearest to a misspelt one, and the ending of
+ * a counted noun.
  */
 #ifndef CORE_BASE_TEXT_TEXT_H
 #define CORE_BASE_TEXT_TEXT_H
@@ -8,22 +9,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole of 'text' is one finite decimal number, with nothing before or behind it. */
+/* Whether all of 'text' is one finite decimal number. */
 bool text_real(const char *text, double *value);
-/* Likewise an integer, at least INT64_MIN and at most INT64_MAX. */
+/* The same for an integer of INT64_MIN .. INT64_MAX. */
 bool text_integer(const char *text, int64_t *value);
-/* "4096", "4KiB", "4MiB", "4GiB", "1TiB", also with a decimal point: "1.5GiB". */
+/* Parse a size such as "4096", "4KiB", "1.5GiB" or "1TiB". */
 bool text_size(const char *text, int64_t *size);
 
-/* "scan.nii.gz" ends with ".gz". */
+/* Whether 'text' ends with 'end', as "scan.nii.gz" with ".gz". */
 bool text_ends_with(const char *text, const char *end);
 
-/* Edits (insert, delete, replace, swap neighbours) that turn a into b. */
+/* The ending of a noun that 'count' stands before: "" of one, else "s". */
+const char *text_plural(int64_t count);
+
+/* A number of any size in four characters and its unit, as in "12.3 kB". Returns 'out'. */
+const char *text_amount(double number, const char *unit, char out[32]);
+
+/* Edit distance of a and b: insertions, deletions, replacements, swaps of neighbours. */
 int text_distance(const char *a, const char *b);
 
-/* The name that 'wrong' was probably meant to be; fed one candidate after the other. */
+/* The candidate nearest to 'wrong'; text_guess_try adds one candidate. */
 typedef struct text_guess {
-    const char *wrong, *best; /* best: NULL when no candidate is near enough                      */
+    const char *wrong, *best; /* best: NULL while no candidate is near enough                     */
     int distance;
 } text_guess;
 

@@ -1,5 +1,5 @@
 /*
- * parallel.c - threads that take the next piece until there is none.
+ * parallel.c - threads that take the next range of a loop until none is left.
  */
 #include "base/thread/parallel.h"
 
@@ -11,22 +11,22 @@
 
 enum { THREADS_MAX = 64, PIECE = 1 << 16 };
 
-/* Of this thread; NULL: it begins with its processors. */
-static _Thread_local parallel_spare *lender;
+/* Thread budget of this thread; NULL: its processors. */
+static _Thread_local thread_budget *budget;
 
 typedef struct loop {
     int64_t count, piece;
     void (*body)(void *context, int64_t first, int64_t end);
     void *context;
-    parallel_spare *spare;
+    thread_budget *spare;
     _Atomic int64_t next;
 } loop;
 
-parallel_spare *parallel_borrow(parallel_spare *from)
+thread_budget *thread_budget_set(thread_budget *from)
 {
-    parallel_spare *before = lender;
+    thread_budget *before = budget;
 
-    lender = from;
+    budget = from;
     return before;
 }
 
@@ -38,21 +38,21 @@ int64_t parallel_piece(int64_t size)
 static void take_pieces(loop *l, int64_t first)
 {
     for (; first < l->count; first = atomic_fetch_add(&l->next, l->piece))
-        l->body(l->context, first, first + l->piece < l->count ? first + l->piece : l->count);
+        l->body(l->context, first, min_i64(first + l->piece, l->count));
 }
 
-static void *help(void *context)
+static void *run_helper(void *context)
 {
     loop *l = context;
 
-    lender = l->spare;
+    budget = l->spare;
     take_pieces(l, atomic_fetch_add(&l->next, l->piece));
     l->spare->threads++;
     return NULL;
 }
 
-/* At most 'wanted' of those that are spare now. */
-static int take_threads(parallel_spare *s, int64_t wanted)
+/* Take up to 'wanted' threads from the budget. */
+static int take_threads(thread_budget *s, int64_t wanted)
 {
     int free = atomic_load(&s->threads), taken;
 
@@ -64,14 +64,14 @@ static int take_threads(parallel_spare *s, int64_t wanted)
     return taken;
 }
 
-/* Where a thread cannot be started the others do its part. */
-static void run_with(loop *l)
+/* The other threads run the share of a thread that cannot be started. */
+static void run_threads(loop *l)
 {
     int64_t others = ceil_div_i64(l->count, l->piece) - 1;
-    int taken = take_threads(l->spare, others < THREADS_MAX ? others : THREADS_MAX), started = 0;
+    int taken = take_threads(l->spare, min_i64(others, THREADS_MAX)), started = 0;
     pthread_t thread[THREADS_MAX];
 
-    while (started < taken && pthread_create(&thread[started], NULL, help, l) == 0)
+    while (started < taken && pthread_create(&thread[started], NULL, run_helper, l) == 0)
         started++;
     l->spare->threads += taken - started;
     take_pieces(l, 0);
@@ -82,7 +82,7 @@ static void run_with(loop *l)
 void parallel_run(int64_t count, int64_t piece, void (*body)(void *context, int64_t first,
                                                              int64_t end), void *context)
 {
-    parallel_spare *before = lender, own = { thread_processors() - 1 };
+    thread_budget *before = budget, own = { thread_processors() - 1 };
     loop l = { .count = count, .piece = piece, .body = body, .context = context,
                .spare = before != NULL ? before : &own, .next = piece };
 
@@ -91,7 +91,7 @@ void parallel_run(int64_t count, int64_t piece, void (*body)(void *context, int6
             body(context, 0, count);
         return;
     }
-    lender = l.spare;
-    run_with(&l);
-    lender = before;
+    budget = l.spare;
+    run_threads(&l);
+    budget = before;
 }

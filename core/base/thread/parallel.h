@@ -1,37 +1,36 @@
 /*
- * parallel.h - a loop over pieces, by several threads for as long as the loop takes. For whole
- * volumes: reading, transforms, what follows the network. Kernels have threads of their own.
+ * parallel.h - run a loop on several threads, for whole volumes: reading, transforms,
+ * post-processing. Kernels have threads of their own.
  *
- * How many: a loop starts as many threads as it has pieces for and as are spare at that moment.
- * Loops within a loop take from the same ones, and a thread that finds no piece any more is spare
- * again: so a loop over cases and loops over slabs of each need no plan, and are never more than
- * was lent.
+ * A loop starts one thread for each range, as far as the thread budget allows. Nested loops share
+ * the budget, and a thread that finds no range left returns to it. So loops over cases and over the
+ * slabs of each case never use more threads than the budget.
  */
 #ifndef CORE_BASE_THREAD_PARALLEL_H
 #define CORE_BASE_THREAD_PARALLEL_H
 
 #include <stdint.h>
 
-/* Threads that may be started beside those that borrow from here. */
-typedef struct parallel_spare {
+/* Thread budget: threads that loops may start beside the threads that share it. */
+typedef struct thread_budget {
     _Atomic int threads;
-} parallel_spare;
+} thread_budget;
 
 /*
- * Loops of this thread, and of those that they start, borrow from 'from', which must last as long;
- * NULL, as at first: as many threads as this one has processors. Returns what was before.
+ * Set the budget of this thread's loops and of loops within them; 'from' must outlive them. NULL,
+ * the initial state, stands for as many threads as this one has processors. Returns the old budget.
  */
-parallel_spare *parallel_borrow(parallel_spare *from);
+thread_budget *thread_budget_set(thread_budget *from);
 
 /*
- * body(context, first, end) for pieces of at most 'piece' of 0 .. count - 1, in any order and some
- * at the same time; this thread does the first one and its part of the others. Pieces do not depend
- * on the threads.
+ * Call body(context, first, end) for ranges of at most 'piece' that cover 0 .. count - 1, in any
+ * order and partly at the same time. This thread runs the first range and a share of the others.
+ * The ranges do not depend on the number of threads.
  */
 void parallel_run(int64_t count, int64_t piece, void (*body)(void *context, int64_t first,
                                                              int64_t end), void *context);
 
-/* A piece worth a thread, where each of its indices stands for 'size' voxels. */
+/* The range length that is worth a thread, where each index stands for 'size' voxels. */
 int64_t parallel_piece(int64_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * thread.c - start a thread, or say why there is none; how many could run at a time.
+ * thread.c - start threads, and count the processors that this process may use.
  */
 #include "base/thread/thread.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/system/cpu_quota.h"
 
-/* Whether there is memory for a stack: else a refused thread may be one of too many. */
+/* Whether a stack can be allocated. If so, a refused thread may be one too many. */
 static bool has_stack_memory(void)
 {
     pthread_attr_t defaults;
@@ -62,7 +62,7 @@ static double quota;
 
 static void ask_quota(void)
 {
-    quota = quota_find("/proc/self/cgroup", "/sys/fs/cgroup");
+    quota = cpu_quota_find("/proc/self/cgroup", "/sys/fs/cgroup");
 }
 
 double thread_quota(void)
@@ -75,7 +75,7 @@ int thread_processors(void)
 {
     cpu_set_t set;
     int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-    int most = quota_threads(thread_quota(), 1);
+    int most = cpu_quota_threads(thread_quota(), 1);
 
     return count < 1 ? 1 : count < most ? count : most;
 }

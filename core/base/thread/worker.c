@@ -1,5 +1,5 @@
 /*
- * worker.c - the thread that does it, and who waits for whom. What is done is the caller's.
+ * worker.c - the thread of a worker, and the waits for its jobs. The callers bring the jobs.
  */
 #include "base/thread/worker.h"
 
@@ -12,143 +12,149 @@
 #include "base/clock.h"
 #include "base/thread/thread.h"
 
-enum { NICENESS = 10 };
+enum { NICENESS = 10 }; /* of WORKER_LOW */
 
-struct background {
+struct worker {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    background_work *work;   /* under way, or about to be; NULL: nothing                          */
+    worker_priority priority;
+    worker_job *job;         /* under way, or about to be; NULL: none                             */
     void *context;
-    pons_error problem;      /* of work that is done                                              */
+    pons_error problem;      /* of a job that is done                                             */
     double seconds;
     bool closing;
 };
 
-/* Between lock and unlock; the work itself runs unlocked. */
-static void do_work(background *b)
+/* Between lock and unlock; the job itself runs unlocked. */
+static void run_job(worker *w)
 {
     pons_error problem = PONS_ERROR_INIT;
     double begin = seconds_now();
 
-    pthread_mutex_unlock(&b->lock);
-    b->work(b->context, &problem);
-    pthread_mutex_lock(&b->lock);
-    b->problem = problem;
-    b->seconds = seconds_now() - begin;
-    b->work = NULL;
-    pthread_cond_broadcast(&b->changed);
+    pthread_mutex_unlock(&w->lock);
+    w->job(w->context, &problem);
+    pthread_mutex_lock(&w->lock);
+    w->problem = problem;
+    w->seconds = seconds_now() - begin;
+    w->job = NULL;
+    pthread_cond_broadcast(&w->changed);
 }
 
-static void *run(void *context)
+static void *run_jobs(void *context)
 {
-    background *b = context;
+    worker *w = context;
 
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
-    pthread_mutex_lock(&b->lock);
-    while (b->work != NULL || !b->closing) {
-        if (b->work != NULL)
-            do_work(b);
+    if (w->priority == WORKER_LOW)
+        setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    pthread_mutex_lock(&w->lock);
+    while (w->job != NULL || !w->closing) {
+        if (w->job != NULL)
+            run_job(w);
         else
-            pthread_cond_wait(&b->changed, &b->lock);
+            pthread_cond_wait(&w->changed, &w->lock);
     }
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&w->lock);
     return NULL;
 }
 
-pons_status background_open(background **out, pons_error *err)
+static void free_worker(worker *w)
 {
-    background *b = calloc(1, sizeof *b);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w);
+}
 
-    if (b == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    b->problem = (pons_error)PONS_ERROR_INIT;
-    pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->changed, NULL);
-    if (thread_start(&b->thread, run, b, "a thread that works beside the steps", err) != PONS_OK) {
-        pthread_cond_destroy(&b->changed);
-        pthread_mutex_destroy(&b->lock);
-        free(b);
+pons_status worker_open(worker_priority priority, const char *what, worker **out, pons_error *err)
+{
+    worker *w = calloc(1, sizeof *w);
+
+    if (w == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %s", what);
+    w->priority = priority;
+    w->problem = (pons_error)PONS_ERROR_INIT;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    if (thread_start(&w->thread, run_jobs, w, what, err) != PONS_OK) {
+        free_worker(w);
         return err->status;
     }
-    *out = b;
+    *out = w;
     return PONS_OK;
 }
 
-void background_close(background *b)
+void worker_close(worker *w)
 {
-    if (b == NULL)
+    if (w == NULL)
         return;
-    pthread_mutex_lock(&b->lock);
-    b->closing = true;
-    pthread_cond_broadcast(&b->changed);
-    pthread_mutex_unlock(&b->lock);
-    pthread_join(b->thread, NULL);
-    pthread_cond_destroy(&b->changed);
-    pthread_mutex_destroy(&b->lock);
-    free(b);
+    pthread_mutex_lock(&w->lock);
+    w->closing = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    free_worker(w);
 }
 
 /* Locked. */
-static pons_status take_problem(background *b, pons_error *err)
+static pons_status take_problem(worker *w, pons_error *err)
 {
-    pons_error problem = b->problem;
+    pons_error problem = w->problem;
 
-    b->problem = (pons_error)PONS_ERROR_INIT;
+    w->problem = (pons_error)PONS_ERROR_INIT;
     if (problem.status != PONS_OK)
         return pons_fail(err, problem.status, "%s", problem.text);
     return PONS_OK;
 }
 
-static void wait_idle(background *b)
+static void wait_idle(worker *w)
 {
-    while (b->work != NULL)
-        pthread_cond_wait(&b->changed, &b->lock);
+    while (w->job != NULL)
+        pthread_cond_wait(&w->changed, &w->lock);
 }
 
-pons_status background_start(background *b, background_work *work, void *context, pons_error *err)
+pons_status worker_start(worker *w, worker_job *job, void *context, pons_error *err)
 {
     pons_status status;
 
-    pthread_mutex_lock(&b->lock);
-    wait_idle(b);
-    status = take_problem(b, err);
+    pthread_mutex_lock(&w->lock);
+    wait_idle(w);
+    status = take_problem(w, err);
     if (status == PONS_OK) {
-        b->work = work;
-        b->context = context;
-        pthread_cond_broadcast(&b->changed);
+        w->job = job;
+        w->context = context;
+        pthread_cond_broadcast(&w->changed);
     }
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_unlock(&w->lock);
     return status;
 }
 
-pons_status background_check(background *b, pons_error *err)
+pons_status worker_check(worker *w, pons_error *err)
 {
     pons_status status;
 
-    pthread_mutex_lock(&b->lock);
-    status = take_problem(b, err);
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&w->lock);
+    status = take_problem(w, err);
+    pthread_mutex_unlock(&w->lock);
     return status;
 }
 
-pons_status background_wait(background *b, pons_error *err)
+pons_status worker_wait(worker *w, pons_error *err)
 {
     pons_status status;
 
-    pthread_mutex_lock(&b->lock);
-    wait_idle(b);
-    status = take_problem(b, err);
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&w->lock);
+    wait_idle(w);
+    status = take_problem(w, err);
+    pthread_mutex_unlock(&w->lock);
     return status;
 }
 
-double background_seconds(background *b)
+double worker_seconds(worker *w)
 {
     double seconds;
 
-    pthread_mutex_lock(&b->lock);
-    seconds = b->seconds;
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&w->lock);
+    seconds = w->seconds;
+    pthread_mutex_unlock(&w->lock);
     return seconds;
 }

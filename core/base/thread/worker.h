@@ -1,29 +1,35 @@
 /*
- * worker.h - one piece of work at a time, on a thread of its own and of lower priority.
+ * worker.h - a thread that does one job at a time.
  *
- * Work that failed says so once: to the next call that takes an error.
+ * A failed job reports once: to the next call that takes an error.
  */
 #ifndef CORE_BASE_THREAD_WORKER_H
 #define CORE_BASE_THREAD_WORKER_H
 
 #include <pons/plugin.h>
 
-typedef struct background background;
+typedef struct worker worker;
 
-typedef pons_status background_work(void *context, pons_error *err);
+typedef pons_status worker_job(void *context, pons_error *err);
 
-/* The thread blocks every signal that the caller blocks. */
-pons_status background_open(background **out, pons_error *err);
-/* Waits for work under way, whose context the caller may free or use again afterwards. */
-void background_close(background *b); /* also NULL */
+/* Low: kernels on the same processors go first. */
+typedef enum worker_priority { WORKER_NORMAL, WORKER_LOW } worker_priority;
 
-/* Begin 'work'. Waits for the one before; when that failed nothing begins. */
-pons_status background_start(background *b, background_work *work, void *context, pons_error *err);
-/* The failure of work that is done; PONS_OK while it is under way. Never waits. */
-pons_status background_check(background *b, pons_error *err);
-/* The same after waiting until nothing is under way. */
-pons_status background_wait(background *b, pons_error *err);
-/* How long the last work that is done took; 0: there is none. */
-double background_seconds(background *b);
+/*
+ * The thread blocks every signal that the caller blocks. PONS_DEVICE without memory or threads;
+ * 'what' names the thread in the message: "the thread that writes checkpoints".
+ */
+pons_status worker_open(worker_priority priority, const char *what, worker **out, pons_error *err);
+/* Wait for the job under way, whose context the caller may free or use again afterwards. */
+void worker_close(worker *w); /* also NULL */
+
+/* Begin 'job' after the one before; when that one failed nothing begins. */
+pons_status worker_start(worker *w, worker_job *job, void *context, pons_error *err);
+/* The failure of a job that is done; PONS_OK while it is under way. Never waits. */
+pons_status worker_check(worker *w, pons_error *err);
+/* The same after waiting until no job is under way. */
+pons_status worker_wait(worker *w, pons_error *err);
+/* Seconds that the last finished job took; 0: there is none. */
+double worker_seconds(worker *w);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * bench_data.c - what pons bench --data prints: read, preprocess, fill the cache, make patches.
+ * bench_data.c - the output of pons bench --data: reading, preprocessing, caching, patches.
  */
 #include "cli/bench/bench_data.h"
 
@@ -22,7 +22,7 @@ static void put_rate(const char *name, double seconds, const char *unit, double 
     json_put_number(stdout, per_second(count, seconds));
 }
 
-/* The same by all threads that fill the cache, one case at a time. */
+/* Print the time with all threads that fill the cache, one case at a time. */
 static void put_threads(double seconds, const measured_data *m)
 {
     printf(",\"threads\":%d,\"megavoxels_per_second_of_threads\":", m->fill_threads);

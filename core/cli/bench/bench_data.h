@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "config/config.h"
 
-/* Measure and print; 'batches' micro-batches after 'warm_up' ones in each round. */
+/* Measure and print. Each round has 'warm_up' micro-batches, then 'batches' timed ones. */
 pons_status bench_data(config *c, int warm_up, int batches, bool json, logger *l, pons_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * bench_kernels.c - what each kernel took, what it moved and computed in that time, and how far
- * that is from what a copy and a loop of products reach on the same device.
+ * bench_kernels.c - the time of each kernel, the bytes it moved and the operations it computed in
+ * it, and their share of the device's peak.
  */
 #include "cli/bench/bench_kernels.h"
 
@@ -14,42 +14,40 @@
 
 static const char *const section_names[] = { "begin", "micro", "reduce", "update" };
 
-/* A kernel, or all kernels of one kind and implementation. */
+/* The row of a kernel, or of all kernels of one kind and implementation. */
 typedef struct row {
     const char *section, *kind, *by, *name;
-    int64_t calls;               /* 0: only the earlier measurement has it                        */
+    int64_t calls;               /* 0: only the baseline has the kernel                           */
     int kernels;
-    double seconds, bytes, flop; /* in a step                                                     */
-    double host;                 /* seconds of this process to have them run                      */
-    double least;                /* seconds at the limits; 0: not known                           */
-    double before;               /* seconds then; NaN: it was not there                           */
+    double seconds, bytes, flop; /* totals of a step                                              */
+    double host;                 /* seconds of this process to launch the kernels                 */
+    double least;                /* seconds at the device's peak; 0: not known                    */
+    double before;               /* seconds in the baseline; NaN: it lacks the kernel             */
 } row;
 
 typedef struct rows {
     int count;
     row *row;
-    double seconds;              /* of all                                                        */
+    double seconds;              /* sum of all kernels                                            */
 } rows;
 
-static const char *text_of(const json_value *object, const char *key)
+static const char *text_of(const json_t *object, const char *key)
 {
-    const json_value *v = json_member(object, key);
+    const char *text = json_string_value(json_object_get(object, key));
 
-    return v != NULL && v->type == JSON_TEXT ? v->text : "";
+    return text != NULL ? text : "";
 }
 
-static double number_of(const json_value *object, const char *key)
+static double number_of(const json_t *object, const char *key)
 {
-    const json_value *v = json_member(object, key);
+    const json_t *v = json_object_get(object, key);
 
-    return v != NULL && v->type == JSON_NUMBER ? v->number : NAN;
+    return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-double bench_before(const json_value *before, const char *object, const char *key)
+double bench_before(const json_t *before, const char *object, const char *key)
 {
-    const json_value *o = before != NULL ? json_member(before, object) : NULL;
-
-    return o != NULL && o->type == JSON_OBJECT ? number_of(o, key) : NAN;
+    return number_of(json_object_get(before, object), key);
 }
 
 static bool is_product(const char *kind)
@@ -57,7 +55,7 @@ static bool is_product(const char *kind)
     return strncmp(kind, "convolution", 11) == 0 || strcmp(kind, "matmul") == 0;
 }
 
-/* Products of a type may have units of their own, which sums and everything of a map have not. */
+/* The peak of a kernel. Only products of a type may have special units; sums and maps have none. */
 static double flop_of(const pons_device_peak *l, const kernel_facts *k)
 {
     double own = k->type == PONS_BF16 ? l->bf16 : k->type == PONS_F16 ? l->fp16
@@ -75,43 +73,44 @@ static double least_seconds(const pons_device_peak *l, const kernel_facts *k)
     return fmax((double)k->bytes / l->copy, (double)k->flop / flop);
 }
 
-/* ---- the earlier measurement ----------------------------------------------------------------- */
+/* ---- the baseline ---------------------------------------------------------------------------- */
 
-static bool is_kernel(const json_value *then, const row *r)
+static bool is_kernel(const json_t *then, const row *r)
 {
     return strcmp(text_of(then, "name"), r->name) == 0
         && strcmp(text_of(then, "kind"), r->kind) == 0
         && strcmp(text_of(then, "section"), r->section) == 0;
 }
 
-static const json_value *kernels_of(const json_value *before)
+static const json_t *kernels_of(const json_t *before)
 {
-    const json_value *list = before != NULL ? json_member(before, "kernels") : NULL;
-
-    return list != NULL && list->type == JSON_LIST ? list->child : NULL;
+    return json_object_get(before, "kernels");
 }
 
-bool bench_kernels_timed(const json_value *before)
+bool bench_kernels_timed(const json_t *before)
 {
-    const json_value *list = json_member(before, "kernels");
+    const json_t *list = kernels_of(before), *k;
+    size_t i;
 
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
-        if (k->type != JSON_OBJECT || isnan(number_of(k, "seconds")))
+    json_array_foreach(list, i, k)
+        if (isnan(number_of(k, "seconds")))
             return false;
-    return list == NULL || list->type == JSON_LIST;
+    return list == NULL || json_is_array(list);
 }
 
-static bool ran_then(const json_value *then)
+static bool ran_then(const json_t *then)
 {
     return number_of(then, "calls") != 0;
 }
 
-/* What only the earlier measurement has gets rows behind the others. */
-static void find_before(rows *all, const json_value *before)
+/* Find each kernel of the baseline. Kernels that only the baseline has get rows at the end. */
+static void find_before(rows *all, const json_t *before)
 {
+    const json_t *list = kernels_of(before), *k;
     int known = all->count;
+    size_t n;
 
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
+    json_array_foreach(list, n, k) {
         row *found = NULL;
         if (!ran_then(k))
             continue;
@@ -129,7 +128,7 @@ static void find_before(rows *all, const json_value *before)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Longest first, those of the earlier measurement alone behind them. */
+/* The longest kernel comes first. Kernels that only the baseline has come last. */
 static int longest_first(const void *a, const void *b)
 {
     const row *x = a, *y = b;
@@ -141,16 +140,14 @@ static int longest_first(const void *a, const void *b)
                         : (then_x < then_y) - (then_x > then_y);
 }
 
-static rows rows_new(int kernels, const json_value *before)
+static rows rows_new(int kernels, const json_t *before)
 {
-    size_t count = (size_t)kernels + 1;
+    size_t count = (size_t)kernels + json_array_size(kernels_of(before)) + 1;
 
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
-        count++;
     return (rows){ .row = calloc(count, sizeof(row)) };
 }
 
-static rows rows_of_kernels(const measured *m, const json_value *before)
+static rows rows_of_kernels(const measured *m, const json_t *before)
 {
     rows all = rows_new(m->kernel_count, before);
     int count = 0;
@@ -182,12 +179,14 @@ static row *kind_row(rows *all, const char *kind, const char *by)
 }
 
 /*
- * What a kind took before is asked of the earlier list: its kernels may have had other names, and
- * those of a name another implementation.
+ * Rows of kinds. Their times in the baseline come from its own list, because its kernels may have
+ * other names or other implementations.
  */
-static rows rows_of_kinds(const rows *kernels, const json_value *before)
+static rows rows_of_kinds(const rows *kernels, const json_t *before)
 {
+    const json_t *list = kernels_of(before), *then;
     rows all = rows_new(kernels->count, before);
+    size_t n;
 
     all.seconds = kernels->seconds;
     if (all.row == NULL)
@@ -203,11 +202,11 @@ static rows rows_of_kinds(const rows *kernels, const json_value *before)
         r->flop += k->flop;
         r->least += k->least;
     }
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next) {
-        if (!ran_then(k))
+    json_array_foreach(list, n, then) {
+        if (!ran_then(then))
             continue;
-        row *r = kind_row(&all, text_of(k, "kind"), text_of(k, "implementation"));
-        r->before = fmax(r->before, 0) + number_of(k, "seconds");
+        row *r = kind_row(&all, text_of(then, "kind"), text_of(then, "implementation"));
+        r->before = fmax(r->before, 0) + number_of(then, "seconds");
     }
     qsort(all.row, (size_t)all.count, sizeof *all.row, longest_first);
     return all;
@@ -267,7 +266,7 @@ static void put_group(const row *r, bool queue)
     putchar('}');
 }
 
-/* By kind, with the fields of DLProf's summary: how many run in a step, and how long on what. */
+/* Print the kinds with the fields of DLProf's summary: kernels of a step, time on host and GPU. */
 static void put_groups(const rows *kernels, bool queue)
 {
     rows kinds = rows_of_kinds(kernels, NULL);
@@ -291,7 +290,7 @@ static void put_groups(const rows *kernels, bool queue)
     free(kinds.row);
 }
 
-/* Kernels that only the earlier measurement has: 'row' up to 'end'. */
+/* Print the kernels that only the baseline has, from 'r' up to 'end'. */
 static void put_gone(const row *r, const row *end)
 {
     fputs(",\"gone\":[", stdout);
@@ -310,7 +309,7 @@ static void put_gone(const row *r, const row *end)
     putchar(']');
 }
 
-void bench_kernels_json(const measured *m, bool queue, const json_value *before)
+void bench_kernels_json(const measured *m, bool queue, const json_t *before)
 {
     rows kernels = rows_of_kernels(m, before);
     int count = 0;
@@ -334,10 +333,13 @@ void bench_kernels_json(const measured *m, bool queue, const json_value *before)
     free(kernels.row);
 }
 
-/* The first kernel of products that had others in the earlier measurement, NULL: none. */
-static const row *other_products(const rows *kernels, const json_value *before, double *then)
+/* The first kernel of products with another number of operations in the baseline, or NULL. */
+static const row *other_products(const rows *kernels, const json_t *before, double *then)
 {
-    for (const json_value *k = kernels_of(before); k != NULL; k = k->next)
+    const json_t *list = kernels_of(before), *k;
+    size_t i;
+
+    json_array_foreach(list, i, k)
         for (const row *r = kernels->row; r < kernels->row + kernels->count; r++) {
             if (r->calls == 0 || !is_product(r->kind) || !ran_then(k) || !is_kernel(k, r))
                 continue;
@@ -348,7 +350,7 @@ static const row *other_products(const rows *kernels, const json_value *before, 
     return NULL;
 }
 
-void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
+void bench_kernels_warn(const measured *m, const char *baseline, const json_t *before,
                         logger *l)
 {
     rows kernels = rows_of_kernels(m, before);
@@ -367,7 +369,7 @@ void bench_kernels_warn(const measured *m, const char *baseline, const json_valu
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* '-' where it is not known, as the rate of what took no time. */
+/* Print a value, or '-' for an unknown one, like the rate of a kernel that took no time. */
 static void print_column(int width, int digits, double value)
 {
     if (isfinite(value))
@@ -411,12 +413,12 @@ static void print_kernels(const rows *all, bool compared)
 {
     char first[128];
 
-    snprintf(first, sizeof first, "%-7s %-28s %-10s %5s", "section", "kernel", "by", "calls");
+    snprintf(first, sizeof first, "%-7s %-28s %-16s %5s", "section", "kernel", "by", "calls");
     print_head(first, compared);
     puts("  name");
     for (int i = 0; i < all->count; i++) {
         const row *r = all->row + i;
-        quote_print(stdout, "%-7s %-28.28s %-10s %5" PRId64, r->section, r->kind, r->by, r->calls);
+        quote_print(stdout, "%-7s %-28.28s %-16s %5" PRId64, r->section, r->kind, r->by, r->calls);
         print_numbers(all, r, compared);
         quote_print(stdout, "  %s\n", r->name);
     }
@@ -427,12 +429,12 @@ static void print_kinds(const rows *all, bool compared)
     row sum = { .before = NAN };
     char first[128];
 
-    snprintf(first, sizeof first, "%-28s %-10s %7s", "kind", "by", "kernels");
+    snprintf(first, sizeof first, "%-28s %-16s %7s", "kind", "by", "kernels");
     print_head(first, compared);
     putchar('\n');
     for (int i = 0; i < all->count; i++) {
         const row *r = all->row + i;
-        quote_print(stdout, "%-28.28s %-10s %7d", r->kind, r->by, r->kernels);
+        quote_print(stdout, "%-28.28s %-16s %7d", r->kind, r->by, r->kernels);
         print_numbers(all, r, compared);
         putchar('\n');
         sum.kernels += r->kernels;
@@ -444,7 +446,7 @@ static void print_kinds(const rows *all, bool compared)
         if (!isnan(r->before))
             sum.before = fmax(sum.before, 0) + r->before;
     }
-    printf("%-28s %-10s %7d", "all", "", sum.kernels);
+    printf("%-28s %-16s %7d", "all", "", sum.kernels);
     print_numbers(all, &sum, compared);
     putchar('\n');
 }
@@ -462,7 +464,7 @@ static void print_limits(const pons_device_peak *l)
     putchar('\n');
 }
 
-void bench_kernels_table(const measured *m, const json_value *before)
+void bench_kernels_table(const measured *m, const json_t *before)
 {
     rows kernels = rows_of_kernels(m, before), kinds = rows_of_kinds(&kernels, before);
     bool compared = before != NULL;

@@ -1,6 +1,6 @@
 /*
- * bench_kernels.h - the kernels of a measurement as JSON and as tables, beside the limits of the
- * device and beside an earlier measurement.
+ * bench_kernels.h - the kernels of a measurement as JSON and as tables, compared with the device's
+ * peak and with a baseline.
  */
 #ifndef CORE_CLI_BENCH_BENCH_KERNELS_H
 #define CORE_CLI_BENCH_BENCH_KERNELS_H
@@ -9,20 +9,20 @@
 #include "bench/measure.h"
 
 /*
- * 'before': the object of an earlier 'pons bench --json' whose kernels are timed, or NULL. 'queue':
- * kernels run on a device that this process only tells to.
+ * Print the kernels as JSON. 'before' is the baseline, the object of 'pons bench --json' with timed
+ * kernels, or NULL. 'queue': the device runs kernels from a stream of its own.
  */
-void bench_kernels_json(const measured *m, bool queue, const json_value *before);
-void bench_kernels_table(const measured *m, const json_value *before);
+void bench_kernels_json(const measured *m, bool queue, const json_t *before);
+void bench_kernels_table(const measured *m, const json_t *before);
 /*
- * Warn if the device's limits changed during the measurement, and if the file 'baseline' is of
- * another network, patch or batch.
+ * Warn if the device's peak changed during the measurement, or if the file 'baseline' has another
+ * network, patch or batch.
  */
-void bench_kernels_warn(const measured *m, const char *baseline, const json_value *before,
+void bench_kernels_warn(const measured *m, const char *baseline, const json_t *before,
                         logger *l);
-/* Whether each kernel that 'before' lists, if it lists any, has its seconds. */
-bool bench_kernels_timed(const json_value *before);
-/* Number 'key' of 'object' in 'before'; NaN: there is none. */
-double bench_before(const json_value *before, const char *object, const char *key);
+/* Whether all kernels that 'before' lists have their seconds. */
+bool bench_kernels_timed(const json_t *before);
+/* The number 'key' of 'object' in 'before', or NaN. */
+double bench_before(const json_t *before, const char *object, const char *key);
 
 #endif

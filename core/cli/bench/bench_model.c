@@ -1,5 +1,5 @@
 /*
- * bench_model.c - what pons bench tells of the sums over replicas, measured and predicted.
+ * bench_model.c - print the measured and predicted sums over replicas for pons bench.
  */
 #include "cli/bench/bench_model.h"
 
@@ -8,13 +8,13 @@
 
 #include "base/file/json.h"
 
-/* The file's own number of replicas goes in front. */
+/* The numbers of devices to predict. The INI file's own number precedes them. */
 static const int device_counts[] = { 2, 8, 64, 512 };
 enum { COUNTS = sizeof device_counts / sizeof *device_counts };
 
 typedef struct prediction {
     int devices;
-    double seconds[SCALING_WAY_COUNT];
+    double seconds[SCALING_MODEL_ALGORITHM_COUNT];
 } prediction;
 
 typedef struct predictions {
@@ -22,9 +22,9 @@ typedef struct predictions {
     prediction item[COUNTS + 1];
 } predictions;
 
-static const char *const way_names[SCALING_WAY_COUNT] = { "ring", "tree" };
+static const char *const way_names[SCALING_MODEL_ALGORITHM_COUNT] = { "ring", "tree" };
 
-static pons_status predict(const experiment *e, const measured *m, const scaling_network *n,
+static pons_status predict(const experiment *e, const measured *m, const scaling_model_network *n,
                            predictions *out, pons_error *err)
 {
     *out = (predictions){ .count = 0 };
@@ -34,21 +34,22 @@ static pons_status predict(const experiment *e, const measured *m, const scaling
         if (device_counts[i] != e->replicas)
             out->item[out->count++].devices = device_counts[i];
     for (int i = 0; i < out->count; i++)
-        for (int way = 0; way < SCALING_WAY_COUNT; way++)
-            if (scaling_predict(&m->sums.step, n, (scaling_way)way, out->item[i].devices,
-                                &out->item[i].seconds[way], err) != PONS_OK)
+        for (int way = 0; way < SCALING_MODEL_ALGORITHM_COUNT; way++)
+            if (scaling_model_predict(&m->sums.step, n, (scaling_model_algorithm)way,
+                                      out->item[i].devices,
+                                      &out->item[i].seconds[way], err) != PONS_OK)
                 return err->status;
     return PONS_OK;
 }
 
-/* Buckets, and sums inside of the passes. */
+/* The number and size of buckets, and of sums inside the passes. */
 typedef struct tally {
     int buckets, inside;
     int64_t bucket_size, inside_size;
-    double seconds;           /* of the buckets from start to done                                */
+    double seconds;           /* time of the buckets from start to end                            */
 } tally;
 
-static tally count_sums(const trace_step *s)
+static tally count_sums(const comm_trace_step *s)
 {
     tally t = { 0, 0, 0, 0, 0 };
 
@@ -63,7 +64,7 @@ static tally count_sums(const trace_step *s)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_sums(const trace_step *s)
+static void put_sums(const comm_trace_step *s)
 {
     fputs(",\"sums\":[", stdout);
     for (int i = 0; i < s->count; i++) {
@@ -80,7 +81,7 @@ static void put_sums(const trace_step *s)
 
 static void put_reduction(const measured *m)
 {
-    const trace_step *s = &m->sums.step;
+    const comm_trace_step *s = &m->sums.step;
     tally t = count_sums(s);
 
     if (isnan(m->sums.hidden)) {
@@ -107,7 +108,7 @@ static void put_reduction(const measured *m)
     putchar('}');
 }
 
-pons_status bench_model_json(const experiment *e, const measured *m, const scaling_network *n,
+pons_status bench_model_json(const experiment *e, const measured *m, const scaling_model_network *n,
                              pons_error *err)
 {
     predictions all;
@@ -126,7 +127,7 @@ pons_status bench_model_json(const experiment *e, const measured *m, const scali
     fputs(",\"devices\":[", stdout);
     for (int i = 0; i < all.count; i++) {
         printf("%s{\"devices\":%d", i > 0 ? "," : "", all.item[i].devices);
-        for (int way = 0; way < SCALING_WAY_COUNT; way++) {
+        for (int way = 0; way < SCALING_MODEL_ALGORITHM_COUNT; way++) {
             printf(",\"%s\":{\"step_seconds\":", way_names[way]);
             json_put_number(stdout, all.item[i].seconds[way]);
             fputs(",\"efficiency\":", stdout);
@@ -158,10 +159,10 @@ static void print_reduction(const measured *m)
                1e-3 * (double)t.inside_size);
 }
 
-pons_status bench_model_table(const experiment *e, const measured *m, const scaling_network *n,
-                              pons_error *err)
+pons_status bench_model_table(const experiment *e, const measured *m,
+                              const scaling_model_network *n, pons_error *err)
 {
-    const trace_step *s = &m->sums.step;
+    const comm_trace_step *s = &m->sums.step;
     predictions all;
 
     print_reduction(m);
@@ -173,9 +174,10 @@ pons_status bench_model_table(const experiment *e, const measured *m, const scal
            "efficiency");
     for (int i = 0; i < all.count; i++) {
         const prediction *p = &all.item[i];
-        printf("%9d %10.4f s %10.1f %% %10.4f s %10.1f %%", p->devices, p->seconds[SCALING_RING],
-               100 * s->compute / p->seconds[SCALING_RING], p->seconds[SCALING_TREE],
-               100 * s->compute / p->seconds[SCALING_TREE]);
+        printf("%9d %10.4f s %10.1f %% %10.4f s %10.1f %%", p->devices,
+               p->seconds[SCALING_MODEL_RING],
+               100 * s->compute / p->seconds[SCALING_MODEL_RING], p->seconds[SCALING_MODEL_TREE],
+               100 * s->compute / p->seconds[SCALING_MODEL_TREE]);
         if (p->devices == e->replicas && e->replicas > 1)
             printf("  measured %.4f s", s->seconds);
         putchar('\n');

@@ -1,6 +1,8 @@
 /*
- * bench_modes.c - which modes and numbers of devices there are to compare, and a process of its own
- * for each: memory, threads and kernels of one measurement do not touch the next.
+ * bench_modes.c - list the modes and numbers of devices to compare, and measure each.
+ *
+ * Every measurement is a process of its own, so its memory, threads and kernels do not affect the
+ * next one.
  */
 #include "cli/bench/bench_modes.h"
 
@@ -25,9 +27,9 @@ static const char *const mode_names[MODES] = { "single", "dp", "ddp" };
 
 /* One measurement. A single replica has as many threads as one of 'devices' replicas would have. */
 typedef struct arrangement {
-    int mode, devices, threads; /* threads 0: a GPU's own                                         */
-    char *text;               /* what it printed                                                  */
-    json_document found;
+    int mode, devices, threads; /* threads 0: not set, for GPUs                                   */
+    char *text;               /* output of the child                                              */
+    json_t *found;
 } arrangement;
 
 typedef struct arrangements {
@@ -35,7 +37,7 @@ typedef struct arrangements {
     arrangement item[MODES * COUNTS_MAX];
 } arrangements;
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- arrangements ---------------------------------------------------------------------------- */
 
 /* The devices that replicas divide among them: listed GPUs, or all processors of this process. */
 typedef struct supply {
@@ -58,7 +60,7 @@ static pons_status find_supply(const sections *s, supply *out, pons_error *err)
     return PONS_OK;
 }
 
-/* 1, 2, 4, ... and all of them. */
+/* List the arrangements of 1, 2, 4, ... and all devices. */
 static void list_arrangements(const supply *from, arrangements *out)
 {
     int all = from->most;
@@ -71,7 +73,7 @@ static void list_arrangements(const supply *from, arrangements *out)
                                                          .threads = from->shares ? all / n : 0 };
 }
 
-/* "cpu:0,1,2", shares of the processor, of which a single replica has all; the first GPUs. */
+/* Name the devices: shares of the processor like "cpu:0,1,2", "cpu" for one replica, first GPUs. */
 static void name_devices(const supply *from, const arrangement *a, char *out, size_t size)
 {
     size_t used = (size_t)snprintf(out, size, "distribute.devices=%s", from->list.item[0].name);
@@ -126,7 +128,7 @@ static pons_status start(const char *const *words, int output, pid_t *child, pon
     return PONS_OK;
 }
 
-/* The exit code of the child, its standard output in *out. */
+/* Run a child. *code is its exit code, *out its standard output. */
 static pons_status run_child(const char *const *words, int *code, char **out, pons_error *err)
 {
     int pipe_end[2], status = 0;
@@ -139,14 +141,14 @@ static pons_status run_child(const char *const *words, int *code, char **out, po
     bool started = err->status == PONS_OK;
     if (started)
         read_all(pipe_end[0], out, err);
-    close(pipe_end[0]); /* a child that still writes ends */
+    close(pipe_end[0]); /* ends a child that still writes */
     while (started && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     return err->status;
 }
 
-/* 'words' and what makes this arrangement. */
+/* Measure an arrangement with 'words' and the settings of the arrangement. */
 static pons_status measure_arrangement(const char *const *words, const supply *from,
                                        arrangement *a, int *code, pons_error *err)
 {
@@ -191,19 +193,18 @@ static pons_status check_child(arrangement *a, int code, logger *l, pons_error *
     return json_parse(a->text, strlen(a->text), "a measurement", PONS_FAILURE, &a->found, err);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all measurements ------------------------------------------------------------------------ */
 
-static double number_at(const json_value *object, const char *key)
+static double number_at(const json_t *object, const char *key)
 {
-    const json_value *v = object != NULL && object->type == JSON_OBJECT ? json_member(object, key)
-                                                                        : NULL;
+    const json_t *v = json_object_get(object, key);
 
-    return v != NULL && v->type == JSON_NUMBER ? v->number : NAN;
+    return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
 static double seconds_of(const arrangement *a)
 {
-    return number_at(json_member(a->found.root, "step_seconds"), "median");
+    return number_at(json_object_get(a->found, "step_seconds"), "median");
 }
 
 static void print_array(const arrangements *all)
@@ -221,11 +222,14 @@ static void print_array(const arrangements *all)
     puts("]");
 }
 
-/* Micro-batches per second beside those of one replica with as many threads, times the devices. */
+/*
+ * Print micro-batches per second, and their ratio to one replica with as many threads, times the
+ * devices.
+ */
 static void print_row(const arrangement *a, const arrangement *alone)
 {
-    double seconds = seconds_of(a), m = number_at(a->found.root, "micro_batches");
-    double hidden = number_at(json_member(a->found.root, "reduction"), "hidden");
+    double seconds = seconds_of(a), m = number_at(a->found, "micro_batches");
+    double hidden = number_at(json_object_get(a->found, "reduction"), "hidden");
     char threads[16] = "-";
 
     if (a->threads > 0)
@@ -234,7 +238,7 @@ static void print_row(const arrangement *a, const arrangement *alone)
            threads, seconds, m / seconds);
     if (a->mode > 0)
         printf(" %9.1f %%", 100 * m / seconds / a->devices * seconds_of(alone)
-                            / number_at(alone->found.root, "micro_batches"));
+                            / number_at(alone->found, "micro_batches"));
     if (isfinite(hidden))
         printf(" %7.0f %%", 100 * hidden);
     putchar('\n');
@@ -284,7 +288,7 @@ pons_status bench_modes(const char *const *words, const sections *s, bool json, 
         (json ? print_array : print_table)(&all);
     for (int i = 0; i < all.count; i++) {
         free(all.item[i].text);
-        json_free(&all.item[i].found);
+        json_decref(all.item[i].found);
     }
     return err->status;
 }

@@ -1,6 +1,6 @@
 /*
- * bench_modes.h - pons bench --modes: the same measurement with the devices of this machine as one
- * replica and as several, in one process and in several.
+ * bench_modes.h - pons bench --modes: one measurement with one and with several replicas, in one
+ * and in several processes.
  */
 #ifndef CORE_CLI_BENCH_BENCH_MODES_H
 #define CORE_CLI_BENCH_BENCH_MODES_H
@@ -9,9 +9,9 @@
 #include "config/sections.h"
 
 /*
- * Run 'pons bench' with 'words' (NULL-terminated, from "bench" on, --json among them) once for each
- * mode and number of devices, one after another, and print an array of what they print, or a table.
- * What cannot be with several devices (PONS_CONFIG) is left out with a warning.
+ * Run 'pons bench' with 'words' for each mode and number of devices, in sequence. 'words' are
+ * NULL-terminated and begin with "bench"; --json is among them. Print an array of the results, or a
+ * table. Arrangements that the file does not allow (PONS_CONFIG) are left out with a warning.
  */
 pons_status bench_modes(const char *const *words, const sections *s, bool json, logger *l,
                         pons_error *err);

@@ -1,6 +1,8 @@
 /*
- * command_bench.c - pons bench: seconds per optimizer step of a file, without data and with it, or
- * per batch of windows; per kernel; beside an earlier measurement; on more devices than there are.
+ * command_bench.c - pons bench: seconds per optimizer step without and with data, or per batch of
+ * windows.
+ *
+ * It can also time each kernel, compare with a baseline, and predict the step on more devices.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,26 +27,27 @@ typedef struct bench_flags {
 } bench_flags;
 
 static const pons_option flags[] = {
-    PONS_FLAG(bench_flags, json, no, "One JSON object on the standard output."),
-    PONS_INTEGER(bench_flags, steps, 10, 1, MEASURE_STEPS_MAX, "Steps that are measured."),
-    PONS_INTEGER(bench_flags, warm_up, 3, 0, 1000, "Steps before, that are not."),
-    PONS_FLAG(bench_flags, kernels, no, "Also each kernel, beside a copy and a loop of products."),
-    PONS_FLAG(bench_flags, forward, no, "The network on a batch of windows instead of a step."),
+    PONS_FLAG(bench_flags, json, "no", "One JSON object on the standard output."),
+    PONS_INTEGER(bench_flags, steps, "10", 1, MEASURE_STEPS_MAX, "Steps that are measured."),
+    PONS_INTEGER(bench_flags, warm_up, "3", 0, 1000, "Steps before, that are not."),
+    PONS_FLAG(bench_flags, kernels, "no",
+              "Also each kernel, beside a copy and a loop of products."),
+    PONS_FLAG(bench_flags, forward, "no", "The network on a batch of windows instead of a step."),
     PONS_TEXT(bench_flags, baseline, "", "An earlier --json, to be shown with the ratio to it."),
-    PONS_FLAG(bench_flags, no_data, no, "Leave out the measurement with data."),
-    PONS_FLAG(bench_flags, data, no,
+    PONS_FLAG(bench_flags, no_data, "no", "Leave out the measurement with data."),
+    PONS_FLAG(bench_flags, data, "no",
               "Measure reading, preprocessing and patches alone, in several rounds; --steps counts "
               "the micro-batches of a round."),
-    PONS_FLAG(bench_flags, modes, no, "Each mode with 1, 2, 4 and so on devices, up to the "
+    PONS_FLAG(bench_flags, modes, "no", "Each mode with 1, 2, 4 and so on devices, up to the "
               "machine's processors, or the GPUs of [distribute] devices; with --json an array."),
-    PONS_FLAG(bench_flags, model, no, "Also the efficiency that 8, 64 and 512 devices would have, "
-              "from the step's sums over replicas and --latency and --bandwidth, or as measured "
-              "between processes."),
-    PONS_REAL(bench_flags, latency, 0, 0, 1e3,
+    PONS_FLAG(bench_flags, model, "no",
+              "Also the efficiency that 8, 64 and 512 devices would have, from the step's sums "
+              "over replicas and --latency and --bandwidth, or as measured between processes."),
+    PONS_REAL(bench_flags, latency, "0", 0, 1e3,
               "Seconds of a message without content, for --model."),
-    PONS_REAL(bench_flags, bandwidth, 0, 0, 1e15,
+    PONS_REAL(bench_flags, bandwidth, "0", 0, 1e15,
               "Bytes per second of a device's link in each direction, for --model."),
-    PONS_FLAG(bench_flags, reference, no, "Measure also where a kernel is the plain reference."),
+    PONS_FLAG(bench_flags, reference, "no", "Measure also where a kernel is the plain reference."),
     PONS_OPTIONS_END
 };
 
@@ -61,20 +64,21 @@ static double smallest(const measured *m)
     return least;
 }
 
-/* What --model takes for the network: as given, else as measured; NULL: it was not asked for. */
-static const scaling_network *network_of(const experiment *e, const bench_flags *f,
-                                         const measured *m, scaling_network *out)
+/* The network of --model, as given or else as measured; NULL without --model. */
+static const scaling_model_network *network_of(const experiment *e, const bench_flags *f,
+                                               const measured *m, scaling_model_network *out)
 {
-    *out = (scaling_network){ f->latency, f->bandwidth, e->sections.experiment.deterministic };
+    *out = (scaling_model_network){ f->latency, f->bandwidth,
+                                    e->sections.experiment.deterministic };
     if (f->bandwidth <= 0)
         *out = m->sums.network;
     return f->model ? out : NULL;
 }
 
 static pons_status print_json(const experiment *e, const bench_flags *f, const measured *m,
-                              const json_value *before, pons_error *err)
+                              const json_t *before, pons_error *err)
 {
-    scaling_network network;
+    scaling_model_network network;
     double median = measure_median(m->count, m->step);
     double then = bench_before(before, "step_seconds", "median");
 
@@ -115,9 +119,9 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
 }
 
 static pons_status print_table(const experiment *e, const bench_flags *f, const measured *m,
-                               const json_value *before, pons_error *err)
+                               const json_t *before, pons_error *err)
 {
-    scaling_network network;
+    scaling_model_network network;
     double median = measure_median(m->count, m->step);
     double then = bench_before(before, "step_seconds", "median");
 
@@ -146,11 +150,11 @@ static pons_status print_table(const experiment *e, const bench_flags *f, const 
     return PONS_OK;
 }
 
-static pons_status check_form(const char *path, const json_value *root, pons_error *err)
+static pons_status check_form(const char *path, const json_t *root, pons_error *err)
 {
     const char *lack = NULL;
 
-    if (root->type != JSON_OBJECT || isnan(bench_before(root, "step_seconds", "median")))
+    if (isnan(bench_before(root, "step_seconds", "median")))
         lack = "no number 'median' in 'step_seconds'";
     else if (!bench_kernels_timed(root))
         lack = "not all of 'kernels' have a number 'seconds'";
@@ -160,7 +164,7 @@ static pons_status check_form(const char *path, const json_value *root, pons_err
     return PONS_OK;
 }
 
-static pons_status read_baseline(const char *path, json_document *out, pons_error *err)
+static pons_status read_baseline(const char *path, json_t **out, pons_error *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -170,12 +174,12 @@ static pons_status read_baseline(const char *path, json_document *out, pons_erro
     if (file_read(path, BASELINE_SIZE, &text, &size, PONS_USAGE, err) != PONS_OK)
         return err->status;
     if (json_parse(text, size, path, PONS_USAGE, out, err) == PONS_OK)
-        check_form(path, out->root, err);
+        check_form(path, *out, err);
     free(text);
     return err->status;
 }
 
-/* Flags that say what is measured, beside those of other measurements. */
+/* Refuse flags of different measurements together. */
 static pons_status check_measurement(const bench_flags *f, pons_error *err)
 {
     const bool compared = f->baseline != NULL && f->baseline[0] != '\0';
@@ -219,7 +223,7 @@ static pons_status refuse_network(const char *why, pons_error *err)
                      "%s\nhint: --latency 2e-5 --bandwidth 1.2e9 is 10 Gbit/s Ethernet", why);
 }
 
-/* One replica has no sums of statistics, so that a step with them cannot be told from it. */
+/* Refuse --model for synchronised statistics on one replica, which does not sum any. */
 static pons_status check_model(const experiment *e, const bench_flags *f, pons_error *err)
 {
     if (e->replicas == 1 && (e->sections.distribute.sync_batchnorm || e->sections.loss.sync))
@@ -231,30 +235,35 @@ static pons_status check_model(const experiment *e, const bench_flags *f, pons_e
     return PONS_OK;
 }
 
-static const char *text_in(const json_value *object, const char *key)
+/* The text of a key. An integer is written into 'number'. */
+static const char *text_in(const json_t *object, const char *key, char *number, size_t size)
 {
-    const json_value *v = json_member(object, key);
+    const json_t *v = json_object_get(object, key);
 
-    return v != NULL ? v->text : NULL;
+    if (!json_is_integer(v))
+        return json_string_value(v);
+    snprintf(number, size, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
+    return number;
 }
 
-/* A step has no ratio to a batch of windows; of other conditions the reader is told. */
+/* Refuse a baseline of another program. Warn of other conditions. */
 static pons_status check_baseline(const experiment *e, const bench_flags *f,
-                                  const json_value *before, logger *l, pons_error *err)
+                                  const json_t *before, logger *l, pons_error *err)
 {
-    const char *program = f->forward ? "forward" : "training", *then = text_in(before, "program");
-    char threads[16];
+    const char *program = f->forward ? "forward" : "training", *then;
+    char threads[16], number[32];
     const struct { const char *key, *now; } facts[] = {
         { "processor", e->device.facts.name }, { "precision", precision_name(e->precision) },
         { "threads", threads }, { "mode", experiment_mode(e) }
     };
 
     snprintf(threads, sizeof threads, "%d", e->device.facts.threads);
+    then = text_in(before, "program", number, sizeof number);
     if (then != NULL && strcmp(then, program) != 0)
         return pons_fail(err, PONS_USAGE, "'%s': a measurement of the %s program, expected "
                          "%s", f->baseline, then, program);
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        then = text_in(before, facts[i].key);
+        then = text_in(before, facts[i].key, number, sizeof number);
         if (then != NULL && strcmp(then, facts[i].now) != 0 && e->first == 0)
             log_warning(l, "'%s' was measured with %s %s, now %s", f->baseline, facts[i].key, then,
                         facts[i].now);
@@ -262,7 +271,7 @@ static pons_status check_baseline(const experiment *e, const bench_flags *f,
     return PONS_OK;
 }
 
-static pons_status bench(const experiment *e, const bench_flags *f, const json_value *before,
+static pons_status bench(const experiment *e, const bench_flags *f, const json_t *before,
                          logger *l, pons_error *err)
 {
     const measure_settings settings = {
@@ -285,7 +294,7 @@ static pons_status bench(const experiment *e, const bench_flags *f, const json_v
     return err->status;
 }
 
-/* This command line without --modes, for the measurements that it is made of. */
+/* Run this command line without --modes for each measurement. */
 static pons_status bench_each_mode(const invocation *call, const bench_flags *f, config *c,
                                    pons_error *err)
 {
@@ -319,7 +328,7 @@ static pons_status bench_each_mode(const invocation *call, const bench_flags *f,
     return err->status;
 }
 
-/* What the file's run has chosen by timing is taken, and not timed again. */
+/* Read the autotune entries of the file's run, so that nothing is timed again. */
 static pons_status read_choices(const experiment *e, logger *l, pons_error *err)
 {
     const experiment_options *options = &e->sections.experiment;
@@ -334,12 +343,12 @@ static pons_status read_choices(const experiment *e, logger *l, pons_error *err)
     return err->status;
 }
 
-/* As one of the processes of the file's mode, or as the one that starts them. */
+/* Measure steps as one of the mode's processes, or as their launcher. */
 static pons_status bench_steps(const invocation *call, const bench_flags *f, config *c,
-                               const json_value *before, pons_error *err)
+                               const json_t *before, pons_error *err)
 {
     processes joined = { .group = NULL };
-    experiment_known known = { .processes = &joined };
+    experiment_overrides known = { .processes = &joined };
     experiment *e = NULL;
     sections s;
     int wanted = 0;
@@ -347,7 +356,7 @@ static pons_status bench_steps(const invocation *call, const bench_flags *f, con
     if (sections_fill(c, &s, err) != PONS_OK || processes_wanted(c, &s, &wanted, err) != PONS_OK)
         return err->status;
     if (wanted > 0)
-        return launch_same(call, err);
+        return relaunch_under_launcher(call, err);
     if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
         && read_choices(e, call->log, err) == PONS_OK)
@@ -360,7 +369,7 @@ static pons_status bench_steps(const invocation *call, const bench_flags *f, con
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const bench_flags *f = given;
-    json_document before = { 0 };
+    json_t *before = NULL;
     config *c = NULL;
 
     if (check_flags(f, err) == PONS_OK && read_baseline(f->baseline, &before, err) == PONS_OK
@@ -370,10 +379,10 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         else if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
         else
-            bench_steps(call, f, c, before.root, err);
+            bench_steps(call, f, c, before, err);
     }
     config_close(c);
-    json_free(&before);
+    json_decref(before);
     return err->status;
 }
 

@@ -1,5 +1,5 @@
 /*
- * command_data_check.c - pons data check: every case is read, and all that is wrong is listed.
+ * command_data_check.c - pons data check: read every case and list all errors.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text/quote.h"
+#include "base/text/text.h"
 #include "cli/command.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
@@ -16,21 +17,20 @@
 #include "experiment/data_settings.h"
 #include "metric/best_metric.h"
 
-/* ---- what there is -------------------------------------------------------------------------- */
-
-static const char *plural(int64_t count)
-{
-    return count == 1 ? "" : "s";
-}
+/* ---- the dataset ---------------------------------------------------------------------------- */
 
 static void print_dataset(const dataset *d)
 {
-    quote_print(stdout, "layout %s: %s\n", d->layout, d->origin);
-    printf("%d case%s, %d for training, %d for validation", d->case_count, plural(d->case_count),
-           d->training_count, d->validation_count);
+    quote_print(stdout, "%.4000s\n", dataset_layout_text(d));
+    if (d->recognised != NULL)
+        quote_print(stdout, "recognised: %s\n", d->recognised);
+    printf("%d case%s, %d for training, %d for validation", d->case_count,
+           text_plural(d->case_count), d->training_count, d->validation_count);
     for (int i = 0; i < d->validation_count; i++)
         quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
-    printf("\n%d channel%s", d->channels, plural(d->channels));
+    if (d->unused_count > 0)
+        printf("\n%d other case%s", d->unused_count, text_plural(d->unused_count));
+    printf("\n%d channel%s", d->channels, text_plural(d->channels));
     for (int i = 0; i < d->channels && d->channel_names != NULL; i++)
         quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->channel_names[i]);
     printf("\n");
@@ -40,6 +40,15 @@ static void print_dataset(const dataset *d)
             printf("%s%d", k == 0 ? "" : ",", d->regions[i].id[k]);
     }
     printf(d->region_count > 0 ? "\n" : "");
+}
+
+/* The name of an id that is of no class. */
+static const char *unlisted_name(const dataset *d, int64_t id)
+{
+    bool ignored = d->ignored != NULL && id >= 0 && id <= LABEL_ID_MAX
+                   && class_index_of_id(d->ignored, 1, (int)id) == 0;
+
+    return ignored ? "(ignored)" : "(not listed)";
 }
 
 static void print_histogram(const dataset *d, const dataset_report *r)
@@ -52,9 +61,9 @@ static void print_histogram(const dataset *d, const dataset_report *r)
         printf("\n%6s  %-20s %14s %10s %8s\n", "id", "class", "voxels", "share", "cases");
     for (int i = 0; i < r->id_count; i++) {
         int c = r->id[i] < 0 || r->id[i] > LABEL_ID_MAX
-                    ? -1 : class_list_find(d->classes, d->class_count, (int)r->id[i]);
+                    ? -1 : class_index_of_id(d->classes, d->class_count, (int)r->id[i]);
         quote_print(stdout, "%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
-               c < 0 ? "(not listed)" : d->classes[c].name, r->id_voxels[i],
+               c < 0 ? unlisted_name(d, r->id[i]) : d->classes[c].name, r->id_voxels[i],
                100.0 * (double)r->id_voxels[i] / (double)total, r->id_cases[i]);
     }
 }
@@ -78,7 +87,7 @@ static double spacing_of(const dataset_facts *f, int axis)
     return f->spacing[axis];
 }
 
-/* One row: least, median and largest of a number along each axis. */
+/* Print a row with the least, median and largest value along each axis. */
 static void print_spread(const char *name, const dataset_report *r, double *column,
                          double (*number)(const dataset_facts *, int))
 {
@@ -114,7 +123,7 @@ static pons_status print_geometry(const dataset_report *r, pons_error *err)
 
 enum { GROUPS_SHOWN = 12 };
 
-/* Cases of one orientation and, to three digits, of one spacing. */
+/* The cases of one orientation and one spacing, rounded to three digits. */
 typedef struct geometry_group {
     char text[64];
     int cases;
@@ -125,7 +134,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(((const geometry_group *)a)->text, ((const geometry_group *)b)->text);
 }
 
-/* The largest first. */
+/* The largest group comes first. */
 static int compare_groups(const void *a, const void *b)
 {
     const geometry_group *left = a, *right = b;
@@ -133,7 +142,7 @@ static int compare_groups(const void *a, const void *b)
     return left->cases != right->cases ? right->cases - left->cases : compare_texts(a, b);
 }
 
-/* One group a readable case, then equal ones as one. How many there are. */
+/* Make a group of each readable case, then merge equal groups. Return their number. */
 static int find_groups(const dataset_report *r, geometry_group *group)
 {
     int cases = 0, count = 0;
@@ -191,24 +200,24 @@ static void print_problems(const dataset_report *r)
             quote_print(stdout, "case '%s': ", p->case_id);
         printf("%s\n", p->text);
     }
-    printf("\n%d error%s, %d warning%s\n", r->error_count, plural(r->error_count), warnings,
-           plural(warnings));
+    printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count), warnings,
+           text_plural(warnings));
 }
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-/* The options of all transforms; channels 0: not known yet. *preprocess is the caller's. */
-static pons_status check_steps(config *c, int channels, volume_chain **preprocess, pons_error *err)
+/* Check the options of all transforms. channels 0: not known yet. The caller owns *preprocess. */
+static pons_status check_steps(config *c, int channels, pipeline **preprocess, pons_error *err)
 {
-    volume_chain *augment = NULL;
+    pipeline *augment = NULL;
 
-    if (volume_chain_open(c, "preprocess", false, channels, preprocess, err) == PONS_OK
-        && volume_chain_open(c, "augment", true, channels, &augment, err) == PONS_OK)
-        volume_chain_close(augment);
+    if (pipeline_open(c, "preprocess", false, channels, preprocess, err) == PONS_OK
+        && pipeline_open(c, "augment", true, channels, &augment, err) == PONS_OK)
+        pipeline_close(augment);
     return err->status;
 }
 
-/* Keys elsewhere that name a class. */
+/* Check the class names in keys of other sections. */
 static pons_status check_names(config *c, const sections *s, const dataset *d, pons_error *err)
 {
     bool regions = d->region_count > 0;
@@ -219,13 +228,13 @@ static pons_status check_names(config *c, const sections *s, const dataset *d, p
     if (best_metric_find(s->train.best, count, classes, &best, err) == PONS_OK)
         class_list_check_names("[predict] keep_largest", &s->predict.keep_largest, classes, count,
                                err);
-    return config_blame(c, NULL, NULL, err);
+    return config_location_add(c, NULL, NULL, err);
 }
 
-/* [data] and the transforms are checked; what networks the file names is for other commands. */
-static pons_status open_data(config *c, dataset **out, volume_chain **preprocess, pons_error *err)
+/* Check [data] and the transforms. Networks are left to other commands. */
+static pons_status open_data(config *c, dataset **out, pipeline **preprocess, pons_error *err)
 {
-    volume_chain *unbound = NULL;
+    pipeline *unbound = NULL;
     dataset_settings settings;
     sections s;
 
@@ -233,7 +242,7 @@ static pons_status open_data(config *c, dataset **out, volume_chain **preprocess
         return err->status;
     sections_skip_plugins(c, &s, (const char *const[]){ "preprocess", "augment", NULL });
     check_steps(c, 0, &unbound, err);
-    volume_chain_close(unbound);
+    pipeline_close(unbound);
     if (err->status != PONS_OK || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
     dataset_settings_fill(c, &s, &settings);
@@ -245,7 +254,7 @@ static pons_status open_data(config *c, dataset **out, volume_chain **preprocess
     return check_steps(c, (*out)->channels, preprocess, err);
 }
 
-/* Whether what is written to both is read one behind the other. */
+/* Whether standard output and standard error are one file. */
 static bool is_one_stream(void)
 {
     struct stat out, err;
@@ -254,17 +263,20 @@ static bool is_one_stream(void)
         && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
-/* 'err' holds the first problem: for those who do not see the report, which lists all of them. */
+/*
+ * The error of the command. It is the first problem if the reader of standard error does not see
+ * the report, else the number of problems.
+ */
 static pons_status name_once(const dataset_report *r, pons_error *err)
 {
     if (!is_one_stream())
         return err->status;
     *err = (pons_error)PONS_ERROR_INIT;
     return pons_fail(err, PONS_DATA, "the data has %d error%s, listed above", r->error_count,
-                     plural(r->error_count));
+                     text_plural(r->error_count));
 }
 
-static pons_status check_data(const dataset *d, const volume_chain *preprocess,
+static pons_status check_data(const dataset *d, const pipeline *preprocess,
                               pons_error *err)
 {
     dataset_report *report = NULL;
@@ -276,7 +288,7 @@ static pons_status check_data(const dataset *d, const volume_chain *preprocess,
     if (report == NULL)
         return status;
     print_histogram(d, report);
-    dataset_report_mixtures(report, preprocess, d->channels);
+    dataset_report_add_mixtures(report, preprocess, d->channels);
     printed = print_geometry(report, err);
     if (printed == PONS_OK)
         printed = print_groups(report, err);
@@ -290,7 +302,7 @@ static pons_status check_data(const dataset *d, const volume_chain *preprocess,
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
-    volume_chain *preprocess = NULL;
+    pipeline *preprocess = NULL;
     dataset *d = NULL;
     config *c;
 
@@ -300,7 +312,7 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     if (status == PONS_OK)
         status = check_data(d, preprocess, err);
     dataset_close(d);
-    volume_chain_close(preprocess);
+    pipeline_close(preprocess);
     config_close(c);
     return status;
 }

@@ -1,5 +1,5 @@
 /*
- * command_data_crop.c - pons data crop: a box of a volume, where it was, or a mask of it.
+ * command_data_crop.c - pons data crop: a box of a volume at its original position, or its mask.
  */
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "data/dataset/phantom.h"
+#include "data/phantom/phantom.h"
 
 typedef struct phantom_flags {
     const char *output;
@@ -14,11 +14,11 @@ typedef struct phantom_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(phantom_flags, output, NULL, "The folder that becomes the dataset."),
-    PONS_INTEGER(phantom_flags, cases, 4, 1, 100000, "How many cases."),
+    PONS_INTEGER(phantom_flags, cases, "4", 1, 100000, "How many cases."),
     PONS_AXES(phantom_flags, extent, "96 96 96", 1, 4096, "Voxels along i, j and k."),
-    PONS_INTEGER(phantom_flags, channels, 1, 1, 16, "Contrasts of each image."),
-    PONS_INTEGER(phantom_flags, classes, 2, 2, 64, "Classes of the label, background counted."),
-    PONS_INTEGER(phantom_flags, seed, 0, 0, (double)INT64_MAX, "Another seed gives other cases."),
+    PONS_INTEGER(phantom_flags, channels, "1", 1, 16, "Contrasts of each image."),
+    PONS_INTEGER(phantom_flags, classes, "2", 2, 64, "Classes of the label, background counted."),
+    PONS_INTEGER(phantom_flags, seed, "0", 0, (double)INT64_MAX, "Another seed gives other cases."),
     PONS_OPTIONS_END
 };
 

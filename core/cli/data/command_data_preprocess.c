@@ -1,6 +1,6 @@
 /*
- * command_data_preprocess.c - pons data preprocess: every case after the deterministic transforms,
- * as files to look at or in the disk cache.
+ * command_data_preprocess.c - pons data preprocess: write every case after the deterministic
+ * transforms, as files or to the disk cache.
  */
 #include "cli/command.h"
 #include "cli/data/preprocess.h"
@@ -12,7 +12,7 @@ typedef struct preprocess_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(preprocess_flags, output, "", "The folder that is written."),
-    PONS_FLAG(preprocess_flags, cache, no,
+    PONS_FLAG(preprocess_flags, cache, "no",
               "Fill the disk cache, of [data] cache_dir, that runs with 'cache = disk' use."),
     PONS_OPTIONS_END
 };

@@ -1,5 +1,5 @@
 /*
- * preprocess - the deterministic half of the data path, written to files.
+ * preprocess.c - run the deterministic half of the data path and write its cases.
  */
 #include "cli/data/preprocess.h"
 
@@ -19,7 +19,7 @@
 #include "data/volume/volume.h"
 #include "experiment/data_settings.h"
 
-/* Ids as they are, where no list says what they mean. */
+/* Keep the file's ids, because no list of labels maps them. */
 static pons_status keep_ids(volume *label, const char *file, pons_error *err)
 {
     const int32_t *id = label->voxels;
@@ -42,12 +42,12 @@ static pons_status keep_ids(volume *label, const char *file, pons_error *err)
     return PONS_OK;
 }
 
-/* A case of a dataset whose classes are not known. */
+/* Read a case of a dataset without a list of labels. */
 static pons_status read_unlisted(const dataset *d, const data_case *info, pons_case *out,
                                  pons_error *err)
 {
-    case_files files;
-    pons_status status = case_files_read(info, false, &files, err);
+    loaded_case files;
+    pons_status status = case_load(info, false, &files, err);
 
     *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
                         .label = files.label };
@@ -59,6 +59,12 @@ static pons_status read_unlisted(const dataset *d, const data_case *info, pons_c
     if (!status)
         status = keep_ids(&out->label, info->label, err);
     return status;
+}
+
+pons_status preprocess_read(const dataset *d, int rank, pons_case *out, pons_error *err)
+{
+    return d->class_count > 0 ? case_read(d, rank, out, err)
+                              : read_unlisted(d, &d->cases[rank], out, err);
 }
 
 static pons_status write_part(const char *folder, const data_case *info, const char *name,
@@ -77,10 +83,10 @@ static pons_status write_part(const char *folder, const data_case *info, const c
     if (read || (info->label && file_is(path, info->label)))
         return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected "
                          "another folder", folder, path);
-    return volume_write(path, v, NULL, err);
+    return nifti_write(path, v, NULL, err);
 }
 
-/* Image and label at the same time. */
+/* A case whose image and label are written in parallel. */
 typedef struct part_writing {
     const char *folder;
     const data_case *info;
@@ -109,16 +115,16 @@ static pons_status write_both(const char *folder, const data_case *info, const p
     return err->status;
 }
 
-static pons_status write_case(const dataset *d, const volume_chain *chain, int rank,
+static pons_status write_case(const dataset *d, const pipeline *chain, int rank,
                               const char *folder, logger *l, pons_error *err)
 {
     const data_case *info = &d->cases[rank];
     pons_case c = { .size = sizeof c };
-    pons_status status = d->class_count ? case_read(d, rank, &c, err)
-                                        : read_unlisted(d, info, &c, err);
+    pons_status status = preprocess_read(d, rank, &c, err);
 
     if (!status)
-        status = volume_chain_apply(chain, &c, l, err);
+        status = pipeline_apply(chain, &c, l, err);
+    packed_case_mark_ignored(&c);
     if (!status)
         status = write_both(folder, info, &c, err);
     if (!status)
@@ -128,23 +134,23 @@ static pons_status write_case(const dataset *d, const volume_chain *chain, int r
     return status;
 }
 
-/* What a case has said, until those before it have. */
+/* The log lines of a case. They are held until all earlier cases are logged. */
 typedef struct case_note {
     char *text;
     size_t size;
     bool done;
 } case_note;
 
-/* All cases, several at the same time. */
+/* All cases. Threads write several in parallel. */
 typedef struct writing {
     const dataset *data;
-    const volume_chain *chain;
+    const pipeline *chain;
     const char *folder;
     logger *log;              /* may be NULL                                                      */
-    pthread_mutex_t lock;     /* of what follows                                                  */
-    case_note *note;          /* of each case                                                     */
-    int told;                 /* cases before this one                                            */
-    int failed;               /* the earliest that did; their number: none                        */
+    pthread_mutex_t lock;     /* protects all members below                                       */
+    case_note *note;          /* a note for each case                                             */
+    int told;                 /* cases whose notes are logged                                     */
+    int failed;               /* index of the earliest failed case; number of cases: none         */
     pons_error error;
 } writing;
 
@@ -155,7 +161,7 @@ static void tell_lines(logger *l, char *text)
             log_line(l, "%s", line);
 }
 
-/* Notes in order of cases, as far as they are there. */
+/* End a case, and log all notes that are complete, in the order of the cases. */
 static void end_case(writing *w, int rank, const pons_error *problem)
 {
     pthread_mutex_lock(&w->lock);
@@ -185,7 +191,7 @@ static void write_noted(writing *w, int rank)
     end_case(w, rank, &problem);
 }
 
-/* A case behind one that has failed is left. */
+/* Write cases, but none behind a failed one. */
 static void write_cases(void *context, int64_t first, int64_t end)
 {
     writing *w = context;
@@ -199,20 +205,20 @@ static void write_cases(void *context, int64_t first, int64_t end)
     }
 }
 
-static pons_status write_all(const dataset *d, const volume_chain *chain, const char *folder,
+static pons_status write_all(const dataset *d, const pipeline *chain, const char *folder,
                              int threads, logger *l, pons_error *err)
 {
     writing w = { .data = d, .chain = chain, .folder = folder, .log = l,
                   .failed = d->case_count, .error = PONS_ERROR_INIT };
-    parallel_spare spare = { threads > 1 ? threads - 1 : 0 }, *before;
+    thread_budget spare = { threads > 1 ? threads - 1 : 0 }, *before;
 
     w.note = calloc((size_t)d->case_count + 1, sizeof *w.note);
     if (w.note == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     pthread_mutex_init(&w.lock, NULL);
-    before = parallel_borrow(&spare);
+    before = thread_budget_set(&spare);
     parallel_run(d->case_count, 1, write_cases, &w);
-    parallel_borrow(before);
+    thread_budget_set(before);
     pthread_mutex_destroy(&w.lock);
     for (int n = 0; n < d->case_count; n++)
         free(w.note[n].text);
@@ -240,20 +246,20 @@ pons_status preprocess_write(config *c, const char *folder, logger *l, pons_erro
 {
     dataset *d;
     sections s;
-    volume_chain *chain = NULL;
+    pipeline *chain = NULL;
     cache_settings settings;
     pons_status status = open_dataset(c, true, &s, &d, err);
 
     if (status)
         return status;
-    status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
+    status = pipeline_open(c, "preprocess", false, d->channels, &chain, err);
     if (!status)
         status = config_refuse_unknown(c, err);
     if (!status) {
         cache_settings_fill(&s, &settings);
         status = write_all(d, chain, folder, settings.threads, l, err);
     }
-    volume_chain_close(chain);
+    pipeline_close(chain);
     dataset_close(d);
     return status;
 }
@@ -264,12 +270,12 @@ pons_status preprocess_cache(config *c, logger *l, pons_error *err)
     sections s;
     cache *filled = NULL;
     cache_settings settings;
-    volume_chain *chain = NULL;
+    pipeline *chain = NULL;
     pons_status status = open_dataset(c, false, &s, &d, err);
 
     if (status)
         return status;
-    status = volume_chain_open(c, "preprocess", false, d->channels, &chain, err);
+    status = pipeline_open(c, "preprocess", false, d->channels, &chain, err);
     if (!status)
         status = config_refuse_unknown(c, err);
     if (!status) {
@@ -278,7 +284,7 @@ pons_status preprocess_cache(config *c, logger *l, pons_error *err)
         status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
     }
     cache_close(filled);
-    volume_chain_close(chain);
+    pipeline_close(chain);
     dataset_close(d);
     return status;
 }

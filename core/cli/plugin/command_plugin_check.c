@@ -1,6 +1,8 @@
 /*
- * command_plugin_check.c - pons plugin check: the conformance test. Loading verifies the file, the
- * note, the descriptor and the option table; each kind then has checks of its own.
+ * command_plugin_check.c - pons plugin check: the conformance test.
+ *
+ * Loading verifies the file, the note, the descriptor and the option table. Each kind then has
+ * checks of its own.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +19,12 @@ typedef struct plugin_check_flags {
 } plugin_check_flags;
 
 static const pons_option flags[] = {
-    PONS_INTEGER(plugin_check_flags, timeout, 120, 1, 86400,
+    PONS_INTEGER(plugin_check_flags, timeout, "120", 1, 86400,
                  "Seconds that the loading and the operations may take each."),
     PONS_OPTIONS_END
 };
 
-/* A name where a file is meant: say which file has it. */
+/* Refuse the name of a plugin, and name its file. */
 static pons_status refuse_name(const char *name, pons_error *err)
 {
     char word[sizeof err->text], file[sizeof err->text];
@@ -43,7 +45,7 @@ static pons_status refuse_name(const char *name, pons_error *err)
                      "plugin check %.2000s", name, shell_word_bare(word, sizeof word, file));
 }
 
-/* A run finds a plugin by the name of its file; nothing of the file has run yet. */
+/* Check the name of the file, by which a run finds the plugin. No code of the file has run. */
 static pons_status check_file_name(const char *path, pons_error *err)
 {
     const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;
@@ -58,23 +60,23 @@ static pons_status check_file_name(const char *path, pons_error *err)
     return err->status;
 }
 
-/* A kind without options: what is set would be ignored. */
+/* Refuse --set for a plugin without options. */
 static pons_status check_set(const plugin *p, const invocation *call, pons_error *err)
 {
     if (p->descriptor->options != NULL || call->set_count == 0)
         return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "'--set %s': a %s plugin has no options", call->set[0],
-                     plugin_kind_name((pons_kind)p->descriptor->kind));
+    return pons_fail(err, PONS_CONFIG, "'--set %s': %s '%s' has no options", call->set[0],
+                     plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
 }
 
-/* In a process of its own: a faulty plugin may end it. */
-static pons_status check_plugin(const void *context, apart_child *child, pons_error *err)
+/* Check a plugin in a child process, because a faulty plugin may end its process. */
+static pons_status check_plugin(const void *context, subprocess_child *child, pons_error *err)
 {
     const invocation *call = context;
     const plugin *p;
     const plugin_check *check;
 
-    apart_stage(child, "its loading");
+    subprocess_stage(child, "its loading");
     if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
         check_set(p, call, err) != PONS_OK)
         return err->status;
@@ -83,8 +85,8 @@ static pons_status check_plugin(const void *context, apart_child *child, pons_er
     for (check = plugin_checks; check->run != NULL; check++) {
         if (check->kind != (int)p->descriptor->kind)
             continue;
-        apart_stage(child, "%s of %s %s", check->operations,
-                    plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
+        subprocess_stage(child, "%s of %s %s", check->operations,
+                         plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
         if (check->run(p, call, err) != PONS_OK)
             return err->status;
         printf("%s %s: %s\n", plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name,
@@ -96,12 +98,12 @@ static pons_status check_plugin(const void *context, apart_child *child, pons_er
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
     const plugin_check_flags *f = flags;
-    const apart_terms terms = { call->argument[0], (int)f->timeout, false };
+    const subprocess_terms terms = { call->argument[0], (int)f->timeout, false };
 
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);
     return check_file_name(call->argument[0], err) == PONS_OK
-           ? apart_run(check_plugin, call, &terms, err) : err->status;
+           ? subprocess_run(check_plugin, call, &terms, err) : err->status;
 }
 
 const command command_plugin_check = {

@@ -1,5 +1,5 @@
 /*
- * command_plugin_list.c - pons plugin list: what is found and where, by notes alone.
+ * command_plugin_list.c - pons plugin list: the plugins and their files, read from notes alone.
  */
 #include <stdio.h>
 

@@ -43,7 +43,7 @@ static pons_status show(pons_kind kind, const char *name, pons_error *err)
     return PONS_OK;
 }
 
-/* "loss/dice" or "dice": the kind, when it is named. */
+/* Whether a file has the plugin 'name'. A name is like "dice", or "loss/dice" with its kind. */
 static bool wanted(const plugin_file *f, const char *name)
 {
     const char *slash = strchr(name, '/');

@@ -12,10 +12,12 @@
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "plugin/plugin_options.h"
 
 /*
- * Values for options without a default, by the names that plugins of a kind share, else by type. A
- * model with 'upsample_kernel_size' has a stride into its first level as well.
+ * Values of options without a default. A row is for a name that plugins of a kind share, or for a
+ * type. It may apply only to plugins with the option 'beside': a model with 'upsample_kernel_size'
+ * has a stride into its first level too.
  */
 typedef struct small_value {
     const char *name;
@@ -44,7 +46,7 @@ static const small_value small[] = {
     { NULL, PONS_OPTION_TEXT, "text", NULL },
 };
 
-/* In place of defaults: the smallest network, and a random transform that happens. */
+/* Values that replace defaults: the smallest network, and random transforms of probability 1. */
 static const small_value quick[] = {
     { "filters", PONS_OPTION_INTEGERS, "2 4 4", "upsample_kernel_size" },
     { "init_filters", PONS_OPTION_INTEGER, "2", "blocks_down" },
@@ -52,6 +54,7 @@ static const small_value quick[] = {
     { "blocks_down", PONS_OPTION_INTEGERS, "1 1", "blocks_up" },
     { "blocks_up", PONS_OPTION_INTEGERS, "1", "blocks_down" },
     { "probability", PONS_OPTION_REAL, "1", NULL },
+    { "rotate_range", PONS_OPTION_REALS, "0.5", "shear_range" },
 };
 
 static bool has_option(const pons_option *options, const char *name)
@@ -61,7 +64,7 @@ static bool has_option(const pons_option *options, const char *name)
     return options->name != NULL;
 }
 
-/* NULL: the list has none for it. */
+/* The list's value for an option, or NULL. */
 static const char *find_value(const small_value *list, size_t count, const pons_option *options,
                               const pons_option *o)
 {
@@ -86,7 +89,7 @@ static bool is_set(const invocation *call, const char *kind, const char *name)
     return false;
 }
 
-/* Add a value; what replaces a default is noted in 'used'. */
+/* Add a value. If it replaces a default, it is added to 'used'. */
 static void add_value(arena *memory, const char *kind, const pons_option *o, const char *value,
                       const char **set, int *count, const char **used)
 {
@@ -97,8 +100,8 @@ static void add_value(arena *memory, const char *kind, const pons_option *o, con
 }
 
 /*
- * The command line's values, and before them small ones for what must be given. 'used' NULL:
- * defaults stay.
+ * Open the values of the command line, preceded by small values of required options. Defaults stay
+ * if 'used' is NULL.
  */
 static pons_status open_values(const plugin *p, const invocation *call, config **values,
                                char **used, pons_error *err)
@@ -153,6 +156,8 @@ static pons_status open_options(const plugin *p, const invocation *call, void **
         status = config_fill(*values, kind, p->descriptor->options, *target, err);
     if (status == PONS_OK)
         status = config_refuse_unknown(*values, err);
+    if (status == PONS_OK && plugin_options_check(p, *target, err) != PONS_OK)
+        status = config_location_add(*values, kind, NULL, err);
     if (status != PONS_OK) {
         config_close(*values);
         free(*target);
@@ -174,7 +179,7 @@ pons_status plugin_check_quick_options(const plugin *p, const invocation *call, 
     return open_options(p, call, target, values, used, err);
 }
 
-/* A factor is finite, not negative, and a pure function of its arguments. */
+/* Check that a factor is finite, not negative, and a pure function of its arguments. */
 static pons_status check_factor(const plugin *p, const void *config, pons_error *err)
 {
     const pons_schedule_operations *o = p->operations;

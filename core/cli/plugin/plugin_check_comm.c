@@ -1,6 +1,8 @@
 /*
- * plugin_check_comm.c - a comm plugin in a group of one process: sums, broadcasts and gathers that
- * change nothing, in the order in which they were started, and an abort.
+ * plugin_check_comm.c - check a comm plugin in a group of one process.
+ *
+ * Sums, broadcasts and gathers change nothing and end in the order of their start. An abort ends
+ * all work.
  */
 #include "cli/plugin/plugin_check.h"
 
@@ -10,6 +12,7 @@
 
 #include <pons/comm.h>
 
+#include "base/integer.h"
 #include "plugin/plugin_status.h"
 
 enum { COUNT = 5000, PATIENCE_S = 5, VALUES = 64 };
@@ -67,7 +70,7 @@ static pons_status table_get(void *context, const char *key, void *value, size_t
         return pons_fail(err, PONS_COMMUNICATION, "nobody has set '%s'", key);
     *size = t->row[i].size;
     if (*size > 0 && room > 0)
-        memcpy(value, t->row[i].value, *size < room ? *size : room);
+        memcpy(value, t->row[i].value, min_size(*size, room));
     return PONS_OK;
 }
 
@@ -82,8 +85,8 @@ static void table_clear(table *t)
 typedef struct trial {
     const pons_comm_operations *operations;
     void *comm;
-    double number[3][COUNT];  /* for a sum, a broadcast, and a gather of ...                      */
-    double mine[COUNT];       /* ... this                                                         */
+    double number[3][COUNT];  /* results of a sum, a broadcast and a gather                       */
+    double mine[COUNT];       /* this rank's part of the gather                                   */
 } trial;
 
 static pons_status wait_for(const trial *t, void *pending, const char *what, pons_error *err)
@@ -134,7 +137,7 @@ static pons_status start_one(trial *t, int kind, void **pending, pons_error *err
     }
 }
 
-/* All under way at once, then each one's result. */
+/* Start all operations, then check each result. */
 static pons_status check_results(trial *t, pons_error *err)
 {
     void *pending[KINDS];
@@ -145,7 +148,7 @@ static pons_status check_results(trial *t, pons_error *err)
             t->number[b][i] = b < 2 ? cell(b, i) : NAN;
     for (int i = 0; i < COUNT; i++)
         t->mine[i] = cell(2, i);
-    while (started < KINDS && plugin_answer(start_one(t, started, &pending[started], err),
+    while (started < KINDS && plugin_status(start_one(t, started, &pending[started], err),
                                             "the comm plugin", kind_names[started], err) == PONS_OK)
         started++;
     for (int k = 0; k < started; k++)
@@ -154,7 +157,7 @@ static pons_status check_results(trial *t, pons_error *err)
     return err->status;
 }
 
-/* After an abort everything fails, in a second at the latest. */
+/* Check that all operations fail within a second of an abort. */
 static pons_status check_abort(trial *t, pons_error *err)
 {
     pons_error failure = PONS_ERROR_INIT;
@@ -188,7 +191,8 @@ static pons_status check_missing(const pons_comm_operations *o, pons_error *err)
         if (!needed[i].there)
             return pons_fail(err, PONS_PLUGIN, "operation '%s' is missing", needed[i].name);
     if ((o->group_begin == NULL) != (o->group_end == NULL))
-        return pons_fail(err, PONS_PLUGIN, "only one of 'group_begin' and 'group_end' is there");
+        return pons_fail(err, PONS_PLUGIN,
+                         "only one of 'group_begin' and 'group_end' is there");
     return PONS_OK;
 }
 
@@ -203,9 +207,9 @@ static pons_status check_process(const pons_comm_operations *o, pons_error *err)
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     t->operations = o;
-    if ((o->check == NULL
-         || plugin_answer(o->check(err), "the comm plugin", "check", err) == PONS_OK)
-        && plugin_answer(o->open(&place, &store, &t->comm, err), "the comm plugin", "open", err)
+    if ((o->available == NULL
+         || plugin_status(o->available(err), "the comm plugin", "available", err) == PONS_OK)
+        && plugin_status(o->open(&place, &store, &t->comm, err), "the comm plugin", "open", err)
            == PONS_OK) {
         if (check_results(t, err) == PONS_OK)
             check_abort(t, err);

@@ -1,7 +1,8 @@
 /*
- * plugin_check_device.c - a device against the reference kernels: one small training step for each
- * kind of request, forward and backward, in fp32 and, for products, in bf16. What the device
- * declines runs on the reference kernels here as in a training, and is counted.
+ * plugin_check_device.c - compare a device with the reference kernels.
+ *
+ * Each kind of request has a small training step, forward and backward, in fp32 and, for products,
+ * in bf16. Requests that the device declines run on the reference kernels, and are counted.
  */
 #include "cli/plugin/plugin_check.h"
 
@@ -20,18 +21,21 @@
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
 
-/* Differences, of the largest element: sums of fp32 in another order; products rounded to bf16. */
+/*
+ * Tolerances relative to the largest element. In fp32 sums may have another order, and in bf16
+ * products are rounded.
+ */
 static const double agreement = 1e-4, half_agreement = 3e-2;
 
 static const pons_shape shapes[] = { { 5, { 2, 5, 4, 6, 3 } }, { 5, { 1, 4, 5, 4, 16 } } };
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* What a step leaves: the output, then every parameter and state. */
+/* The result of a step: the output, then every parameter and state. */
 typedef struct outcome {
     int64_t count;
     double *number;            /* malloc'ed                                                       */
-    int kernels, own;          /* kernels, and those of the device itself                         */
+    int kernels, own;          /* number of all kernels, and of the device's own                  */
 } outcome;
 
 typedef struct device_trial {
@@ -85,7 +89,7 @@ static pons_status take_step(const device_trial *t, const storage *s, program *p
     return t->err->status;
 }
 
-/* Every element of the output with a weight of its own. */
+/* The sum of the output with a different weight for each element. */
 static pons_node *weighted_sum(pons_graph *g, pons_node *y)
 {
     int64_t count = shape_count(pons_shape_of(y));
@@ -95,7 +99,7 @@ static pons_node *weighted_sum(pons_graph *g, pons_node *y)
     return pons_sum_all(g, pons_mul(g, pons_reshape(g, y, row), share));
 }
 
-/* A step that can be taken. */
+/* A compiled step. */
 typedef struct made {
     storage *storage;
     program *program;
@@ -112,7 +116,7 @@ static pons_status make_case(const device_trial *t, const device *d, made *m)
 {
     program_settings settings = { .precision = t->precision, .micro_batches = 1, .accumulate = 1,
                                   .optimizer = &plugin_check_descent, .seed = 1 };
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
 
     if (g == NULL)
         return pons_fail(t->err, PONS_DEVICE, "out of memory");
@@ -186,7 +190,7 @@ static pons_status check_case(const device_trial *t, const device *d, const made
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Trial 'number' in the order of the requests; false: it is none, the request is not for bf16. */
+/* Find trial 'number'. Returns false if it is in bf16 and its request is checked in fp32 alone. */
 static bool find_trial(int number, device_trial *t, pons_error *cause)
 {
     const device_request *r = &device_requests[number / 2 / SHAPES];
@@ -216,7 +220,7 @@ static pons_status blame(const device_trial *t, pons_error *err)
                      t->precision == PRECISION_BF16 ? "bf16" : "fp32", t->err->text);
 }
 
-/* All are made before one runs: a device that compiles its kernels does so once. */
+/* Make all steps before one runs, so that a device compiles its kernels once. */
 static pons_status check_requests(const device *d, outcome *total, pons_error *err)
 {
     int trials = count_trials();

@@ -1,7 +1,9 @@
 /*
- * plugin_check_graph.c - what a model, a loss and an optimizer must be able to do, on small graphs
- * in double on the reference device: gradients against finite differences, the same parameters in
- * both builds, steps that can be repeated and that descend.
+ * plugin_check_graph.c - check models, losses and optimizers on small graphs, in double on the
+ * reference device.
+ *
+ * Gradients agree with finite differences. Both builds of a model have the same parameters. Steps
+ * can be repeated, and they descend.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 
 #include <pons/loss.h>
 
+#include "base/integer.h"
 #include "base/random.h"
 #include "cli/plugin/plugin_check.h"
 #include "graph/ir/build.h"
@@ -21,7 +24,7 @@
 
 enum { CHANNELS = 2, CLASSES = 3, BATCH = 2, SAMPLES = 5 };
 
-/* A compiled step of some graph. */
+/* A compiled step of a graph. */
 typedef struct trial {
     device device;
     storage *storage;
@@ -44,9 +47,11 @@ static pons_status descend(pons_graph *g, const void *config, const pons_paramet
 }
 
 static const pons_slot no_slots[] = { PONS_SLOTS_END };
-const pons_optimizer_operations plugin_check_descent = { no_slots, descend };
+const pons_optimizer_operations plugin_check_descent = {
+    .slots = no_slots, .update = descend
+};
 
-/* Takes over 'g'. */
+/* Compile a step. The trial owns 'g'. */
 static pons_status trial_open(trial *t, pons_graph *g, pons_node *loss,
                               const pons_optimizer_operations *optimizer, const void *config,
                               pons_error *err)
@@ -71,8 +76,8 @@ static pons_status trial_open(trial *t, pons_graph *g, pons_node *loss,
 }
 
 /*
- * One step on the same micro-batch of the same number: the loss before it,
- * and the update at 'lr'.
+ * Run one step at 'lr', always on the same micro-batch with the same number. *loss is the loss
+ * before the update.
  */
 static pons_status trial_step(trial *t, double lr, double *loss, pons_error *err)
 {
@@ -138,7 +143,7 @@ static const pons_task *small_task(void)
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* The central difference of the loss by one element, at step h. */
+/* The central difference of the loss by one element, with step h. */
 static pons_status difference(trial *t, double *element, double h, double *slope, pons_error *err)
 {
     const double at = *element;
@@ -156,7 +161,7 @@ static pons_status difference(trial *t, double *element, double h, double *slope
     return err->status;
 }
 
-/* A kink (relu, max) inside of one interval is outside of a smaller one. */
+/* Check one element with ever smaller steps, because a kink (relu, max) may lie in a large one. */
 static pons_status check_element(trial *t, const storage_tensor *p, int64_t index, double gradient,
                                  pons_error *err)
 {
@@ -173,7 +178,7 @@ static pons_status check_element(trial *t, const storage_tensor *p, int64_t inde
                      "differences %.9g", p->name, (long long)index, gradient, slope);
 }
 
-/* p before - p after one step with lr 1. */
+/* Take the gradients as the change of the parameters in one step with lr 1. */
 static pons_status take_gradients(trial *t, double **gradient, pons_error *err)
 {
     int count = storage_count(t->storage, STORAGE_PARAMETER);
@@ -206,7 +211,7 @@ static pons_status compare_gradients(trial *t, double *const *gradient, pons_err
 {
     for (int i = 0; i < storage_count(t->storage, STORAGE_PARAMETER); i++) {
         storage_tensor p = storage_item(t->storage, STORAGE_PARAMETER, i);
-        int64_t count = shape_count(p.shape), samples = count < SAMPLES ? count : SAMPLES;
+        int64_t count = shape_count(p.shape), samples = min_i64(count, SAMPLES);
         for (int64_t s = 0; s < samples; s++) {
             int64_t index = s * count / samples;
             if (check_element(t, &p, index, gradient[i][index], err) != PONS_OK)
@@ -249,7 +254,7 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* The smallest extent that leaves every level of the network more than one voxel. */
+/* The smallest extent with more than one voxel on every level of the network. */
 static pons_status model_extent(const pons_model_operations *o, const void *config,
                                 int64_t extent[3], pons_error *err)
 {
@@ -261,7 +266,7 @@ static pons_status model_extent(const pons_model_operations *o, const void *conf
         if (divisor[i] < 1)
             return pons_fail(err, PONS_PLUGIN, "divisor along axis %d is %d, expected at least 1",
                              i, divisor[i]);
-        extent[i] = divisor[i] * 2 < 4 ? 4 : divisor[i] * 2;
+        extent[i] = max_int(divisor[i] * 2, 4);
     }
     return PONS_OK;
 }
@@ -279,7 +284,7 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
     return err->status;
 }
 
-/* All outputs, each number with a weight of its own, so that no gradient cancels. */
+/* The sum of all outputs with a different weight for each element, so that no gradient cancels. */
 static pons_node *mixed_sum(pons_graph *g, const pons_outputs *outputs)
 {
     pons_node *sum = pons_scalar(g, 0);
@@ -296,13 +301,13 @@ static pons_node *mixed_sum(pons_graph *g, const pons_outputs *outputs)
     return sum;
 }
 
-/* A second build must find all of its parameters and states. */
+/* Check that a build for evaluation finds all of its parameters and states. */
 static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
                                   const int64_t extent[3], pons_error *err)
 {
     program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1,
                                   .accumulate = 1 };
-    pons_graph *g = graph_new(false, -1);
+    pons_graph *g = graph_new(false);
     program *evaluate = NULL;
     pons_outputs outputs;
 
@@ -323,7 +328,7 @@ static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
 
 static pons_status check_model_with(const plugin *p, const void *config, pons_error *err)
 {
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
     int64_t extent[3];
     pons_outputs outputs;
     trial t;
@@ -348,7 +353,7 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
 
 static pons_status check_loss_with(const plugin *p, const void *config, pons_error *err)
 {
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
     pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, CLASSES });
     pons_shape labels = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, 1 });
     pons_target target = { NULL, NULL, PONS_ACTIVATION_SOFTMAX };
@@ -378,10 +383,10 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
 
 /* ---- optimizer ------------------------------------------------------------------------------- */
 
-/* Half the squared distance from a fixed point, for a weight and a bias. */
+/* Build half the squared distance from a fixed point, for a weight and a bias. */
 static pons_status open_bowl(const plugin *p, const void *config, trial *t, pons_error *err)
 {
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
     pons_shape shapes[2] = { pons_shape_make(2, (int64_t[]){ 3, 5 }),
                              pons_shape_make(1, (int64_t[]){ 7 }) };
     static const char *const names[] = { "weight", "bias" };
@@ -402,7 +407,7 @@ static pons_status open_bowl(const plugin *p, const void *config, trial *t, pons
     return trial_open(t, g, loss, p->operations, config, err);
 }
 
-/* Steps from the same start; *first and *last are the losses at both ends. */
+/* Run steps from the same start. *first and *last are the first and the last loss. */
 static pons_status descend_bowl(const plugin *p, const void *config, double *first, double *last,
                                 pons_error *err)
 {
@@ -435,7 +440,7 @@ static pons_status check_optimizer_with(const plugin *p, const void *config, pon
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* 'there': the operation 'name', which each plugin of the kind has, is not missing. */
+/* Run a check with options. 'there': the plugin has the required operation 'name'. */
 static pons_status check_with(const plugin *p, const invocation *call, const char *name, bool there,
                               pons_status (*check)(const plugin *p, const void *config,
                                                    pons_error *err),
@@ -455,8 +460,8 @@ static pons_status check_with(const plugin *p, const invocation *call, const cha
 }
 
 /*
- * Small values in place of defaults first; where they do not suit the model, its own defaults
- * decide.
+ * The check first takes small values in place of defaults. If the model refuses them, its defaults
+ * are checked.
  */
 pons_status plugin_check_model(const plugin *p, const invocation *call, pons_error *err)
 {

@@ -1,7 +1,8 @@
 /*
- * plugin_check_op.c - what an op must keep (op.h), on small tensors with extents 1 and odd: float
- * and double agree, rows may be computed in parts, every element of them is written and nothing
- * beside, twice the same, and the gradient agrees with finite differences.
+ * plugin_check_op.c - check the rules of an op (op.h) on small tensors with odd extents.
+ *
+ * Float and double agree. Rows may be computed in parts. All elements of a row are written, and
+ * none outside. A second run has the same result. The gradient agrees with finite differences.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 #include <pons/op.h>
 
+#include "base/integer.h"
 #include "base/random.h"
 #include "cli/plugin/plugin_check.h"
 #include "config/config.h"
@@ -18,7 +20,7 @@
 
 enum { BASES = 6, EXAMPLES_MAX = 16, GUARD = 64 };
 
-/* Float sums of a few hundred terms against double ones, of the largest element. */
+/* The tolerance of float sums of a few hundred terms, relative to the largest element. */
 static const double agreement = 1e-4;
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -28,7 +30,7 @@ static const pons_shape bases[BASES] = {
     { 5, { 1, 1, 1, 1, 1 } }, { 2, { 3, 5 } }, { 1, { 7 } }
 };
 
-/* What stands beside an image: another one, a number per channel, one number, one per case. */
+/* The shape of a further input: an image, a number per channel, a scalar, or one channel. */
 static pons_shape companion(pons_shape base, int form)
 {
     switch (form) {
@@ -47,7 +49,7 @@ static bool accepts(const pons_op_attributes *op, const pons_tensor *input)
     return op->operations->shape(op->config, input, &shape, &ignored) == PONS_OK;
 }
 
-/* The first companions of a base that the op accepts. */
+/* Find the first companions of a base that the op accepts. */
 static bool find_companions(const pons_op_attributes *op, pons_shape base, pons_tensor *input)
 {
     int count = op->operations->input_count, forms = 1;
@@ -75,9 +77,9 @@ static bool next_example(const pons_op_attributes *op, int *number, pons_tensor 
     return false;
 }
 
-/* ---- running it ------------------------------------------------------------------------------ */
+/* ---- run ------------------------------------------------------------------------------------- */
 
-/* An output between two guards; 'wide': double. */
+/* An output between two guards, in double if 'wide'. */
 typedef struct result {
     char *memory;
     size_t size;
@@ -123,7 +125,7 @@ static double element(const result *r, int64_t i)
     return r->wide ? ((const double *)to)[i] : (double)((const float *)to)[i];
 }
 
-/* All bits are set: a NaN where nothing is written. */
+/* Set all bits, so that an unwritten element is NaN. */
 static bool result_open(const op_trial *t, bool wide, result *out)
 {
     out->wide = wide;
@@ -151,13 +153,13 @@ static void run_rows(const op_trial *t, bool wide, int64_t begin, int64_t end, c
     (wide ? t->op->operations->run_double : t->op->operations->run_float)(&call);
 }
 
-/* Rows in pieces of 'part', the last piece first. */
+/* Run the rows in pieces of 'part', the last piece first. */
 static bool run_parts(const op_trial *t, bool wide, int64_t part, result *out)
 {
     if (!result_open(t, wide, out))
         return false;
     for (int64_t begin = (t->rows - 1) / part * part; begin >= 0; begin -= part)
-        run_rows(t, wide, begin, begin + part < t->rows ? begin + part : t->rows, out);
+        run_rows(t, wide, begin, min_i64(begin + part, t->rows), out);
     return true;
 }
 
@@ -166,7 +168,7 @@ static const char *function_name(bool wide)
     return wide ? "run_double" : "run_float";
 }
 
-/* ---- what must hold -------------------------------------------------------------------------- */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 static pons_status check_written(const op_trial *t, const result *r)
 {
@@ -207,7 +209,7 @@ static pons_status check_close(const op_trial *t, const result *narrow, const re
     return PONS_OK;
 }
 
-/* One function: written in full, the same again, and in parts if it says so. */
+/* Check that a function writes all elements, repeats its result, and runs in parts if declared. */
 static pons_status check_function(const op_trial *t, bool wide, result *whole)
 {
     result again = { .memory = NULL }, parts = { .memory = NULL };
@@ -258,7 +260,7 @@ static pons_node *leaf_for(pons_graph *g, pons_tensor t, int i)
                                (pons_init){ PONS_INIT_UNIFORM, 1 });
 }
 
-/* Each element of the output with a weight of its own. */
+/* The sum of the output with a different weight for each element. */
 static pons_node *weighted_sum(pons_graph *g, pons_node *y)
 {
     int64_t count = shape_count(pons_shape_of(y));
@@ -271,7 +273,7 @@ static pons_node *weighted_sum(pons_graph *g, pons_node *y)
 static pons_status check_gradient(const op_trial *t)
 {
     pons_node *input[PONS_OP_INPUTS_MAX], *loss;
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
 
     if (g == NULL)
         return pons_fail(t->err, PONS_DEVICE, "out of memory");
@@ -284,12 +286,12 @@ static pons_status check_gradient(const op_trial *t)
     return t->err->status;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole check ------------------------------------------------------------------------- */
 
-/* The shape as the builder of the node takes it. */
+/* Find the output shape as the node's builder does. */
 static pons_status find_shape(op_trial *t)
 {
-    pons_graph *g = graph_new(true, -1);
+    pons_graph *g = graph_new(true);
     pons_node *input[PONS_OP_INPUTS_MAX], *y;
 
     if (g == NULL)

@@ -1,6 +1,8 @@
 /*
- * plugin_check_random.c - a random transform on a small patch: the same draws give the same record
- * and the same bits, a zeroed record changes nothing, and what is not promised to move stays.
+ * plugin_check_random.c - check a random transform on a small patch.
+ *
+ * The same draws give the same record and the same bits. A zeroed record changes nothing. Voxels
+ * move only if the transform declares it, and so do displacements.
  */
 #include "cli/plugin/plugin_check.h"
 
@@ -20,11 +22,12 @@ typedef struct filled {
     pons_patch patch;
     float image[VOXELS * CHANNELS];
     uint8_t label[VOXELS], valid[VOXELS];
+    float scratch[3 * VOXELS], field[3 * VOXELS];
 } filled;
 
-/* What is drawn for one sample. */
+/* The draws of one sample. */
 typedef struct drawn {
-    unsigned char *record;     /* malloc'ed, record_size and then a guard                         */
+    unsigned char *record;     /* malloc'ed; record_size bytes and a guard                        */
     pons_sample sample;
 } drawn;
 
@@ -40,11 +43,15 @@ static void fill(filled *f)
 {
     f->patch = (pons_patch){ .size = sizeof f->patch, .extent = { 8, 6, 4 }, .channels = CHANNELS,
                              .label_channels = 1, .image = f->image, .label = f->label,
-                             .valid = f->valid };
+                             .valid = f->valid, .scratch = f->scratch };
     for (int i = 0; i < VOXELS * CHANNELS; i++) {
         uint32_t word[4];
         random_voxels(9, (uint64_t)i, word);
         f->image[i] = random_uniform(word[0]) * 4 - 2;
+    }
+    for (int i = 0; i < 3 * VOXELS; i++) {
+        f->scratch[i] = NAN;
+        f->field[i] = 0;
     }
     for (int i = 0; i < VOXELS; i++) {
         f->label[i] = (uint8_t)(i % 3);
@@ -65,7 +72,7 @@ static pons_status plan(const random_trial *t, int number, drawn *out)
     out->sample = (pons_sample){ .size = sizeof out->sample, .extent = { 8, 6, 4 },
                                  .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
     pons_status status = t->o->plan(t->config, &draws, &out->sample, out->record, t->err);
-    if (plugin_answer(status, "the transform", "plan", t->err) != PONS_OK)
+    if (plugin_status(status, "the transform", "plan", t->err) != PONS_OK)
         return t->err->status;
     for (int i = 0; i < GUARD; i++)
         if (out->record[size + (size_t)i] != 0xa5)
@@ -80,6 +87,22 @@ static bool is_identity(const pons_sample *s)
         for (int c = 0; c < 4; c++)
             if (s->map[r][c] != (r == c))
                 return false;
+    return true;
+}
+
+/* Whether the map only mirrors and exchanges axes. */
+static bool is_permutation(const pons_sample *s)
+{
+    for (int r = 0; r < 3; r++) {
+        int count = 0;
+        for (int c = 0; c < 3; c++) {
+            count += s->map[r][c] != 0;
+            if (s->map[r][c] != 0 && fabs(s->map[r][c]) != 1)
+                return false;
+        }
+        if (count != 1 || s->map[r][3] != 0)
+            return false;
+    }
     return true;
 }
 
@@ -105,7 +128,13 @@ static pons_status check_plan(random_trial *t, int number)
     if (!isfinite(volume) || volume < 1e-6)
         return pons_fail(t->err, PONS_PLUGIN, "sample %d: the map has determinant %g, expected one "
                          "that can be turned back", number, volume);
-    if (!t->o->geometric && !is_identity(s))
+    if (s->displaced && t->o->displace == NULL)
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d is displaced, but there is no operation "
+                         "'displace'", number);
+    if (!t->o->resamples && (s->displaced || !is_permutation(s)))
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d is moved by other than quarters, which "
+                         "only a transform with 'resamples' may", number);
+    if (!t->o->geometric && (s->displaced || !is_identity(s)))
         return pons_fail(t->err, PONS_PLUGIN, "sample %d is moved, which only a transform with "
                          "'geometric' may", number);
     t->any = t->any || !is_identity(s);
@@ -114,12 +143,10 @@ static pons_status check_plan(random_trial *t, int number)
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
-static pons_status apply(const random_trial *t, const void *record, uint64_t channels,
-                         pons_patch *patch)
+static pons_status apply(const random_trial *t, const void *record,
+                         const pons_transform_scope *scope, pons_patch *patch)
 {
-    const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
-
-    return plugin_answer(t->o->apply_patch(t->config, &scope, record, patch, t->err),
+    return plugin_status(t->o->apply_patch(t->config, scope, record, patch, t->err),
                          "the transform", "apply_patch", t->err);
 }
 
@@ -127,7 +154,7 @@ static pons_status check_zero(const random_trial *t, const filled *before, fille
 {
     memset(t->second.record, 0, t->o->record_size);
     fill(after);
-    if (apply(t, t->second.record, PONS_CHANNELS_ALL, &after->patch) != PONS_OK)
+    if (apply(t, t->second.record, &plugin_check_all, &after->patch) != PONS_OK)
         return t->err->status;
     if (memcmp(before->image, after->image, sizeof before->image) != 0
         || memcmp(before->label, after->label, sizeof before->label) != 0)
@@ -136,13 +163,13 @@ static pons_status check_zero(const random_trial *t, const filled *before, fille
 }
 
 static pons_status check_kept(const random_trial *t, const filled *before, const filled *after,
-                              uint64_t channels)
+                              const pons_transform_scope *scope)
 {
     for (int i = 0; i < VOXELS * CHANNELS; i++) {
         if (!isfinite(after->image[i]))
             return pons_fail(t->err, PONS_PLUGIN, "voxel %d of the patch is not finite",
                              i / CHANNELS);
-        if (!t->o->geometric && (channels >> (i % CHANNELS) & 1) == 0
+        if (!t->o->geometric && !pons_scope_has(scope, i % CHANNELS)
             && before->image[i] != after->image[i])
             return pons_fail(t->err, PONS_PLUGIN, "it changes channel %d, which 'channels' leaves "
                              "out", i % CHANNELS);
@@ -158,8 +185,8 @@ static pons_status check_kept(const random_trial *t, const filled *before, const
     return PONS_OK;
 }
 
-/* Planes one after another, the last ones first. */
-static pons_status apply_parts(const random_trial *t, uint64_t channels, filled *f)
+/* Apply the transform to parts of planes, the last part first. */
+static pons_status apply_parts(const random_trial *t, const pons_transform_scope *scope, filled *f)
 {
     for (int64_t first = 6; first >= 0; first -= 2) {
         pons_patch part = f->patch;
@@ -168,20 +195,20 @@ static pons_status apply_parts(const random_trial *t, uint64_t channels, filled 
         part.image += part.first * CHANNELS;
         part.label += part.first;
         part.valid += part.first;
-        if (apply(t, t->first.record, channels, &part) != PONS_OK)
+        if (apply(t, t->first.record, scope, &part) != PONS_OK)
             return t->err->status;
     }
     return PONS_OK;
 }
 
-static pons_status check_apply(random_trial *t, uint64_t channels, const filled *before,
-                               filled *once, filled *again)
+static pons_status check_apply(random_trial *t, const pons_transform_scope *scope,
+                               const filled *before, filled *once, filled *again)
 {
     fill(once);
     fill(again);
-    if (apply(t, t->first.record, channels, &once->patch) != PONS_OK
-        || (t->o->pointwise ? apply_parts(t, channels, again)
-                            : apply(t, t->first.record, channels, &again->patch)) != PONS_OK)
+    if (apply(t, t->first.record, scope, &once->patch) != PONS_OK
+        || (t->o->pointwise ? apply_parts(t, scope, again)
+                            : apply(t, t->first.record, scope, &again->patch)) != PONS_OK)
         return t->err->status;
     if (memcmp(once->image, again->image, sizeof once->image) != 0
         || memcmp(once->label, again->label, sizeof once->label) != 0)
@@ -189,7 +216,42 @@ static pons_status check_apply(random_trial *t, uint64_t channels, const filled 
                          t->o->pointwise ? "in parts" : "the second time");
     t->any = t->any || memcmp(before->image, once->image, sizeof once->image) != 0
              || memcmp(before->label, once->label, sizeof once->label) != 0;
-    return check_kept(t, before, once, channels);
+    return check_kept(t, before, once, scope);
+}
+
+/* ---- displacements --------------------------------------------------------------------------- */
+
+static pons_status displace(const random_trial *t, const void *record, filled *f)
+{
+    pons_displacement d = { .size = sizeof d, .extent = { 8, 6, 4 }, .field = f->field,
+                            .scratch = f->scratch };
+
+    fill(f);
+    return plugin_status(t->o->displace(t->config, record, &d, t->err), "the transform",
+                         "displace", t->err);
+}
+
+static pons_status check_displacement(random_trial *t, filled *once, filled *again)
+{
+    bool any = false;
+
+    if (displace(t, t->first.record, once) != PONS_OK
+        || displace(t, t->first.record, again) != PONS_OK)
+        return t->err->status;
+    if (memcmp(once->field, again->field, sizeof once->field) != 0)
+        return pons_fail(t->err, PONS_PLUGIN, "the same record displaces voxels otherwise the "
+                         "second time");
+    for (int i = 0; i < 3 * VOXELS; i++) {
+        if (!isfinite(once->field[i]))
+            return pons_fail(t->err, PONS_PLUGIN, "a displacement of voxel %d is not finite",
+                             i % VOXELS);
+        any = any || once->field[i] != 0;
+    }
+    if (any && !t->first.sample.displaced)
+        return pons_fail(t->err, PONS_PLUGIN, "'displace' moves voxels, but 'plan' has not set "
+                         "'displaced'");
+    t->any = t->any || any;
+    return PONS_OK;
 }
 
 /* ---- all samples ----------------------------------------------------------------------------- */
@@ -203,8 +265,10 @@ static pons_status check_samples(random_trial *t, filled *f)
         if (check_plan(t, number) != PONS_OK)
             return t->err->status;
         if (t->o->apply_patch != NULL
-            && (check_apply(t, PONS_CHANNELS_ALL, &f[0], &f[1], &f[2]) != PONS_OK
-                || check_apply(t, 2, &f[0], &f[1], &f[2]) != PONS_OK))
+            && (check_apply(t, &plugin_check_all, &f[0], &f[1], &f[2]) != PONS_OK
+                || check_apply(t, &plugin_check_second, &f[0], &f[1], &f[2]) != PONS_OK))
+            return t->err->status;
+        if (t->o->displace != NULL && check_displacement(t, &f[1], &f[2]) != PONS_OK)
             return t->err->status;
     }
     if (!t->any)

@@ -19,7 +19,7 @@ static pons_node *vector(pons_graph *g, const char *name, const pons_node *x)
     return weight(g, name, pons_shape_make(1, (int64_t[]){ extent_of(x, 4) }));
 }
 
-/* Kernel extent, stride, dilation; 'depthwise': each channel by itself. */
+/* Kernel extent, stride and dilation. 'depthwise': each channel is a group. */
 typedef struct moves {
     int kernel, stride, dilation;
     bool depthwise;
@@ -30,7 +30,7 @@ static const moves convolutions[] = {
     { 3, 1, 2, false }, { 3, 1, 1, true },
 };
 
-/* Padded to keep the extent, but for the stride. */
+/* A convolution whose padding keeps the extent at stride 1. */
 static pons_node *convolution(pons_graph *g, pons_node *x, int which)
 {
     const moves *m = &convolutions[which];
@@ -43,7 +43,7 @@ static pons_node *convolution(pons_graph *g, pons_node *x, int which)
         5, (int64_t[]){ out, k, k, k, m->depthwise ? 1 : in })), &c);
 }
 
-/* To twice the extent. */
+/* A transposed convolution to twice the extent. */
 static pons_node *transposed(pons_graph *g, pons_node *x, int kernel)
 {
     int k = kernel, odd = kernel % 2;
@@ -53,7 +53,7 @@ static pons_node *transposed(pons_graph *g, pons_node *x, int kernel)
     return pons_convolve_transposed(g, x, weight(g, "w", shape), &c, (int[]){ odd, odd, odd });
 }
 
-/* [N, D H, W C] x [N, W C, 6] and its transpose. */
+/* The product of [N, D H, W C] and [N, W C, 6], or its transpose. */
 static pons_node *product(pons_graph *g, pons_node *x, int which)
 {
     pons_shape s = pons_shape_of(x);
@@ -76,7 +76,7 @@ static pons_node *pooled(pons_graph *g, pons_node *x, int which)
     return pons_pooling(g, x, &pools[which]);
 }
 
-/* Twice and 3/2 of the extent one after another, so that both directions are met. */
+/* Resize to twice and then to 3/2 of the extent, so that both directions are checked. */
 static pons_node *resized(pons_graph *g, pons_node *x, int mode)
 {
     const int64_t up[3] = { 2 * extent_of(x, 1), 2 * extent_of(x, 2), 2 * extent_of(x, 3) };
@@ -118,7 +118,7 @@ static pons_node *concatenate(pons_graph *g, pons_node *x, int which)
     return pons_concatenate(g, 2, (pons_node *[]){ y, pons_scale(g, y, 0.5) }, 2);
 }
 
-/* It has no gradient for the data. */
+/* A gather, which has no gradient for the data. */
 static pons_node *gather(pons_graph *g, pons_node *x, int which)
 {
     pons_node *index = pons_add_scalar(g, pons_neg(g, pons_iota(g, 1, 0, 3)), 2);
@@ -152,7 +152,8 @@ static pons_node *sums(pons_graph *g, pons_node *x, int which)
 
 static pons_node *pointwise(pons_graph *g, pons_node *x, int which)
 {
-    pons_node *small = pons_tanh(g, x), *root = pons_sqrt(g, pons_add_scalar(g, pons_square(g, x), 1));
+    pons_node *small = pons_tanh(g, x), *root = pons_sqrt(g, pons_add_scalar(g, pons_square(g, x),
+                                                                             1));
 
     small = pons_add(g, pons_exp(g, small), pons_log1p(g, pons_abs(g, x)));
     root = pons_add(g, pons_sin(g, root), pons_erf(g, pons_cos(g, x)));

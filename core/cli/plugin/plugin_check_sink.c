@@ -1,6 +1,8 @@
 /*
- * plugin_check_sink.c - a sink in a scratch folder: records of both kinds are taken, a flush leaves
- * something on disk, and a second opening goes on behind the records that are kept.
+ * plugin_check_sink.c - check a sink in a scratch folder.
+ *
+ * The sink takes records of both kinds. A flush writes to disk. A second opening continues behind
+ * the kept records.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,14 +29,14 @@ static pons_status write_records(const pons_sink_operations *o, void *sink, int 
         const pons_metric scores[] = { { "dice.mean", 0.5 }, { "dice.one", NAN } };
         const pons_record taken = { "step", step, 1 + step / 5, 3, numbers };
         const pons_record validated = { "validation", step, step / 5, 2, scores };
-        if (plugin_answer(o->write(sink, &taken, err), "the sink", "write", err) == PONS_OK
+        if (plugin_status(o->write(sink, &taken, err), "the sink", "write", err) == PONS_OK
             && step % 5 == 0)
-            plugin_answer(o->write(sink, &validated, err), "the sink", "write", err);
+            plugin_status(o->write(sink, &validated, err), "the sink", "write", err);
     }
     return err->status;
 }
 
-/* Bytes of the files in a folder. */
+/* The size of all files in a folder. */
 static int64_t folder_size(const char *folder)
 {
     DIR *list = opendir(folder);
@@ -51,7 +53,7 @@ static int64_t folder_size(const char *folder)
     return size;
 }
 
-/* Open as a run does, take the records first .. last, flush, close. */
+/* Open as in a run, write the records first .. last, flush, close. */
 static pons_status check_writing(const pons_sink_operations *o, const void *options,
                                  const char *folder, pons_sink_kept keep, int first, int last,
                                  pons_error *err)
@@ -59,11 +61,11 @@ static pons_status check_writing(const pons_sink_operations *o, const void *opti
     int64_t before = folder_size(folder);
     void *sink = NULL;
 
-    if (plugin_answer(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
+    if (plugin_status(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
         != PONS_OK)
         return err->status;
     if (write_records(o, sink, first, last, err) == PONS_OK
-        && plugin_answer(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
+        && plugin_status(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
         && keep.step < 0 && folder_size(folder) <= before)
         pons_fail(err, PONS_PLUGIN, "nothing is in the folder after %d records and 'flush'",
                   last - first + 1);

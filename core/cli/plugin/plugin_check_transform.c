@@ -1,11 +1,10 @@
 /*
- * plugin_check_transform.c - a deterministic transform on a small generated case, by one thread
- * and by several.
+ * plugin_check_transform.c - check a deterministic transform on a small generated case, with one
+ * thread and with several.
  *
  * Channel 0 of the image is a linear function of the position in millimetres, which linear
- * interpolation keeps: wherever the transform says that a voxel lies, its value must say the same.
- * The classes of the label are slabs of that function's values, so a label that was moved
- * otherwise than the image is found as well.
+ * interpolation keeps. So the value of a voxel must agree with its position after the transform.
+ * Classes are slabs of that value, so the check also finds a label that moved unlike the image.
  */
 #include "cli/plugin/plugin_check.h"
 
@@ -22,12 +21,12 @@
 
 enum { CHANNELS = 2, CLASSES = 3, THREADS = 7 };
 
-/* More than one piece of most loops over voxels. */
+/* The extent spans several pieces of most loops over voxels. */
 static const int64_t extent[3] = { 53, 41, 40 };
 static const double slope[3] = { 1, 2, 3 }; /* per millimetre */
 static const double origin = 40;            /* the value at the middle of the case */
 
-/* Axes in another order, one of them reversed, and three spacings. */
+/* An affine with permuted axes, one of them reversed, and three spacings. */
 static const double affine[3][4] = {
     { 0, 1.5, 0, -12 }, { -1.25, 0, 0, 40 }, { 0, 0, 2, 7 }
 };
@@ -52,7 +51,7 @@ static double value_at(const double mm[3])
     return value;
 }
 
-/* Slabs of the value, each 20 wide. */
+/* The class of a value. Each class is a slab of 20. */
 static int class_at(double value)
 {
     return value < origin - 10 ? 0 : value < origin + 10 ? 1 : 2;
@@ -100,7 +99,7 @@ static pons_status make_case(pons_case *c, pons_error *err)
     return PONS_OK;
 }
 
-/* ---- what must hold of every result ---------------------------------------------------------- */
+/* ---- checks of every result ------------------------------------------------------------------ */
 
 static pons_status check_voxels(const pons_case *c, pons_error *err)
 {
@@ -129,10 +128,15 @@ static bool volumes_equal(const pons_volume *a, const pons_volume *b)
            && memcmp(a->voxels, b->voxels, pons_volume_size(a)) == 0;
 }
 
+const pons_transform_scope plugin_check_all = { .size = sizeof(pons_transform_scope) };
+const pons_transform_scope plugin_check_second = {
+    .size = sizeof(pons_transform_scope), .word_count = 1, .channels = &(const uint64_t){ 2 }
+};
+
 /* ---- values alone ---------------------------------------------------------------------------- */
 
-static pons_status check_unmoved(const pons_case *before, const pons_case *after, uint64_t channels,
-                                 pons_error *err)
+static pons_status check_unmoved(const pons_case *before, const pons_case *after,
+                                 const pons_transform_scope *scope, pons_error *err)
 {
     const float *x = before->image.voxels, *y = after->image.voxels;
 
@@ -142,7 +146,7 @@ static pons_status check_unmoved(const pons_case *before, const pons_case *after
         return pons_fail(err, PONS_PLUGIN, "it moves or changes more than the image's values, "
                          "which only a transform with 'geometric' may");
     for (int64_t i = 0; i < pons_volume_count(&before->image) * CHANNELS; i++)
-        if ((channels >> (i % CHANNELS) & 1) == 0 && memcmp(&x[i], &y[i], sizeof *x) != 0)
+        if (!pons_scope_has(scope, (int)(i % CHANNELS)) && memcmp(&x[i], &y[i], sizeof *x) != 0)
             return pons_fail(err, PONS_PLUGIN, "it changes channel %lld, which 'channels' leaves "
                              "out", (long long)(i % CHANNELS));
     return PONS_OK;
@@ -150,10 +154,10 @@ static pons_status check_unmoved(const pons_case *before, const pons_case *after
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Whether a position lies among the case's own voxels, where nothing was repeated or filled in. */
+/* Whether a position lies inside the original case, where no voxel is repeated or filled. */
 static bool is_among(const double mm[3])
 {
-    /* the inverse of 'affine', whose rows have one entry each */
+    /* The inverse of 'affine', whose rows have one entry each. */
     const double at[3] = { (mm[1] - affine[1][3]) / affine[1][0],
                            (mm[0] - affine[0][3]) / affine[0][1],
                            (mm[2] - affine[2][3]) / affine[2][2] };
@@ -172,11 +176,11 @@ static bool is_inside(const pons_volume *v, const int64_t at[3])
     return true;
 }
 
-/* One voxel: what its place says against what it holds; a label may be half a voxel off. */
-static pons_status check_place(const pons_case *c, const int64_t at[3], int64_t voxel,
-                               pons_error *err)
+/* Compare a voxel's value with its position. A label may be half a voxel off. */
+static pons_status check_position(const pons_case *c, const int64_t at[3], int64_t voxel,
+                                  pons_error *err)
 {
-    /* how much the value changes over half a voxel of the case along each axis */
+    /* The change of the value over half a voxel of the case along each axis. */
     static const double reach = (1.5 * 1 + 1.25 * 2 + 2 * 3) / 2 + 1e-6;
     const double found = ((const float *)c->image.voxels)[voxel * CHANNELS];
     const int label = ((const uint8_t *)c->label.voxels)[voxel];
@@ -205,41 +209,41 @@ static pons_status check_places(const pons_case *c, pons_error *err)
     for (at[0] = 0; at[0] < e[0]; at[0]++)
         for (at[1] = 0; at[1] < e[1]; at[1]++)
             for (at[2] = 0; at[2] < e[2]; at[2]++)
-                if (check_place(c, at, voxel++, err) != PONS_OK)
+                if (check_position(c, at, voxel++, err) != PONS_OK)
                     return err->status;
     return PONS_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole check ------------------------------------------------------------------------- */
 
 static pons_status transform_case(const pons_transform_operations *o, const void *config,
-                                  uint64_t channels, int threads, pons_case *c, pons_error *err)
+                                  const pons_transform_scope *scope, int threads, pons_case *c,
+                                  pons_error *err)
 {
-    const pons_transform_scope scope = { .size = sizeof scope, .channels = channels };
-    parallel_spare spare = { threads - 1 }, *before;
+    thread_budget spare = { threads - 1 }, *before;
     pons_case was;
     pons_status status;
 
     if (make_case(c, err) != PONS_OK)
         return err->status;
     was = *c;
-    before = parallel_borrow(&spare);
-    status = o->apply(config, &scope, c, err);
-    parallel_borrow(before);
-    if (plugin_answer(status, "the transform", "apply", err) == PONS_OK
+    before = thread_budget_set(&spare);
+    status = o->apply(config, scope, c, err);
+    thread_budget_set(before);
+    if (plugin_status(status, "the transform", "apply", err) == PONS_OK
         && case_check(c, &was, err) == PONS_OK)
         check_voxels(c, err);
     return err->status;
 }
 
-/* The same once more must give the same. */
+/* Check that a second run gives the same result. */
 static pons_status check_again(const pons_transform_operations *o, const void *config,
-                               uint64_t channels, int threads, const pons_case *once,
-                               pons_error *err)
+                               const pons_transform_scope *scope, int threads,
+                               const pons_case *once, pons_error *err)
 {
     pons_case again = { .size = 0 };
 
-    if (transform_case(o, config, channels, threads, &again, err) == PONS_OK
+    if (transform_case(o, config, scope, threads, &again, err) == PONS_OK
         && (!volumes_equal(&once->image, &again.image)
             || !volumes_equal(&once->label, &again.label)
             || !volumes_equal(&once->valid, &again.valid)))
@@ -250,18 +254,18 @@ static pons_status check_again(const pons_transform_operations *o, const void *c
 }
 
 static pons_status check_channels(const pons_transform_operations *o, const void *config,
-                                  uint64_t channels, pons_error *err)
+                                  const pons_transform_scope *scope, pons_error *err)
 {
     pons_case before = { .size = 0 }, once = before;
 
     if (make_case(&before, err) == PONS_OK
-        && transform_case(o, config, channels, 1, &once, err) == PONS_OK
-        && check_again(o, config, channels, 1, &once, err) == PONS_OK
-        && check_again(o, config, channels, THREADS, &once, err) == PONS_OK) {
+        && transform_case(o, config, scope, 1, &once, err) == PONS_OK
+        && check_again(o, config, scope, 1, &once, err) == PONS_OK
+        && check_again(o, config, scope, THREADS, &once, err) == PONS_OK) {
         if (o->geometric)
             check_places(&once, err);
         else
-            check_unmoved(&before, &once, channels, err);
+            check_unmoved(&before, &once, scope, err);
     }
     case_clear_all(&before);
     case_clear_all(&once);
@@ -273,9 +277,9 @@ static pons_status check_deterministic(const pons_transform_operations *o, const
 {
     if (o->apply == NULL)
         return pons_fail(err, PONS_PLUGIN, "neither operation 'apply' nor 'plan' is there");
-    if (check_channels(o, config, PONS_CHANNELS_ALL, err) != PONS_OK || o->geometric)
+    if (check_channels(o, config, &plugin_check_all, err) != PONS_OK || o->geometric)
         return err->status;
-    return check_channels(o, config, 2, err);
+    return check_channels(o, config, &plugin_check_second, err);
 }
 
 pons_status plugin_check_transform(const plugin *p, const invocation *call, pons_error *err)
@@ -287,13 +291,10 @@ pons_status plugin_check_transform(const plugin *p, const invocation *call, pons
 
     if (plugin_check_quick_options(p, call, &options, &values, &used, err) != PONS_OK)
         return err->status;
-    if (o->check == NULL
-        || plugin_answer(o->check(options, err), "the transform", "check", err) == PONS_OK) {
-        if (o->plan != NULL)
-            plugin_check_random(o, options, err);
-        else
-            check_deterministic(o, options, err);
-    }
+    if (o->plan != NULL)
+        plugin_check_random(o, options, err);
+    else
+        check_deterministic(o, options, err);
     config_close(values);
     free(options);
     free(used);

@@ -1,6 +1,6 @@
 /*
- * gpu_comm.c - sums over the cards of a process by a comm plugin, and the values that its
- * communicators share while they open.
+ * gpu_comm.c - all-reduce among the GPUs of a process by a comm plugin, and the store that its
+ * communicators use while they open.
  */
 #include "cluster/group/gpu_comm.h"
 
@@ -12,21 +12,23 @@
 #include <pons/comm.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/thread/thread.h"
 #include "cluster/store/table.h"
 #include "plugin/plugin_status.h"
 
-#define POLL_S 1.0 /* an abort ends every wait, so this only bounds a wait for it                 */
+#define POLL_S 1.0 /* period of polling; an abort ends every wait                                 */
 
-typedef struct seat {
-    card_comm *owner;
+/* One replica's communicator. */
+typedef struct endpoint {
+    gpu_comm *owner;
     int rank;
-    void *comm;              /* NULL: has not joined, or has left                                 */
-    double ended;            /* of the sum that was last waited for                               */
+    void *comm;              /* NULL: not joined, or left                                         */
+    double ended;            /* time of the last sum waited for                                   */
     program_collective collective;
-} seat;
+} endpoint;
 
-struct card_comm {
+struct gpu_comm {
     const pons_comm_operations *operations;
     pons_comm_store store;
     int replicas;
@@ -34,16 +36,16 @@ struct card_comm {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool broken;
-    store_table values;       /* as in store.h, without the way there                             */
-    seat seat[];
+    store_table values;       /* a store as in store.h, but within the process                    */
+    endpoint endpoint[];
 };
 
-/* ---- what communicators share while they open ------------------------------------------------ */
+/* ---- the store of the communicators ---------------------------------------------------------- */
 
 static pons_status set_value(void *context, const char *key, const void *value, size_t size,
                              pons_error *err)
 {
-    card_comm *c = context;
+    gpu_comm *c = context;
     bool set;
 
     pthread_mutex_lock(&c->lock);
@@ -53,12 +55,12 @@ static pons_status set_value(void *context, const char *key, const void *value, 
     return set ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for '%s'", key);
 }
 
-/* Who is to set a value sets it, or fails, and the others are woken. */
+/* A replica that should set the value either sets it or fails and wakes the others. */
 static pons_status get_value(void *context, const char *key, void *value, size_t room, size_t *size,
                              pons_error *err)
 {
-    card_comm *c = context;
-    const struct timespec until = clock_at(seconds_now() + c->timeout_s);
+    gpu_comm *c = context;
+    const struct timespec until = clock_timespec(seconds_now() + c->timeout_s);
     const store_entry *e;
 
     pthread_mutex_lock(&c->lock);
@@ -67,7 +69,7 @@ static pons_status get_value(void *context, const char *key, void *value, size_t
         continue;
     if (e != NULL) {
         *size = e->size;
-        memcpy(value, e->value, e->size < room ? e->size : room);
+        memcpy(value, e->value, min_size(e->size, room));
     }
     pthread_mutex_unlock(&c->lock);
     return e != NULL ? PONS_OK
@@ -76,19 +78,19 @@ static pons_status get_value(void *context, const char *key, void *value, size_t
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static pons_status start(void *context, void *buffer, int64_t count, pons_type type,
-                         void **pending, pons_error *err)
+static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
+                             void **pending, pons_error *err)
 {
-    seat *s = context;
+    endpoint *s = context;
 
-    return plugin_answer(s->owner->operations->all_reduce(s->comm, buffer, count, type, pending,
+    return plugin_status(s->owner->operations->all_reduce(s->comm, buffer, count, type, pending,
                                                           err),
                          "the comm plugin", "all_reduce", err);
 }
 
-static pons_status finish(void *context, void *pending, pons_error *err)
+static pons_status finish_sum(void *context, void *pending, pons_error *err)
 {
-    seat *s = context;
+    endpoint *s = context;
     const pons_comm_operations *o = s->owner->operations;
     pons_comm_state state;
 
@@ -96,22 +98,22 @@ static pons_status finish(void *context, void *pending, pons_error *err)
         state = o->poll(s->comm, pending, POLL_S, err);
     while (state == PONS_COMM_RUNNING);
     if (state == PONS_COMM_FAILED)
-        return plugin_answer(PONS_COMMUNICATION, "the comm plugin", "poll", err);
+        return plugin_status(PONS_COMMUNICATION, "the comm plugin", "poll", err);
     s->ended = o->ended == NULL ? seconds_now() : o->ended(s->comm);
     return PONS_OK;
 }
 
 static double ended(void *context)
 {
-    return ((const seat *)context)->ended;
+    return ((const endpoint *)context)->ended;
 }
 
 /* ---- the communicator ------------------------------------------------------------------------ */
 
-pons_status card_comm_new(int replicas, const struct plugin *comm, double timeout_s,
-                          card_comm **out, pons_error *err)
+pons_status gpu_comm_new(int replicas, const struct plugin *comm, double timeout_s,
+                         gpu_comm **out, pons_error *err)
 {
-    card_comm *c = calloc(1, sizeof *c + (size_t)replicas * sizeof *c->seat);
+    gpu_comm *c = calloc(1, sizeof *c + (size_t)replicas * sizeof *c->endpoint);
 
     if (c == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d replicas", replicas);
@@ -122,12 +124,12 @@ pons_status card_comm_new(int replicas, const struct plugin *comm, double timeou
     pthread_mutex_init(&c->lock, NULL);
     thread_condition(&c->changed);
     for (int r = 0; r < replicas; r++)
-        c->seat[r] = (seat){ .owner = c, .rank = r };
+        c->endpoint[r] = (endpoint){ .owner = c, .rank = r };
     *out = c;
     return PONS_OK;
 }
 
-void card_comm_free(card_comm *c)
+void gpu_comm_free(gpu_comm *c)
 {
     if (c == NULL)
         return;
@@ -137,24 +139,25 @@ void card_comm_free(card_comm *c)
     free(c);
 }
 
-const program_collective *card_comm_seat(card_comm *c, int rank, void *stream)
+const program_collective *gpu_comm_collective(gpu_comm *c, int rank, void *stream)
 {
-    seat *s = &c->seat[rank];
+    endpoint *s = &c->endpoint[rank];
 
-    s->collective = (program_collective){ c->replicas, rank, s, start, finish, ended, stream };
+    s->collective = (program_collective){ c->replicas, rank, s, start_sum, finish_sum, ended,
+        stream };
     return &s->collective;
 }
 
-pons_status card_comm_join(card_comm *c, int rank, pons_error *err)
+pons_status gpu_comm_join(gpu_comm *c, int rank, pons_error *err)
 {
-    seat *s = &c->seat[rank];
+    endpoint *s = &c->endpoint[rank];
     const pons_comm_rank_info place = {
         .rank = rank, .size = c->replicas, .local_rank = rank, .local_size = c->replicas,
         .address = "127.0.0.1", .timeout_s = c->timeout_s, .stream = s->collective.stream
     };
     void *comm = NULL;
 
-    if (plugin_answer(c->operations->open(&place, &c->store, &comm, err), "the comm plugin", "open",
+    if (plugin_status(c->operations->open(&place, &c->store, &comm, err), "the comm plugin", "open",
                       err) != PONS_OK)
         return err->status;
     pthread_mutex_lock(&c->lock);
@@ -165,26 +168,26 @@ pons_status card_comm_join(card_comm *c, int rank, pons_error *err)
     return PONS_OK;
 }
 
-/* An abort that finds it gone comes too late. */
-void card_comm_leave(card_comm *c, int rank)
+/* An abort after this finds no communicator and does nothing. */
+void gpu_comm_leave(gpu_comm *c, int rank)
 {
     void *comm;
 
     pthread_mutex_lock(&c->lock);
-    comm = c->seat[rank].comm;
-    c->seat[rank].comm = NULL;
+    comm = c->endpoint[rank].comm;
+    c->endpoint[rank].comm = NULL;
     pthread_mutex_unlock(&c->lock);
     if (comm != NULL)
         c->operations->close(comm);
 }
 
-void card_comm_abort(card_comm *c)
+void gpu_comm_abort(gpu_comm *c)
 {
     pthread_mutex_lock(&c->lock);
     c->broken = true;
     for (int r = 0; r < c->replicas; r++)
-        if (c->seat[r].comm != NULL)
-            c->operations->abort(c->seat[r].comm);
+        if (c->endpoint[r].comm != NULL)
+            c->operations->abort(c->endpoint[r].comm);
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
 }

@@ -1,8 +1,8 @@
 /*
- * gpu_comm.h - the communicator inside a process whose replicas have cards of their own: a comm
- * plugin joins them as it joins processes, a communicator for each on the thread of its replica.
+ * gpu_comm.h - the communicator inside a process whose replicas have one GPU each. A comm plugin
+ * joins the GPUs as it joins processes: each replica's thread opens a communicator.
  *
- * That is what ncclCommInitAll does too, but that waits for good where a card does not come.
+ * ncclCommInitAll would do the same, but it hangs if a GPU does not join.
  */
 #ifndef CORE_CLUSTER_GROUP_GPU_COMM_H
 #define CORE_CLUSTER_GROUP_GPU_COMM_H
@@ -10,21 +10,21 @@
 #include "graph/program/program.h"
 #include "plugin/plugin_load.h"
 
-typedef struct card_comm card_comm;
+typedef struct gpu_comm gpu_comm;
 
-/* Joining takes no longer than timeout_s. */
-pons_status card_comm_new(int replicas, const struct plugin *comm, double timeout_s,
-                          card_comm **out, pons_error *err);
-void card_comm_free(card_comm *c); /* also NULL; all have left */
+/* 'timeout_s' limits the time to join. */
+pons_status gpu_comm_new(int replicas, const struct plugin *comm, double timeout_s,
+                         gpu_comm **out, pons_error *err);
+void gpu_comm_free(gpu_comm *c);   /* accepts NULL; all replicas have left */
 /*
- * What the thread of replica 'rank' calls for its sums, once it has joined; 'stream' is its
- * device's. Lives as long as the communicator.
+ * The collective for the thread of replica 'rank' after it has joined. 'stream' is that of its
+ * device. The collective lives as long as the communicator.
  */
-const program_collective *card_comm_seat(card_comm *c, int rank, void *stream);
-/* By the threads of all replicas at the same time, both. Who has not joined may leave. */
-pons_status card_comm_join(card_comm *c, int rank, pons_error *err);
-void card_comm_leave(card_comm *c, int rank);
-/* Whoever joins, or waits for a sum, now or later, fails. Any thread. */
-void card_comm_abort(card_comm *c);
+const program_collective *gpu_comm_collective(gpu_comm *c, int rank, void *stream);
+/* Called by the threads of all replicas at once. A replica that has not joined may leave. */
+pons_status gpu_comm_join(gpu_comm *c, int rank, pons_error *err);
+void gpu_comm_leave(gpu_comm *c, int rank);
+/* Fail all present and later joins and sums. Any thread. */
+void gpu_comm_abort(gpu_comm *c);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * group.c - store, watch and communicator of a process, and one collective through them.
+ * group.c - store, watchdog and communicator of a process, and its single collectives.
  */
 #include "cluster/group/group_internal.h"
 
@@ -7,13 +7,13 @@
 
 #include "plugin/plugin_status.h"
 
-#define CAUSE_S 1.5 /* from a collective's failure until the watch knows why, at most             */
-#define CLOSE_S 5.0 /* rank 0 keeps the store for others that leave, ...                         */
-#define FAILED_S 1.0 /* ... and that hear of a failure                                           */
+#define CAUSE_S 1.5 /* wait for the watchdog's root cause after a failed collective               */
+#define CLOSE_S 5.0 /* wait of rank 0 for the other ranks at a normal end                         */
+#define FAILED_S 1.0 /* the same after a failure                                                  */
 
 /* ---- one collective -------------------------------------------------------------------------- */
 
-operation *group_take(group *g, const char *kind, size_t size, pons_error *err)
+operation *group_operation_new(group *g, const char *kind, size_t size, pons_error *err)
 {
     operation *o = g->spare;
 
@@ -27,11 +27,11 @@ operation *group_take(group *g, const char *kind, size_t size, pons_error *err)
         return NULL;
     }
     *o = (operation){ .below = o->below, .number = g->started++, .kind = kind, .size = size };
-    watch_start(g->watch, o->number, kind, (int64_t)size);
+    watchdog_started(g->watchdog, o->number, kind, (int64_t)size);
     return o;
 }
 
-void group_give_back(group *g, operation *o)
+void group_operation_free(group *g, operation *o)
 {
     o->pending = NULL;
     o->next = g->spare;
@@ -39,49 +39,51 @@ void group_give_back(group *g, operation *o)
 }
 
 /*
- * What the plugin says is seldom the cause: a process that fails breaks the connections of all. The
- * watch knows the cause soon; where it does not, the plugin's line is it. What this process lacks,
- * memory say, is told at once: the others see only that it has gone. A plugin that says nothing
- * breaks its contract.
+ * Report a failed collective. The plugin's message is seldom the root cause, because a process that
+ * fails breaks the connections of all. So a failure of communication first waits for the watchdog's
+ * root cause. Other failures, such as a lack of memory, are published at once: other ranks only see
+ * a lost connection. A plugin that fails without a message breaks its contract.
  */
-pons_status group_fail(group *g, const operation *o, const pons_error *why, pons_error *err)
+pons_status group_operation_fail(group *g, const operation *o, const pons_error *why,
+                                 pons_error *err)
 {
     bool said = why->status != PONS_OK;
     pons_error own = PONS_ERROR_INIT;
 
-    if (why->status == PONS_COMMUNICATION && watch_cause(g->watch, CAUSE_S, err) != PONS_OK)
+    if (why->status == PONS_COMMUNICATION && watchdog_cause(g->watchdog, CAUSE_S, err) != PONS_OK)
         return err->status;
     pons_fail(&own, said ? why->status : PONS_PLUGIN, "collective %lld (%s, %zu bytes): %s",
               (long long)o->number, o->kind, o->size,
               said ? why->text : "the comm plugin failed and has not said why");
-    watch_publish(g->watch, &own);
+    watchdog_report_failure(g->watchdog, &own);
     return pons_fail(err, own.status, "%s", own.text);
 }
 
-/* Give 'o' back and end: its plugin's part has not begun. */
-pons_status group_fail_to_start(group *g, operation *o, const pons_error *why, pons_error *err)
+/* Fail a collective that the plugin has not started, and release 'o'. */
+pons_status group_operation_not_started(group *g, operation *o, const pons_error *why,
+                                        pons_error *err)
 {
-    pons_status status = group_fail(g, o, why, err);
+    pons_status status = group_operation_fail(g, o, why, err);
 
-    group_give_back(g, o);
+    group_operation_free(g, o);
     return status;
 }
 
-pons_status group_end(group *g, operation *o, double wait_s, bool *ended, pons_error *err)
+pons_status group_operation_end(group *g, operation *o, double wait_s, bool *ended, pons_error *err)
 {
     pons_error why = PONS_ERROR_INIT;
     pons_comm_state state;
 
     if (wait_s > 0)
-        watch_wait(g->watch, o->number, o->kind, (int64_t)o->size);
+        watchdog_waiting(g->watchdog, o->number, o->kind, (int64_t)o->size);
     do
         state = g->operations->poll(g->comm, o->pending, wait_s, &why);
     while (state == PONS_COMM_RUNNING && wait_s > 0);
     *ended = state != PONS_COMM_RUNNING;
     if (state == PONS_COMM_FAILED)
-        group_fail(g, o, &why, err);
+        group_operation_fail(g, o, &why, err);
     if (*ended)
-        watch_done(g->watch);
+        watchdog_done(g->watchdog);
     return state == PONS_COMM_FAILED ? err->status : PONS_OK;
 }
 
@@ -92,20 +94,20 @@ static pons_status run_to_end(group *g, operation *o, pons_status started, const
     bool ended;
 
     if (started != PONS_OK)
-        return group_fail_to_start(g, o, why, err);
-    status = group_end(g, o, GROUP_POLL_S, &ended, err);
-    group_give_back(g, o);
+        return group_operation_not_started(g, o, why, err);
+    status = group_operation_end(g, o, GROUP_POLL_S, &ended, err);
+    group_operation_free(g, o);
     return status;
 }
 
-static operation *take_alone(group *g, const char *kind, size_t size, pons_error *err)
+static operation *new_single_operation(group *g, const char *kind, size_t size, pons_error *err)
 {
-    return group_end_sums(g, err) == PONS_OK ? group_take(g, kind, size, err) : NULL;
+    return group_start_all_sums(g, err) == PONS_OK ? group_operation_new(g, kind, size, err) : NULL;
 }
 
 pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_error *err)
 {
-    operation *o = take_alone(g, "broadcast", size, err);
+    operation *o = new_single_operation(g, "broadcast", size, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -117,7 +119,7 @@ pons_status group_broadcast(group *g, void *buffer, size_t size, int root, pons_
 
 pons_status group_all_gather(group *g, const void *mine, size_t size, void *all, pons_error *err)
 {
-    operation *o = take_alone(g, "all_gather", size, err);
+    operation *o = new_single_operation(g, "all_gather", size, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -128,7 +130,7 @@ pons_status group_all_gather(group *g, const void *mine, size_t size, void *all,
 
 pons_status group_barrier(group *g, pons_error *err)
 {
-    operation *o = take_alone(g, "barrier", 0, err);
+    operation *o = new_single_operation(g, "barrier", 0, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -144,7 +146,7 @@ static void group_free(group *g)
         next = o->below;
         free(o);
     }
-    group_drop_sums(g);
+    group_free_sums(g);
     free(g);
 }
 
@@ -157,29 +159,29 @@ static pons_status open_comm(group *g, const group_settings *s, pons_error *err)
     };
     pons_error why = PONS_ERROR_INIT;
 
-    if (plugin_answer(g->operations->open(&place, store_shared(g->store), &g->comm, &why),
+    if (plugin_status(g->operations->open(&place, store_comm_interface(g->store), &g->comm, &why),
                       "the comm plugin", "open", &why) == PONS_OK) {
-        watch_comm(g->watch, g->operations, g->comm);
+        watchdog_set_comm(g->watchdog, g->operations, g->comm);
         return PONS_OK;
     }
     g->comm = NULL;
-    if (why.status != PONS_COMMUNICATION || watch_cause(g->watch, CAUSE_S, err) == PONS_OK) {
-        watch_publish(g->watch, &why);
+    if (why.status != PONS_COMMUNICATION || watchdog_cause(g->watchdog, CAUSE_S, err) == PONS_OK) {
+        watchdog_report_failure(g->watchdog, &why);
         pons_fail(err, why.status, "%s", why.text);
     }
     return err->status;
 }
 
-static pons_status join(group *g, const group_settings *s, pons_error *err)
+static pons_status open_watchdog(group *g, const group_settings *s, pons_error *err)
 {
-    const watch_settings w = { g->store, g->rank, g->size, s->timeout_s, s->failed, s->context };
+    const watchdog_settings w = { g->store, g->rank, g->size, s->timeout_s, s->failed, s->context };
 
-    if (watch_open(&w, &g->watch, err) != PONS_OK)
+    if (watchdog_open(&w, &g->watchdog, err) != PONS_OK)
         return err->status;
     if (open_comm(g, s, err) == PONS_OK)
         return PONS_OK;
-    watch_leave(g->watch);
-    watch_close(g->watch);
+    watchdog_announce_exit(g->watchdog);
+    watchdog_close(g->watchdog);
     return err->status;
 }
 
@@ -192,13 +194,14 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
     *g = (group){ .rank = settings->place->rank, .size = settings->place->size,
                   .deterministic = settings->deterministic,
                   .operations = settings->comm->operations };
-    group_prepare_sums(g, settings->stream);
+    group_init_sums(g, settings->stream);
     if (store_open(settings->place, settings->timeout_s, &g->store, err) != PONS_OK) {
         group_free(g);
         return err->status;
     }
-    if (group_meet(g->store, settings, err) != PONS_OK || join(g, settings, err) != PONS_OK) {
-        store_close_within(g->store, FAILED_S);
+    if (group_join(g->store, settings, err) != PONS_OK || open_watchdog(g, settings,
+                                                                        err) != PONS_OK) {
+        store_close(g->store, FAILED_S);
         group_free(g);
         return err->status;
     }
@@ -206,18 +209,20 @@ pons_status group_open(const group_settings *settings, group **out, pons_error *
     return PONS_OK;
 }
 
-/* Nobody ends a connection that another one still reads from. */
-static void part(group *g)
+/*
+ * Normal end. All ranks wait, so that no rank closes a connection from which another still reads.
+ */
+static void end_normally(group *g)
 {
     pons_error failed = PONS_ERROR_INIT;
 
     if (group_barrier(g, &failed) != PONS_OK)
         return;
-    watch_leave(g->watch);
-    watch_end(g->watch);
+    watchdog_announce_exit(g->watchdog);
+    watchdog_end(g->watchdog);
 }
 
-/* Who failed has not waited for all that it had started; after an abort that has failed too. */
+/* Abort the communicator and wait for all started operations, which then fail. */
 static void abort_all(group *g)
 {
     g->operations->abort(g->comm);
@@ -236,18 +241,18 @@ void group_close(group *g, const pons_error *failure)
     pons_error cause = PONS_ERROR_INIT;
 
     if (failure == NULL) {
-        part(g);
-    } else if (watch_cause(g->watch, 0, &cause) == PONS_OK) {
+        end_normally(g);
+    } else if (watchdog_cause(g->watchdog, 0, &cause) == PONS_OK) {
         cause = *failure;
-        watch_publish(g->watch, &cause);
+        watchdog_report_failure(g->watchdog, &cause);
     }
-    watch_leave(g->watch);
-    watch_comm(g->watch, NULL, NULL);
+    watchdog_announce_exit(g->watchdog);
+    watchdog_set_comm(g->watchdog, NULL, NULL);
     if (failure != NULL)
         abort_all(g);
     g->operations->close(g->comm);
-    watch_close(g->watch);
-    store_close_within(g->store, failure == NULL ? CLOSE_S : FAILED_S);
+    watchdog_close(g->watchdog);
+    store_close(g->store, failure == NULL ? CLOSE_S : FAILED_S);
     group_free(g);
 }
 
@@ -266,28 +271,28 @@ const program_collective *group_collective(group *g)
     return &g->collective;
 }
 
-void group_fail_together(group *g, const pons_error *failure)
+void group_fail_shared(group *g, const pons_error *failure)
 {
-    watch_publish_common(g->watch, failure);
+    watchdog_report_shared(g->watchdog, failure);
 }
 
-void group_leave(group *g, const pons_error *cause)
+void group_publish_interruption(group *g, const pons_error *cause)
 {
-    watch_leave(g->watch);
-    watch_publish_common(g->watch, cause);
+    watchdog_announce_exit(g->watchdog);
+    watchdog_report_shared(g->watchdog, cause);
 }
 
-void group_wait_heard(group *g, double wait_s)
+void group_wait_acknowledged(group *g, double wait_s)
 {
-    watch_wait_heard(g->watch, wait_s);
+    watchdog_wait_acknowledged(g->watchdog, wait_s);
 }
 
-void group_before_end(group *g, void (*last)(void *context, pons_status status), void *context)
+void group_set_exit_hook(group *g, void (*last)(void *context, pons_status status), void *context)
 {
-    watch_before_end(g->watch, last, context);
+    watchdog_set_exit_hook(g->watchdog, last, context);
 }
 
 void group_note(group *g, int64_t step, const char *doing)
 {
-    watch_note(g->watch, step, doing);
+    watchdog_note(g->watchdog, step, doing);
 }

@@ -1,20 +1,20 @@
 /*
- * group_agree.c - the facts that all processes must share, and lists of fingerprints: one
- * fingerprint of everything is compared, and only where it differs everything is exchanged, to name
- * what differs.
+ * group_agree.c - compare facts and lists of hashes among all processes. One hash of everything is
+ * compared. Only if it differs, everything is exchanged in order to name the difference.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash/hash128.h"
+#include "base/integer.h"
 #include "cluster/group/group_internal.h"
 
 typedef struct digest {
-    fingerprint print;
-    uint64_t count, size;     /* facts; bytes of their texts                                      */
+    hash128 hash;
+    uint64_t count, size;     /* facts; bytes of their strings                                    */
 } digest;
 
-/* Names and values, each with its zero, one behind the other. */
+/* All names and values with their zeros, one after the other. */
 static char *flatten(int count, const group_fact *fact, uint64_t *size)
 {
     size_t room = 0;
@@ -33,7 +33,7 @@ static char *flatten(int count, const group_fact *fact, uint64_t *size)
     return all;
 }
 
-/* One process's list, read piece by piece. */
+/* Position in one process's facts. */
 typedef struct reader {
     const char *at;
     uint64_t left;
@@ -51,7 +51,8 @@ static void read_fact(reader *r)
     r->at = r->value + strlen(r->value) + 1;
 }
 
-static pons_status tell_missing(const reader *first, const reader *other, int rank, pons_error *err)
+static pons_status report_missing(const reader *first, const reader *other, int rank,
+                                  pons_error *err)
 {
     const reader *has = other->name == NULL ? first : other;
 
@@ -60,13 +61,13 @@ static pons_status tell_missing(const reader *first, const reader *other, int ra
                      has == first ? rank : 0);
 }
 
-static pons_status compare(reader first, reader other, int rank, pons_error *err)
+static pons_status compare_facts(reader first, reader other, int rank, pons_error *err)
 {
     while (first.left > 0 || other.left > 0) {
         read_fact(&first);
         read_fact(&other);
         if (first.name == NULL || other.name == NULL)
-            return tell_missing(&first, &other, rank, err);
+            return report_missing(&first, &other, rank, err);
         if (strcmp(first.name, other.name) != 0)
             return pons_fail(err, PONS_CONFIG, "the processes differ: rank 0 has %s = '%.255s' "
                              "where rank %d has %s = '%.255s'", first.name, first.value, rank,
@@ -78,11 +79,11 @@ static pons_status compare(reader first, reader other, int rank, pons_error *err
     return PONS_OK;
 }
 
-/* All know all digests: the first rank that differs from rank 0 is the same for everybody. */
+/* Exchange the facts of rank 0 and of the first rank that differs, which is the same for all. */
 static pons_status find_difference(group *g, const digest *all, int rank, const char *mine,
                                    pons_error *err)
 {
-    uint64_t size = all[0].size > all[rank].size ? all[0].size : all[rank].size;
+    uint64_t size = max_u64(all[0].size, all[rank].size);
     char *sent = calloc(1, size + 1), *texts = malloc((size + 1) * (size_t)group_size(g));
 
     if (sent == NULL || texts == NULL) {
@@ -91,11 +92,12 @@ static pons_status find_difference(group *g, const digest *all, int rank, const 
         if (group_rank(g) == 0 || group_rank(g) == rank)
             memcpy(sent, mine, all[group_rank(g)].size);
         if (group_all_gather(g, sent, size + 1, texts, err) == PONS_OK)
-            compare((reader){ .at = texts, .left = all[0].count },
-                    (reader){ .at = texts + (size_t)rank * (size + 1), .left = all[rank].count },
-                    rank, err);
+            compare_facts((reader){ .at = texts, .left = all[0].count },
+                          (reader){ .at = texts + (size_t)rank * (size + 1), .left
+                              = all[rank].count },
+                          rank, err);
         if (err->status == PONS_CONFIG)
-            group_fail_together(g, err);
+            group_fail_shared(g, err);
     }
     free(sent);
     free(texts);
@@ -118,7 +120,7 @@ pons_status group_agree(group *g, int count, const group_fact *fact, pons_error 
     if (text == NULL || all == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory for the facts of %d processes", group_size(g));
     } else {
-        mine.print = fingerprint_of(text, mine.size);
+        mine.hash = hash128_of(text, mine.size);
         if (group_all_gather(g, &mine, sizeof mine, all, err) == PONS_OK)
             compare_digests(g, all, text, err);
     }
@@ -127,12 +129,12 @@ pons_status group_agree(group *g, int count, const group_fact *fact, pons_error 
     return err->status;
 }
 
-/* ---- lists of fingerprints ------------------------------------------------------------------- */
+/* ---- lists of hashes ------------------------------------------------------------------------- */
 
 /* The first item that is known here and on rank 0 and differs; 'count': none. */
-static int first_difference(int count, const fingerprint *mine, const fingerprint *first)
+static int first_difference(int count, const hash128 *mine, const hash128 *first)
 {
-    static const fingerprint unknown;
+    static const hash128 unknown;
 
     for (int i = 0; i < count; i++)
         if (memcmp(&mine[i], &first[i], sizeof *mine) != 0
@@ -142,11 +144,11 @@ static int first_difference(int count, const fingerprint *mine, const fingerprin
     return count;
 }
 
-/* Every process compares its list with rank 0's; 'all' has room for one number of each. */
-static pons_status compare_lists(group *g, int count, const fingerprint *mine, int *all,
+/* Compare each process's list with rank 0's. 'all' gets the first difference of each process. */
+static pons_status compare_lists(group *g, int count, const hash128 *mine, int *all,
                                  pons_error *err)
 {
-    fingerprint *first = malloc((size_t)count * sizeof *first + 1);
+    hash128 *first = malloc((size_t)count * sizeof *first + 1);
     int here;
 
     if (first == NULL)
@@ -160,7 +162,7 @@ static pons_status compare_lists(group *g, int count, const fingerprint *mine, i
     return err->status;
 }
 
-static bool all_equal(int size, const fingerprint *all)
+static bool all_equal(int size, const hash128 *all)
 {
     for (int r = 1; r < size; r++)
         if (memcmp(&all[r], &all[0], sizeof *all) != 0)
@@ -168,12 +170,12 @@ static bool all_equal(int size, const fingerprint *all)
     return true;
 }
 
-pons_status group_compare(group *g, int count, const fingerprint *mine, int *item, int *rank,
-                          pons_error *err)
+pons_status group_compare_hashes(group *g, int count, const hash128 *mine, int *item, int *rank,
+                                 pons_error *err)
 {
     const int size = group_size(g);
-    const fingerprint total = fingerprint_of(mine, (size_t)count * sizeof *mine);
-    fingerprint *totals = malloc((size_t)size * sizeof *totals);
+    const hash128 total = hash128_of(mine, (size_t)count * sizeof *mine);
+    hash128 *totals = malloc((size_t)size * sizeof *totals);
     int *place = malloc((size_t)size * sizeof *place);
 
     *item = *rank = -1;

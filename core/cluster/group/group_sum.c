@@ -1,15 +1,15 @@
 /*
- * group_sum.c - sums over the processes of a run, for its program.
+ * group_sum.c - all-reduce among the processes of a run, for the graph's program.
  *
- * A fast sum is the plugin's, in place. A deterministic one is added up here in R2's order, from
- * what everybody has: that needs room for all processes, so a sum is cut into pieces, a few of
- * which are under way at a time. They take together no more than the sums themselves do, however
- * many processes there are. Pieces begin in the order of their sums, in the same sizes everywhere;
- * when one begins has no influence on that.
+ * Without 'deterministic' a sum is the plugin's all_reduce, in place. With it, all_gather collects
+ * the buffers of all processes, and they are added here in R2's order. A sum is cut into pieces,
+ * and a few pieces are in progress at a time. So their buffers together are no larger than the
+ * sums, whatever the number of processes. Pieces start in the order of their sums with the same
+ * sizes on every rank, whenever that happens.
  *
- * The rooms of the pieces are one block. While the first step's sums are being counted, pieces
- * become larger: then none begins until all have ended, and the block goes back to the system
- * before a larger one comes. It is mapped: an allocator would keep the place of each smaller one.
+ * The buffers of the pieces are one block. During the first step the pieces grow with the sums that
+ * are counted. For a larger block all pieces must end first, and the old block is unmapped. It is
+ * mapped memory, because an allocator would retain each smaller block.
  */
 #include "cluster/group/group_internal.h"
 
@@ -17,14 +17,15 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/pairwise_sum.h"
 
-enum { PIECES = 8, LEAST = 16384 }; /* under way at a time; bytes of a process's part             */
+enum { PIECES = 8, LEAST = 16384 }; /* pieces in progress; least bytes of a process's share       */
 
-struct exact_sum {
-    exact_sum *next, *below;  /* of 'waiting' or 'idle'; of 'made'                                */
+struct ordered_sum {
+    ordered_sum *next, *below;  /* next of 'waiting' or 'idle'; next of 'made'                    */
     char *buffer;
-    int64_t count, piece, started, added; /* elements: of all, of a piece, sent, added up         */
+    int64_t count, piece, started, added; /* elements: all, of a piece, started, added            */
     size_t cell, size;
     double ended;
 };
@@ -36,12 +37,12 @@ static size_t cell_of(pons_type type)
 
 /* ---- one piece ------------------------------------------------------------------------------- */
 
-static size_t room_for(const group *g, const exact_sum *s)
+static size_t buffer_size(const group *g, const ordered_sum *s)
 {
-    return (size_t)(s->piece < s->count ? s->piece : s->count) * s->cell * (size_t)g->size;
+    return (size_t)min_i64(s->piece, s->count) * s->cell * (size_t)g->size;
 }
 
-static void give_rooms_back(group *g)
+static void free_buffers(group *g)
 {
     if (g->rooms != NULL)
         munmap(g->rooms, PIECES * g->room);
@@ -49,10 +50,10 @@ static void give_rooms_back(group *g)
     g->room = 0;
 }
 
-/* With no piece under way. */
-static pons_status enlarge_rooms(group *g, size_t room, pons_error *err)
+/* No piece is in progress. */
+static pons_status enlarge_buffers(group *g, size_t room, pons_error *err)
 {
-    give_rooms_back(g);
+    free_buffers(g);
     g->rooms = mmap(NULL, PIECES * room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                     0);
     if (g->rooms != MAP_FAILED) {
@@ -63,10 +64,10 @@ static pons_status enlarge_rooms(group *g, size_t room, pons_error *err)
     return pons_fail(err, PONS_DEVICE, "out of memory for the sums of %d processes", g->size);
 }
 
-static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
+static pons_status start_piece(group *g, ordered_sum *s, pons_error *err)
 {
-    int64_t left = s->count - s->started, count = left < s->piece ? left : s->piece;
-    operation *o = group_take(g, "all_gather", (size_t)count * s->cell, err);
+    int64_t left = s->count - s->started, count = min_i64(left, s->piece);
+    operation *o = group_operation_new(g, "all_gather", (size_t)count * s->cell, err);
     pons_error why = PONS_ERROR_INIT;
 
     if (o == NULL)
@@ -74,10 +75,10 @@ static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
     o->sum = s;
     o->at = s->started;
     o->count = count;
-    o->all = g->rooms + g->begun++ % PIECES * g->room; /* they end in order: that one is free */
+    o->all = g->rooms + g->begun++ % PIECES * g->room; /* pieces end in order: it is free */
     if (g->operations->all_gather(g->comm, s->buffer + (size_t)o->at * s->cell, o->size, o->all,
                                   &o->pending, &why) != PONS_OK)
-        return group_fail_to_start(g, o, &why, err);
+        return group_operation_not_started(g, o, &why, err);
     s->started += count;
     *(g->oldest == NULL ? &g->oldest : &g->newest->next) = o;
     g->newest = o;
@@ -85,51 +86,51 @@ static pons_status start_piece(group *g, exact_sum *s, pons_error *err)
     return PONS_OK;
 }
 
-static void add_up(const group *g, const operation *o)
+static void add_piece(const group *g, const operation *o)
 {
-    const exact_sum *s = o->sum;
+    const ordered_sum *s = o->sum;
     char *out = s->buffer + (size_t)o->at * s->cell;
 
     for (int r = 0; r < g->size; r++)
         g->part[r] = o->all + (size_t)r * o->size;
-    for (int64_t at = 0; at < o->count; at += TREE_TILE) {
-        int count = o->count - at < TREE_TILE ? (int)(o->count - at) : TREE_TILE;
-        tree_sum(g->part, g->size, s->cell == sizeof(double), at, count,
-                 out + (size_t)at * s->cell);
+    for (int64_t at = 0; at < o->count; at += PAIRWISE_SUM_TILE) {
+        int count = o->count - at < PAIRWISE_SUM_TILE ? (int)(o->count - at) : PAIRWISE_SUM_TILE;
+        pairwise_sum(g->part, g->size, s->cell == sizeof(double), at, count,
+                     out + (size_t)at * s->cell);
     }
 }
 
-/* The oldest piece under way; one that failed is given back too. */
+/* End the oldest piece in progress and release it, also after a failure. */
 static pons_status end_piece(group *g, double wait_s, bool *ended, pons_error *err)
 {
     operation *o = g->oldest;
 
-    group_end(g, o, wait_s, ended, err);
+    group_operation_end(g, o, wait_s, ended, err);
     if (!*ended)
         return PONS_OK;
     g->oldest = o->next;
     g->pieces--;
     if (err->status == PONS_OK) {
-        add_up(g, o);
+        add_piece(g, o);
         o->sum->added += o->count;
         o->sum->ended = seconds_now();
     }
-    group_give_back(g, o);
+    group_operation_free(g, o);
     return err->status;
 }
 
-/* ---- in order -------------------------------------------------------------------------------- */
+/* ---- pieces in order ------------------------------------------------------------------------- */
 
-/* As many pieces as may be under way. */
+/* Start as many pieces as may be in progress. */
 static pons_status start_pieces(group *g, pons_error *err)
 {
     while (g->waiting != NULL && g->pieces < PIECES) {
-        exact_sum *s = g->waiting;
+        ordered_sum *s = g->waiting;
 
-        if (room_for(g, s) > g->room) {
+        if (buffer_size(g, s) > g->room) {
             if (g->pieces > 0)
                 return PONS_OK;
-            if (enlarge_rooms(g, room_for(g, s), err) != PONS_OK)
+            if (enlarge_buffers(g, buffer_size(g, s), err) != PONS_OK)
                 return err->status;
         }
         if (start_piece(g, s, err) != PONS_OK)
@@ -140,8 +141,8 @@ static pons_status start_pieces(group *g, pons_error *err)
     return PONS_OK;
 }
 
-/* Add up what has come, without waiting, and send what there is room for. */
-static pons_status go_on(group *g, pons_error *err)
+/* Add pieces that have ended, without waiting, and start further ones. */
+static pons_status advance_sums(group *g, pons_error *err)
 {
     bool ended = true;
 
@@ -151,9 +152,9 @@ static pons_status go_on(group *g, pons_error *err)
     return start_pieces(g, err);
 }
 
-static exact_sum *take_sum(group *g, pons_error *err)
+static ordered_sum *new_ordered_sum(group *g, pons_error *err)
 {
-    exact_sum *s = g->idle;
+    ordered_sum *s = g->idle;
 
     if (g->part == NULL)
         g->part = malloc((size_t)g->size * sizeof *g->part);
@@ -171,33 +172,34 @@ static exact_sum *take_sum(group *g, pons_error *err)
     return s;
 }
 
-/* Of a process's part: all pieces under way together are as large as all sums together. */
-static int64_t piece_of(const group *g, size_t cell)
+/* Elements of a process's share of a piece: the buffers together are as large as all sums. */
+static int64_t piece_elements(const group *g, size_t cell)
 {
     size_t size = g->most / (PIECES * (size_t)g->size);
 
-    return (int64_t)((size < LEAST ? LEAST : size) / cell);
+    return (int64_t)(max_size(size, LEAST) / cell);
 }
 
-static pons_status start_tree(group *g, void *buffer, int64_t count, pons_type type,
-                              void **pending, pons_error *err)
+static pons_status start_ordered_sum(group *g, void *buffer, int64_t count, pons_type type,
+                                     void **pending, pons_error *err)
 {
-    exact_sum *s = take_sum(g, err);
+    ordered_sum *s = new_ordered_sum(g, err);
 
     if (s == NULL)
         return err->status;
-    *s = (exact_sum){ .below = s->below, .buffer = buffer, .count = count, .cell = cell_of(type) };
+    *s = (ordered_sum){ .below = s->below, .buffer = buffer, .count = count,
+                        .cell = cell_of(type) };
     s->size = (size_t)count * s->cell;
     g->asked += s->size;
-    g->most = g->asked > g->most ? g->asked : g->most;
-    s->piece = piece_of(g, s->cell);
+    g->most = max_size(g->asked, g->most);
+    s->piece = piece_elements(g, s->cell);
     *(g->waiting == NULL ? &g->waiting : &g->last->next) = s;
     g->last = s;
     *pending = s;
-    return go_on(g, err);
+    return advance_sums(g, err);
 }
 
-static pons_status end_tree(group *g, exact_sum *s, pons_error *err)
+static pons_status end_ordered_sum(group *g, ordered_sum *s, pons_error *err)
 {
     bool ended;
 
@@ -207,13 +209,13 @@ static pons_status end_tree(group *g, exact_sum *s, pons_error *err)
     g->ended = s->ended;
     g->asked -= s->size;
     if (err->status != PONS_OK)
-        return err->status; /* its pieces may be under way: it stays until the group closes */
+        return err->status; /* pieces may be in progress: keep it until the group closes */
     s->next = g->idle;
     g->idle = s;
     return start_pieces(g, err);
 }
 
-pons_status group_end_sums(group *g, pons_error *err)
+pons_status group_start_all_sums(group *g, pons_error *err)
 {
     bool ended;
 
@@ -223,7 +225,7 @@ pons_status group_end_sums(group *g, pons_error *err)
     return err->status;
 }
 
-/* ---- the program's --------------------------------------------------------------------------- */
+/* ---- the program's collective ---------------------------------------------------------------- */
 
 static pons_status start_sum(void *context, void *buffer, int64_t count, pons_type type,
                              void **pending, pons_error *err)
@@ -233,12 +235,12 @@ static pons_status start_sum(void *context, void *buffer, int64_t count, pons_ty
     pons_error why = PONS_ERROR_INIT;
 
     if (g->deterministic)
-        return start_tree(g, buffer, count, type, pending, err);
-    o = group_take(g, "all_reduce", (size_t)count * cell_of(type), err);
+        return start_ordered_sum(g, buffer, count, type, pending, err);
+    o = group_operation_new(g, "all_reduce", (size_t)count * cell_of(type), err);
     if (o == NULL)
         return err->status;
     if (g->operations->all_reduce(g->comm, buffer, count, type, &o->pending, &why) != PONS_OK)
-        return group_fail_to_start(g, o, &why, err);
+        return group_operation_not_started(g, o, &why, err);
     *pending = o;
     return PONS_OK;
 }
@@ -250,10 +252,10 @@ static pons_status end_sum(void *context, void *pending, pons_error *err)
     bool ended;
 
     if (g->deterministic)
-        return end_tree(g, pending, err);
-    status = group_end(g, pending, GROUP_POLL_S, &ended, err);
+        return end_ordered_sum(g, pending, err);
+    status = group_operation_end(g, pending, GROUP_POLL_S, &ended, err);
     g->ended = g->operations->ended == NULL ? seconds_now() : g->operations->ended(g->comm);
-    group_give_back(g, pending);
+    group_operation_free(g, pending);
     return status;
 }
 
@@ -262,19 +264,19 @@ static double ended(void *context)
     return ((const group *)context)->ended;
 }
 
-/* What is added up here is so on the host; the plugin's own sums take memory of the device. */
-void group_prepare_sums(group *g, void *stream)
+/* Deterministic sums need host memory; the plugin's all_reduce takes the device's memory. */
+void group_init_sums(group *g, void *stream)
 {
     g->collective = (program_collective){ g->size, g->rank, g, start_sum, end_sum, ended,
                                           g->deterministic ? NULL : stream };
 }
 
-void group_drop_sums(group *g)
+void group_free_sums(group *g)
 {
-    for (exact_sum *s = g->made, *next; s != NULL; s = next) {
+    for (ordered_sum *s = g->made, *next; s != NULL; s = next) {
         next = s->below;
         free(s);
     }
     free(g->part);
-    give_rooms_back(g);
+    free_buffers(g);
 }

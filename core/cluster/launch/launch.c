@@ -1,6 +1,13 @@
 /*
- * launch.c - the launcher's watch: signals, ends and output of the ranks of one start, and starts
+ * launch.c - the launcher's loop: signals, exits and output of the ranks of a start, and restarts
  * after failures.
+ *
+ *              a rank fails         NOTICE_S               TERMINATE_S
+ *   LAUNCH_RUN --------------> NOTICE --------> TERMINATE ---------------> KILL
+ *       |                    (SIGCONT)         (SIGTERM)                (SIGKILL)
+ *       |                                          ^                        ^
+ *       +--- patience_s after the first exit ------+                        |
+ *       +--- a third signal, or SECOND_SIGNAL_S after the second -----------+
  */
 #include "cluster/launch/launch_internal.h"
 
@@ -16,59 +23,61 @@
 #include "base/errno_status.h"
 #include "base/system/signal_name.h"
 
-/* ---- settings of the end --------------------------------------------------------------------- */
+/* ---- limits at the end ----------------------------------------------------------------------- */
 
 /*
- * After the first failure the others find out by themselves, those too that were stopped, and say
- * what they saw; then they are told to end, then killed. All in all well below the five seconds
- * that are promised.
+ * After the first failure the other ranks, including stopped ones, may detect it and report. Then
+ * they get SIGTERM, then SIGKILL. The sum of these times is well below five seconds.
  */
 #define NOTICE_S 1.0
 #define TERMINATE_S 1.5
 /* After a second signal a rank may still save; then it is killed. */
 #define SECOND_SIGNAL_S 5.0
-/* 'timeout' and others signal a process, then its whole group: that is asked once, not twice. */
+/*
+ * Tools such as 'timeout' signal a process and then its process group. The second signal is
+ * ignored.
+ */
 #define ECHO_S 0.1
 
-/* ---- settings of a node that stands still ---------------------------------------------------- */
+/* ---- limits of a stopped node ---------------------------------------------------------------- */
 
-/* The others give a rank up that has been silent for their timeout; all know by then. */
+/* Other ranks give up a silent rank after their timeout; all know of it after this extra time. */
 #define WAKE_S 2.0
-/* Between two looks at it, and counted of what passed between them, at most. */
+/* Interval between checks, and the most time counted for one. */
 #define LOOK_S 0.25
 
-typedef enum watch_phase {
-    WATCH_RUN = 0, WATCH_NOTICE, WATCH_TERMINATE, WATCH_KILL
-} watch_phase;
+typedef enum launch_phase {
+    LAUNCH_RUN = 0, LAUNCH_NOTICE, LAUNCH_TERMINATE, LAUNCH_KILL
+} launch_phase;
 
-typedef struct watch {
-    crowd *crowd;
+typedef struct launcher {
+    rank_set *rank_set;
     int signals;               /* descriptor of signalfd                                          */
     sigset_t before;
-    watch_phase phase;
-    double deadline;           /* of the phase; INFINITY: none                                    */
-    double patience;           /* until when the others may go on; INFINITY: nobody has ended     */
-    int stops;                 /* signals that were passed on                                     */
-    sigset_t passed;           /* these                                                           */
-    int stop;                  /* the first one                                                   */
-    double stopped;            /* when it came                                                    */
+    launch_phase phase;
+    double deadline;           /* end of the phase; INFINITY: none                                */
+    double patience;           /* time limit of the others; INFINITY: no rank has ended           */
+    int stops;                 /* number of signals that were passed on                           */
+    sigset_t passed;           /* their numbers                                                   */
+    int stop;                  /* number of the first one                                         */
+    double stopped;            /* time of the first one                                           */
     int running;
-    bool late;                 /* somebody outlived the patience                                  */
-    double looked, still;      /* at the ranks; seconds for which all of them have been stopped   */
-} watch;
+    bool late;                 /* a rank exceeded 'patience'                                      */
+    double looked, still;      /* time of the last check; seconds in which all ranks were stopped */
+} launcher;
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
-static void signal_all(const watch *w, int number, bool groups)
+static void signal_all(const launcher *w, int number, bool groups)
 {
-    for (int i = 0; i < w->crowd->count; i++) {
-        const launched *r = &w->crowd->rank[i];
+    for (int i = 0; i < w->rank_set->count; i++) {
+        const rank_process *r = &w->rank_set->rank[i];
         if (r->process > 0 && r->outcome == RANK_RUNS)
             kill(groups ? -r->process : r->process, number);
     }
 }
 
-static void enter_phase(watch *w, watch_phase phase)
+static void enter_phase(launcher *w, launch_phase phase)
 {
     static const double lasts[] = { INFINITY, NOTICE_S, TERMINATE_S, INFINITY };
 
@@ -76,68 +85,68 @@ static void enter_phase(watch *w, watch_phase phase)
         return;
     w->phase = phase;
     w->deadline = seconds_now() + lasts[phase];
-    if (phase == WATCH_NOTICE)
+    if (phase == LAUNCH_NOTICE)
         signal_all(w, SIGCONT, true);
-    if (phase == WATCH_TERMINATE)
+    if (phase == LAUNCH_TERMINATE)
         signal_all(w, SIGTERM, true);
-    if (phase == WATCH_KILL)
+    if (phase == LAUNCH_KILL)
         signal_all(w, SIGKILL, true);
 }
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static rank_outcome judge(const watch *w, const launched *r, const board_entry *e)
+static rank_outcome judge_exit(const launcher *w, const rank_process *r, const status_page_entry *e)
 {
     bool passed_on = r->signal != 0 && w->stops > 0
-                     && (sigismember(&w->passed, r->signal) == 1 || w->phase == WATCH_KILL);
+                     && (sigismember(&w->passed, r->signal) == 1 || w->phase == LAUNCH_KILL);
 
     if (r->signal == 0 && r->code == 0 && e->ended && e->status == 0)
         return RANK_DONE;
-    if (w->late || (w->stops == 0 && w->phase >= WATCH_TERMINATE))
+    if (w->late || (w->stops == 0 && w->phase >= LAUNCH_TERMINATE))
         return RANK_FOLLOWED;
     if ((r->signal == 0 && r->code == PONS_INTERRUPTED) || passed_on)
         return RANK_INTERRUPTED;
-    return w->phase >= WATCH_TERMINATE ? RANK_FOLLOWED : RANK_FAILED;
+    return w->phase >= LAUNCH_TERMINATE ? RANK_FOLLOWED : RANK_FAILED;
 }
 
-static void note_end(watch *w, launched *r, int status)
+static void record_exit(launcher *w, rank_process *r, int status)
 {
-    board_entry e;
+    status_page_entry e;
 
-    kill(-r->process, SIGKILL); /* what it started */
+    kill(-r->process, SIGKILL); /* processes that the rank has started */
     r->code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     r->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    board_read(w->crowd->board, (int)(r - w->crowd->rank), &e);
+    status_page_read(w->rank_set->status_page, (int)(r - w->rank_set->rank), &e);
     if (e.ended && e.status != 0 && r->code != 0)
-        r->code = e.status; /* the cause; what came of it may have decided the exit */
+        r->code = e.status; /* the cause; a consequence may have set the exit code */
     r->when = e.ended ? e.when : seconds_now();
-    r->outcome = judge(w, r, &e);
+    r->outcome = judge_exit(w, r, &e);
     w->running--;
-    crowd_tell_end(w->crowd, r);
+    rank_set_log_exit(w->rank_set, r);
     if (r->outcome == RANK_FAILED)
-        enter_phase(w, WATCH_NOTICE);
+        enter_phase(w, LAUNCH_NOTICE);
     else if (isinf(w->patience))
-        w->patience = seconds_now() + w->crowd->settings->patience_s;
+        w->patience = seconds_now() + w->rank_set->settings->patience_s;
 }
 
-static void collect_changes(watch *w)
+static void collect_changes(launcher *w)
 {
-    for (int i = 0; i < w->crowd->count; i++) {
-        launched *r = &w->crowd->rank[i];
+    for (int i = 0; i < w->rank_set->count; i++) {
+        rank_process *r = &w->rank_set->rank[i];
         int status;
         while (r->process > 0 && r->outcome == RANK_RUNS
                && waitpid(r->process, &status, WNOHANG | WUNTRACED | WCONTINUED) == r->process) {
             if (WIFSTOPPED(status) || WIFCONTINUED(status))
                 r->stopped = WIFSTOPPED(status);
             else
-                note_end(w, r, status);
+                record_exit(w, r, status);
         }
     }
 }
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
-static void pass_on(watch *w, int number)
+static void pass_signal_on(launcher *w, int number)
 {
     int sent = number == SIGHUP ? SIGTERM : number;
 
@@ -148,22 +157,22 @@ static void pass_on(watch *w, int number)
     if (w->stops == 1) {
         w->stop = sent;
         w->stopped = seconds_now();
-        log_line(w->crowd->settings->log, "%s: the ranks save and end; a second signal ends at "
+        log_line(w->rank_set->settings->log, "%s: the ranks save and end; a second signal ends at "
                  "once", signal_name(number));
     }
     if (w->stops > 2)
-        enter_phase(w, WATCH_KILL);
+        enter_phase(w, LAUNCH_KILL);
     else
         signal_all(w, sent, false);
-    if (w->stops == 2 && w->phase == WATCH_RUN)
+    if (w->stops == 2 && w->phase == LAUNCH_RUN)
         w->deadline = seconds_now() + SECOND_SIGNAL_S;
 }
 
 /*
- * Ctrl-Z: the ranks, which are in groups of their own, stop and go on with this process. A pause of
- * all is none that their watch sees.
+ * Ctrl-Z: stop the ranks, which have process groups of their own, and continue them with this
+ * process. Their watchdogs do not see a pause of all ranks.
  */
-static void suspend(watch *w)
+static void suspend_ranks(launcher *w)
 {
     double before = seconds_now();
 
@@ -174,20 +183,20 @@ static void suspend(watch *w)
     w->patience += seconds_now() - before;
 }
 
-static void take_signals(watch *w)
+static void take_signals(launcher *w)
 {
     struct signalfd_siginfo info;
 
     while (read(w->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTSTP)
-            suspend(w);
+            suspend_ranks(w);
         else if (info.ssi_signo != SIGCHLD)
-            pass_on(w, (int)info.ssi_signo);
+            pass_signal_on(w, (int)info.ssi_signo);
     }
     collect_changes(w);
 }
 
-static pons_status open_signals(watch *w, pons_error *err)
+static pons_status open_signals(launcher *w, pons_error *err)
 {
     static const int numbers[] = { SIGCHLD, SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGTSTP };
     static const int optional[] = { SIGHUP, SIGTSTP }; /* nohup ignores the first */
@@ -200,7 +209,7 @@ static pons_status open_signals(watch *w, pons_error *err)
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
         if (sigaction(optional[i], NULL, &found) == 0 && found.sa_handler == SIG_IGN)
             sigdelset(&set, optional[i]);
-    signal(SIGCHLD, SIG_DFL); /* where it is ignored there is nothing to wait for */
+    signal(SIGCHLD, SIG_DFL); /* an ignored SIGCHLD would leave nothing to wait for */
     sigprocmask(SIG_BLOCK, &set, &w->before);
     w->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (w->signals < 0) {
@@ -211,23 +220,25 @@ static pons_status open_signals(watch *w, pons_error *err)
     return PONS_OK;
 }
 
-static void close_signals(watch *w)
+static void close_signals(launcher *w)
 {
     struct signalfd_siginfo info;
 
     while (read(w->signals, &info, sizeof info) > 0)
-        continue; /* those of ranks that have been collected */
+        continue; /* signals of ranks that were collected */
     close(w->signals);
     sigprocmask(SIG_SETMASK, &w->before, NULL);
 }
 
-/* ---- a node that stands still ---------------------------------------------------------------- */
+/* ---- a stopped node -------------------------------------------------------------------------- */
 
-/* One rank that runs hears of whatever the others decide. */
-static bool stands_still(const watch *w)
+/*
+ * Whether all ranks of this node are stopped. A single running rank would learn the others' result.
+ */
+static bool is_node_stopped(const launcher *w)
 {
-    const crowd *c = w->crowd;
-    bool still = w->phase == WATCH_RUN && c->settings->nodes > 1;
+    const rank_set *c = w->rank_set;
+    bool still = w->phase == LAUNCH_RUN && c->settings->nodes > 1;
 
     for (int i = 0; i < c->count && still; i++)
         still = c->rank[i].process == 0 || c->rank[i].outcome != RANK_RUNS || c->rank[i].stopped;
@@ -235,35 +246,35 @@ static bool stands_still(const watch *w)
 }
 
 /*
- * Nobody on a node whose ranks are all stopped hears that the others have gone on without it.
- * Woken, the ranks see for themselves and end, or go on if nobody has missed them: nothing is lost
- * where this is too early. A run that is suspended as a whole is left alone: time in which this
- * process is stopped, too, does not count.
+ * Continue the ranks if all of this node have been stopped for too long. None of them learns that
+ * the other nodes have gone on. A continued rank finds that out and ends, or goes on if it is not
+ * missed, so nothing is lost if this is too early. Time in which this process is stopped does not
+ * count, so a run that is suspended as a whole stays so.
  */
-static void look_at_ranks(watch *w)
+static void check_stopped_node(launcher *w)
 {
     double now = seconds_now();
 
-    w->still = stands_still(w) ? w->still + fmin(now - w->looked, LOOK_S) : 0;
+    w->still = is_node_stopped(w) ? w->still + fmin(now - w->looked, LOOK_S) : 0;
     w->looked = now;
-    if (w->still < w->crowd->settings->patience_s + WAKE_S)
+    if (w->still < w->rank_set->settings->patience_s + WAKE_S)
         return;
-    log_warning(w->crowd->settings->log, "all ranks of this node have been stopped for %.1f s: "
+    log_warning(w->rank_set->settings->log, "all ranks of this node have been stopped for %.1f s: "
                 "they are woken, for the other nodes may have given them up", w->still);
     signal_all(w, SIGCONT, true);
     w->still = 0;
 }
 
-/* ---- watch ----------------------------------------------------------------------------------- */
+/* ---- loop ------------------------------------------------------------------------------------ */
 
-static int list_files(const watch *w, struct pollfd *file, stream **of)
+static int list_files(const launcher *w, struct pollfd *file, launch_output **of)
 {
     int count = 0;
 
     file[count++] = (struct pollfd){ .fd = w->signals, .events = POLLIN };
-    for (int i = 0; i < w->crowd->count; i++) {
+    for (int i = 0; i < w->rank_set->count; i++) {
         for (int k = 0; k < 2; k++) {
-            stream *s = w->crowd->rank[i].output[k];
+            launch_output *s = w->rank_set->rank[i].output[k];
             if (s == NULL || s->file < 0)
                 continue;
             of[count] = s;
@@ -273,79 +284,79 @@ static int list_files(const watch *w, struct pollfd *file, stream **of)
     return count;
 }
 
-static int wait_ms(const watch *w)
+static int wait_ms(const launcher *w)
 {
-    double until = w->phase == WATCH_RUN ? fmin(w->deadline, w->patience) : w->deadline;
+    double until = w->phase == LAUNCH_RUN ? fmin(w->deadline, w->patience) : w->deadline;
     double left;
 
-    if (stands_still(w))
+    if (is_node_stopped(w))
         until = fmin(until, w->looked + LOOK_S);
     left = until - seconds_now();
     return isinf(left) ? -1 : left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
 }
 
-static void take_deadlines(watch *w)
+static void take_deadlines(launcher *w)
 {
     double now = seconds_now();
 
-    if (w->phase == WATCH_RUN && now >= w->patience) {
+    if (w->phase == LAUNCH_RUN && now >= w->patience) {
         w->late = true;
-        enter_phase(w, WATCH_TERMINATE);
-    } else if (w->phase == WATCH_RUN && now >= w->deadline) {
-        enter_phase(w, WATCH_KILL); /* after a second signal */
+        enter_phase(w, LAUNCH_TERMINATE);
+    } else if (w->phase == LAUNCH_RUN && now >= w->deadline) {
+        enter_phase(w, LAUNCH_KILL); /* after a second signal */
     } else if (now >= w->deadline) {
         enter_phase(w, w->phase + 1);
     }
 }
 
-/* What is in the pipes is read; what a process outside of the groups may still write is not. */
-static void drain(const watch *w)
+/* Read the rest of the pipes. A process outside the groups may still write; its output is lost. */
+static void drain_output(const launcher *w)
 {
-    for (int i = 0; i < w->crowd->count; i++) {
+    for (int i = 0; i < w->rank_set->count; i++) {
         for (int k = 0; k < 2; k++) {
-            stream *s = w->crowd->rank[i].output[k];
+            launch_output *s = w->rank_set->rank[i].output[k];
             struct pollfd file = { .fd = s != NULL ? s->file : -1, .events = POLLIN };
             for (int n = 0; n < 1000 && file.fd >= 0 && poll(&file, 1, 0) > 0; n++) {
-                stream_read(s);
+                launch_output_read(s);
                 file.fd = s->file;
             }
         }
     }
 }
 
-/* Until nobody runs. */
-static void watch_ranks(watch *w, struct pollfd *file, stream **of)
+/* Serve the ranks until none runs. */
+static void serve_ranks(launcher *w, struct pollfd *file, launch_output **of)
 {
     while (w->running > 0) {
         int count = list_files(w, file, of);
         if (poll(file, (nfds_t)count, wait_ms(w)) > 0)
             for (int i = 1; i < count; i++)
                 if (file[i].revents != 0)
-                    stream_read(of[i]);
+                    launch_output_read(of[i]);
         take_signals(w);
         take_deadlines(w);
-        look_at_ranks(w);
+        check_stopped_node(w);
     }
-    drain(w);
+    drain_output(w);
 }
 
 /* ---- result ---------------------------------------------------------------------------------- */
 
-static pons_status tell_interrupted(const watch *w, pons_error *err)
+static pons_status report_interrupted(const launcher *w, pons_error *err)
 {
-    for (int i = 0; i < w->crowd->count; i++) {
-        board_entry e;
-        board_read(w->crowd->board, i, &e);
+    for (int i = 0; i < w->rank_set->count; i++) {
+        status_page_entry e;
+        status_page_read(w->rank_set->status_page, i, &e);
         if (e.ended && e.status == PONS_INTERRUPTED && e.text[0] != '\0')
             return pons_fail(err, PONS_INTERRUPTED, "%s", e.text);
     }
     return pons_fail(err, PONS_INTERRUPTED, "interrupted; the same command goes on");
 }
 
-/* Somebody had come to its end long ago, and these still ran. */
-static pons_status tell_late(const watch *w, pons_error *err)
+/* Report a rank that still ran long after another one had ended. */
+static pons_status report_late_rank(const launcher *w, pons_error *err)
 {
-    const crowd *c = w->crowd;
+    const rank_set *c = w->rank_set;
 
     for (int i = 0; i < c->count; i++)
         if (c->rank[i].outcome == RANK_FOLLOWED)
@@ -354,36 +365,36 @@ static pons_status tell_late(const watch *w, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status tell_result(const watch *w, bool *again, pons_error *err)
+static pons_status report_result(const launcher *w, bool *again, pons_error *err)
 {
-    const launched *cause = crowd_cause(w->crowd);
+    const rank_process *cause = rank_set_root_cause(w->rank_set);
 
     *again = false;
-    if (err->status != PONS_OK) /* not all could be started */
+    if (err->status != PONS_OK) /* a rank could not be started */
         return err->status;
     if (cause != NULL)
-        *again = crowd_tell(w->crowd, cause, err) && w->stops == 0;
+        *again = rank_set_failure(w->rank_set, cause, err) && w->stops == 0;
     else if (w->late)
-        *again = tell_late(w, err) != PONS_OK && w->stops == 0;
-    for (int i = 0; err->status == PONS_OK && i < w->crowd->count; i++)
-        if (w->crowd->rank[i].outcome == RANK_INTERRUPTED)
-            tell_interrupted(w, err);
+        *again = report_late_rank(w, err) != PONS_OK && w->stops == 0;
+    for (int i = 0; err->status == PONS_OK && i < w->rank_set->count; i++)
+        if (w->rank_set->rank[i].outcome == RANK_INTERRUPTED)
+            report_interrupted(w, err);
     return err->status;
 }
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-static pons_status run_once(watch *w, const launch_settings *s, int restart, bool *again,
+static pons_status run_once(launcher *w, const launch_settings *s, int restart, bool *again,
                             pons_error *err)
 {
     size_t files = 1 + 2 * (size_t)s->ranks;
     struct pollfd *file = calloc(files, sizeof *file);
-    stream **of = calloc(files, sizeof *of);
-    crowd c = { .count = 0 };
+    launch_output **of = calloc(files, sizeof *of);
+    rank_set c = { .count = 0 };
 
     *again = false;
-    w->crowd = &c;
-    w->phase = WATCH_RUN;
+    w->rank_set = &c;
+    w->phase = LAUNCH_RUN;
     w->deadline = w->patience = INFINITY;
     w->running = 0;
     w->late = false;
@@ -392,22 +403,22 @@ static pons_status run_once(watch *w, const launch_settings *s, int restart, boo
     if (file == NULL || of == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory");
     } else {
-        bool started = crowd_start(&c, s, restart, &w->before, err) == PONS_OK;
+        bool started = rank_set_start(&c, s, restart, &w->before, err) == PONS_OK;
         for (int i = 0; i < c.count; i++)
             w->running += c.rank[i].process > 0;
         if (!started)
-            enter_phase(w, WATCH_KILL);
-        watch_ranks(w, file, of);
-        tell_result(w, again, err);
+            enter_phase(w, LAUNCH_KILL);
+        serve_ranks(w, file, of);
+        report_result(w, again, err);
     }
-    crowd_clear(&c);
+    rank_set_clear(&c);
     free(file);
     free(of);
     return err->status;
 }
 
-/* A failure may have a hint in a line of its own. */
-static void tell_restart(const launch_settings *s, const pons_error *problem, int number)
+/* Log the failure before the restart; a hint is a line of its own. */
+static void log_restart(const launch_settings *s, const pons_error *problem, int number)
 {
     char text[sizeof problem->text + 64];
 
@@ -417,7 +428,7 @@ static void tell_restart(const launch_settings *s, const pons_error *problem, in
 
 pons_status launch_run(const launch_settings *s, pons_error *err)
 {
-    watch w = { .stops = 0 };
+    launcher w = { .stops = 0 };
     bool again = true;
 
     sigemptyset(&w.passed);
@@ -428,7 +439,7 @@ pons_status launch_run(const launch_settings *s, pons_error *err)
         run_once(&w, s, restart, &again, &problem);
         again = again && restart < s->restarts;
         if (again)
-            tell_restart(s, &problem, restart + 1);
+            log_restart(s, &problem, restart + 1);
         else if (problem.status != PONS_OK)
             pons_fail(err, problem.status, "%s", problem.text);
     }

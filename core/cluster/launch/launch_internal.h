@@ -1,5 +1,5 @@
 /*
- * launch_internal.h - what the files of the launcher share.
+ * launch_internal.h - the launcher's structures, shared by its files.
  */
 #ifndef CORE_CLUSTER_LAUNCH_LAUNCH_INTERNAL_H
 #define CORE_CLUSTER_LAUNCH_LAUNCH_INTERNAL_H
@@ -13,23 +13,23 @@
 
 /* ---- output: launch_output.c ----------------------------------------------------------------- */
 
-enum { STREAM_LINE = 8192, STREAM_TAIL = 4096 };
+enum { LAUNCH_LINE = 8192, LAUNCH_TAIL = 4096 };
 
-/* The reading end of a rank's standard output or error. */
-typedef struct stream {
+/* The read end of a rank's standard output or error. */
+typedef struct launch_output {
     int file;                  /* -1: closed                                                      */
     int rank;
-    FILE *to;                  /* NULL: only its tail is kept                                     */
+    FILE *to;                  /* NULL: only the tail is kept                                     */
     size_t line_size, tail_size;
-    char line[STREAM_LINE];    /* what has come of a line                                         */
-    char tail[STREAM_TAIL];    /* the last that came                                              */
-} stream;
+    char line[LAUNCH_LINE];    /* an incomplete line                                              */
+    char tail[LAUNCH_TAIL];    /* the last bytes                                                  */
+} launch_output;
 
-/* Takes what there is; does not wait. */
-void stream_read(stream *s);
-/* The last lines, each behind the rank. */
-void stream_tell_tail(const stream *s, FILE *to);
-void stream_close(stream *s);
+/* Read what is available without waiting. */
+void launch_output_read(launch_output *s);
+/* Print the last lines, each after the rank's number. */
+void launch_output_print_tail(const launch_output *s, FILE *to);
+void launch_output_close(launch_output *s);
 
 /* ---- one start: launch_start.c --------------------------------------------------------------- */
 
@@ -38,47 +38,45 @@ typedef enum rank_outcome {
     RANK_DONE,
     RANK_INTERRUPTED,          /* PONS_INTERRUPTED, or ended by a signal that was passed on       */
     RANK_FAILED,
-    RANK_FOLLOWED              /* after it was told to end because another one had failed         */
+    RANK_FOLLOWED              /* ended after another rank had failed                             */
 } rank_outcome;
 
-typedef struct launched {
-    pid_t process;             /* also of its group; 0: not started                               */
-    int rank;                  /* among all nodes                                                 */
+typedef struct rank_process {
+    pid_t process;             /* process and process group; 0: not started                       */
+    int rank;                  /* rank among all nodes                                            */
     rank_outcome outcome;
-    bool stopped;              /* by a signal, as SIGSTOP; it runs on with SIGCONT                */
-    int code, signal;          /* once it has ended; signal 0: it exited                          */
+    bool stopped;              /* stopped by a signal, until SIGCONT                              */
+    int code, signal;          /* after its end; signal 0: it exited                              */
     double when;
-    stream *output[2];         /* standard output and error, NULL: not through this process       */
-} launched;
+    launch_output *output[2];  /* output and error; NULL: not piped                               */
+} rank_process;
 
 /* The ranks of one start. */
-typedef struct crowd {
+typedef struct rank_set {
     const launch_settings *settings;
     int count;
-    launched *rank;
-    board *board;
-    int listener;              /* the store's socket for rank 0, -1: none                         */
+    rank_process *rank;
+    status_page *status_page;
+    int listener;              /* the store's socket for rank 0; -1: none                         */
     char master[256];
     int port;
     char token[129];
-    sigset_t before;           /* the mask that ranks get                                         */
-} crowd;
+    sigset_t before;           /* signal mask of the ranks                                        */
+} rank_set;
 
-/* Starts all; what was started has to be ended by the caller also where this fails. */
-pons_status crowd_start(crowd *c, const launch_settings *settings, int restart,
-                        const sigset_t *before, pons_error *err);
-/* All have ended. */
-void crowd_clear(crowd *c);
+/* Start all ranks. After a failure the caller must end those that were started. */
+pons_status rank_set_start(rank_set *c, const launch_settings *settings, int restart,
+                           const sigset_t *before, pons_error *err);
+/* Free everything after all ranks have ended. */
+void rank_set_clear(rank_set *c);
 
-/*
- * ---- why: launch_failure.c ---------------------------------------------------------------------
- */
+/* ---- the cause: launch_failure.c ------------------------------------------------------------ */
 
 /* The rank that failed first, or NULL. */
-const launched *crowd_cause(const crowd *c);
-/* Fill 'err'; whether another start may go better. */
-bool crowd_tell(const crowd *c, const launched *cause, pons_error *err);
-/* One line on how a rank ended, for -v. */
-void crowd_tell_end(const crowd *c, const launched *r);
+const rank_process *rank_set_root_cause(const rank_set *c);
+/* Fill 'err' with the failure. Returns whether a restart may help. */
+bool rank_set_failure(const rank_set *c, const rank_process *cause, pons_error *err);
+/* Log how a rank ended, with -v. */
+void rank_set_log_exit(const rank_set *c, const rank_process *r);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * launch_output.c - lines of several ranks, none of them cut by another.
+ * launch_output.c - print lines of several ranks without mixing them.
  */
 #include "cluster/launch/launch_internal.h"
 
@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The last lines that are told of a rank that ended without a word. */
+/* Number of last lines to print of a rank that ended without a message. */
 enum { TAIL_LINES = 10 };
 
-static void write_line(stream *s)
+static void write_line(launch_output *s)
 {
     fprintf(s->to, "[%d] %.*s\n", s->rank, (int)s->line_size, s->line);
     s->line_size = 0;
 }
 
-static void take_lines(stream *s, const char *text, size_t size)
+static void take_lines(launch_output *s, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (text[i] == '\n' || s->line_size == sizeof s->line)
@@ -27,7 +27,7 @@ static void take_lines(stream *s, const char *text, size_t size)
     fflush(s->to);
 }
 
-static void take_tail(stream *s, const char *text, size_t size)
+static void take_tail(launch_output *s, const char *text, size_t size)
 {
     if (size >= sizeof s->tail) {
         text += size - sizeof s->tail;
@@ -42,8 +42,8 @@ static void take_tail(stream *s, const char *text, size_t size)
     s->tail_size += size;
 }
 
-/* A rank that writes without end must not keep the launcher from its other work. */
-void stream_read(stream *s)
+/* One read per call, so that a rank that never stops writing does not block the launcher. */
+void launch_output_read(launch_output *s)
 {
     char text[65536];
     ssize_t size = s->file < 0 ? -1 : read(s->file, text, sizeof text);
@@ -53,10 +53,10 @@ void stream_read(stream *s)
     else if (size > 0)
         take_tail(s, text, (size_t)size);
     else if (s->file >= 0 && (size == 0 || (errno != EAGAIN && errno != EINTR)))
-        stream_close(s);
+        launch_output_close(s);
 }
 
-void stream_close(stream *s)
+void launch_output_close(launch_output *s)
 {
     if (s->file < 0)
         return;
@@ -66,8 +66,8 @@ void stream_close(stream *s)
     s->file = -1;
 }
 
-/* Where the last TAIL_LINES lines begin. */
-static size_t tail_begin(const stream *s)
+/* Offset of the last TAIL_LINES lines. */
+static size_t tail_begin(const launch_output *s)
 {
     size_t at = s->tail_size;
     int lines = 0;
@@ -79,7 +79,7 @@ static size_t tail_begin(const stream *s)
     return at;
 }
 
-void stream_tell_tail(const stream *s, FILE *to)
+void launch_output_print_tail(const launch_output *s, FILE *to)
 {
     const char *next = s->tail + tail_begin(s), *end = s->tail + s->tail_size;
 

@@ -1,6 +1,5 @@
 /*
- * launch_start.c - one start of all ranks: where they meet, what they find in their environment,
- * where their output goes.
+ * launch_start.c - start all ranks once: the address of the store, their environment, their output.
  */
 #include "cluster/launch/launch_internal.h"
 
@@ -20,10 +19,12 @@
 
 extern char **environ;
 
-/* ---- where they meet ------------------------------------------------------------------------- */
+/* ---- the store's address --------------------------------------------------------------------- */
 
-/* The socket stays open until rank 0 has it, so that nobody else gets the port between. */
-static pons_status open_listener(crowd *c, pons_error *err)
+/*
+ * Open the store's socket here and keep it until rank 0 has it, so that no process takes the port.
+ */
+static pons_status open_listener(rank_set *c, pons_error *err)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -40,7 +41,7 @@ static pons_status open_listener(crowd *c, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status make_token(crowd *c, pons_error *err)
+static pons_status make_token(rank_set *c, pons_error *err)
 {
     unsigned char byte[16];
 
@@ -55,7 +56,7 @@ static pons_status make_token(crowd *c, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status find_master(crowd *c, pons_error *err)
+static pons_status find_master(rank_set *c, pons_error *err)
 {
     const launch_settings *s = c->settings;
 
@@ -70,8 +71,8 @@ static pons_status find_master(crowd *c, pons_error *err)
 
 enum { VARIABLES_MAX = 9, VARIABLE_SIZE = 320 };
 
-/* What a rank finds: NAME=VALUE each. Returns how many. */
-static int list_variables(const crowd *c, int local, char out[VARIABLES_MAX][VARIABLE_SIZE])
+/* The variables of a rank as NAME=VALUE. Returns their number. */
+static int list_variables(const rank_set *c, int local, char out[VARIABLES_MAX][VARIABLE_SIZE])
 {
     int n = 0;
 
@@ -81,19 +82,20 @@ static int list_variables(const crowd *c, int local, char out[VARIABLES_MAX][VAR
     snprintf(out[n++], VARIABLE_SIZE, "LOCAL_WORLD_SIZE=%d", c->count);
     snprintf(out[n++], VARIABLE_SIZE, "MASTER_ADDR=%s", c->master);
     snprintf(out[n++], VARIABLE_SIZE, "MASTER_PORT=%d", c->port);
-    snprintf(out[n++], VARIABLE_SIZE, DIST_TOKEN "=%s", c->token);
-    snprintf(out[n++], VARIABLE_SIZE, BOARD_VARIABLE "=%d %d", board_descriptor(c->board), local);
+    snprintf(out[n++], VARIABLE_SIZE, RANK_INFO_TOKEN "=%s", c->token);
+    snprintf(out[n++], VARIABLE_SIZE, STATUS_PAGE_VARIABLE "=%d %d",
+             status_page_descriptor(c->status_page), local);
     if (c->listener >= 0 && c->rank[local].rank == 0)
-        snprintf(out[n++], VARIABLE_SIZE, DIST_LISTENER "=%d", c->listener);
+        snprintf(out[n++], VARIABLE_SIZE, RANK_INFO_LISTENER "=%d", c->listener);
     return n;
 }
 
-/* A launcher inside of another one's rank replaces all of that one's variables. */
+/* Whether the launcher replaces a variable. Inside another launcher's rank all are replaced. */
 static bool is_replaced(const char *entry)
 {
     static const char *const names[] = {
         "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-        DIST_TOKEN, BOARD_VARIABLE, DIST_LISTENER
+        RANK_INFO_TOKEN, STATUS_PAGE_VARIABLE, RANK_INFO_LISTENER
     };
     size_t size = strcspn(entry, "=");
 
@@ -103,7 +105,7 @@ static bool is_replaced(const char *entry)
     return false;
 }
 
-/* An array for execve; its texts are borrowed. NULL when out of memory. */
+/* An array for execve whose strings are borrowed; NULL: out of memory. */
 static char **make_environment(char own[VARIABLES_MAX][VARIABLE_SIZE], int own_count)
 {
     size_t count = 0, n = 0;
@@ -121,7 +123,7 @@ static char **make_environment(char own[VARIABLES_MAX][VARIABLE_SIZE], int own_c
     return out;
 }
 
-/* argv; its texts are borrowed. NULL when out of memory. */
+/* argv with borrowed strings; NULL: out of memory. */
 static char **make_arguments(const char *const *words)
 {
     size_t count = 0;
@@ -138,11 +140,11 @@ static char **make_arguments(const char *const *words)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* The pipe's writing end, or -1. */
-static int open_stream(launched *r, int which, FILE *to, pons_error *err)
+/* Open a pipe from the rank and return its write end, or -1. */
+static int open_stream(rank_process *r, int which, FILE *to, pons_error *err)
 {
     int ends[2];
-    stream *s = calloc(1, sizeof *s);
+    launch_output *s = calloc(1, sizeof *s);
 
     if (s == NULL || pipe2(ends, O_CLOEXEC) != 0) {
         const int problem = s == NULL ? ENOMEM : errno;
@@ -160,10 +162,10 @@ static int open_stream(launched *r, int which, FILE *to, pons_error *err)
 }
 
 /*
- * Descriptors for the rank's standard output and error, -1: as this process has them. Of a rank
- * that is not shown only the end of the standard error is kept, for the case that it crashes.
+ * Descriptors for the rank's standard output and error; -1: that of this process. Of a rank that is
+ * not shown, only the end of the standard error is kept, for the report of a crash.
  */
-static pons_status open_output(const crowd *c, launched *r, int out[2], pons_error *err)
+static pons_status open_output(const rank_set *c, rank_process *r, int out[2], pons_error *err)
 {
     out[0] = out[1] = -1;
     if (c->settings->show_all) {
@@ -181,17 +183,17 @@ static pons_status open_output(const crowd *c, launched *r, int out[2], pons_err
 
 /* ---- child ----------------------------------------------------------------------------------- */
 
-/* What a rank is started with. */
-typedef struct birth {
-    const crowd *crowd;
-    const launched *rank;
+/* The data that a child needs to become a rank. */
+typedef struct child_setup {
+    const rank_set *rank_set;
+    const rank_process *rank;
     char **argument, **environment;
-    const char *board;         /* value of BOARD_VARIABLE                                         */
+    const char *status_page;   /* value of STATUS_PAGE_VARIABLE                                   */
     int out[2];
     pid_t parent;
-} birth;
+} child_setup;
 
-static bool take_output(const birth *b)
+static bool redirect_output(const child_setup *b)
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -207,31 +209,32 @@ static bool keep_on_exec(int descriptor)
 }
 
 /*
- * In a group of its own a rank gets no Ctrl-C of the terminal, only what the launcher passes on;
- * it may still write there, also where background groups are stopped for that.
+ * Become a rank, in the child. In its own process group a rank gets no Ctrl-C from the terminal,
+ * only the signals that the launcher passes on. It ignores SIGTTOU, so that it may write to a
+ * terminal that stops background groups.
  */
-static _Noreturn void be_rank(const birth *b)
+static _Noreturn void become_rank(const child_setup *b)
 {
-    const crowd *c = b->crowd;
+    const rank_set *c = b->rank_set;
     pons_status status;
     char text[512];
 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != b->parent)
-        _exit(PONS_FAILURE); /* it died before it could take this process along */
+        _exit(PONS_FAILURE); /* the launcher died before PR_SET_PDEATHSIG */
     signal(SIGTTOU, SIG_IGN);
     sigprocmask(SIG_SETMASK, &c->before, NULL);
-    if (take_output(b) && keep_on_exec(board_descriptor(c->board))
+    if (redirect_output(b) && keep_on_exec(status_page_descriptor(c->status_page))
         && keep_on_exec(b->rank->rank == 0 ? c->listener : -1))
         execve(c->settings->program, b->argument, b->environment);
     status = errno_status(errno, PONS_FAILURE);
     snprintf(text, sizeof text, "cannot start '%s': %s", c->settings->program, strerror(errno));
-    board_end(board_sit(b->board), status, text);
+    status_page_report(status_page_attach(b->status_page), status, text);
     _exit((int)status);
 }
 
-static pons_status fork_rank(birth *b, launched *r, pons_error *err)
+static pons_status fork_rank(child_setup *b, rank_process *r, pons_error *err)
 {
     b->parent = getpid();
     pid_t child = fork();
@@ -239,25 +242,26 @@ static pons_status fork_rank(birth *b, launched *r, pons_error *err)
         return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot start rank %d: %s",
                          r->rank, strerror(errno));
     if (child == 0)
-        be_rank(b);
-    setpgid(child, child); /* whoever comes first; the rank may be signalled from here on */
+        become_rank(b);
+    setpgid(child, child); /* both do it, so that the rank can be signalled from here on */
     r->process = child;
     r->outcome = RANK_RUNS;
     return PONS_OK;
 }
 
-static pons_status start_rank(crowd *c, int local, const char *const *words, pons_error *err)
+static pons_status start_rank(rank_set *c, int local, const char *const *words, pons_error *err)
 {
-    launched *r = &c->rank[local];
+    rank_process *r = &c->rank[local];
     char own[VARIABLES_MAX][VARIABLE_SIZE], board_value[64];
     int own_count;
 
     r->rank = c->settings->node * c->count + local;
     own_count = list_variables(c, local, own);
-    snprintf(board_value, sizeof board_value, "%d %d", board_descriptor(c->board), local);
-    birth b = { .crowd = c, .rank = r, .argument = make_arguments(words),
-                .environment = make_environment(own, own_count), .board = board_value,
-                .out = { -1, -1 } };
+    snprintf(board_value, sizeof board_value, "%d %d", status_page_descriptor(c->status_page),
+             local);
+    child_setup b = { .rank_set = c, .rank = r, .argument = make_arguments(words),
+                      .environment = make_environment(own, own_count), .status_page = board_value,
+                      .out = { -1, -1 } };
     if (b.argument == NULL || b.environment == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");
     else if (open_output(c, r, b.out, err) == PONS_OK)
@@ -270,17 +274,17 @@ static pons_status start_rank(crowd *c, int local, const char *const *words, pon
     return err->status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all ranks ------------------------------------------------------------------------------- */
 
-pons_status crowd_start(crowd *c, const launch_settings *settings, int restart,
-                        const sigset_t *before, pons_error *err)
+pons_status rank_set_start(rank_set *c, const launch_settings *settings, int restart,
+                           const sigset_t *before, pons_error *err)
 {
-    *c = (crowd){ .settings = settings, .listener = -1, .before = *before };
+    *c = (rank_set){ .settings = settings, .listener = -1, .before = *before };
     c->rank = calloc((size_t)settings->ranks, sizeof *c->rank);
     if (c->rank == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     c->count = settings->ranks;
-    if (board_new(c->count, &c->board, err) != PONS_OK || make_token(c, err) != PONS_OK
+    if (status_page_new(c->count, &c->status_page, err) != PONS_OK || make_token(c, err) != PONS_OK
         || find_master(c, err) != PONS_OK)
         return err->status;
     const char *const *words = settings->words(settings->context, restart);
@@ -297,17 +301,17 @@ pons_status crowd_start(crowd *c, const launch_settings *settings, int restart,
     return err->status;
 }
 
-void crowd_clear(crowd *c)
+void rank_set_clear(rank_set *c)
 {
     for (int i = 0; i < c->count; i++) {
         for (int k = 0; k < 2; k++) {
             if (c->rank[i].output[k] != NULL)
-                stream_close(c->rank[i].output[k]);
+                launch_output_close(c->rank[i].output[k]);
             free(c->rank[i].output[k]);
         }
     }
     if (c->listener >= 0)
         close(c->listener);
-    board_free(c->board);
+    status_page_free(c->status_page);
     free(c->rank);
 }

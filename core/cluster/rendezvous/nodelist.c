@@ -1,5 +1,5 @@
 /*
- * nodelist.c - SLURM's short forms taken apart, as far as the meeting place of a run needs them.
+ * nodelist.c - parse SLURM's short lists, as far as the rendezvous of a run needs them.
  */
 #include "cluster/rendezvous/nodelist.h"
 
@@ -12,7 +12,10 @@ static bool is_of_name(char c)
     return isalnum((unsigned char)c) || c == '-' || c == '.' || c == '_';
 }
 
-/* "[003-006,9]" gives "003"; returns what is behind the bracket, or NULL. */
+/*
+ * Append the first number of a range: "003" of "[003-006,9]". Returns the end of the range, or
+ * NULL.
+ */
 static const char *first_of_range(const char *at, char **out, const char *end)
 {
     const char *close = strchr(at, ']');
@@ -46,7 +49,7 @@ bool nodelist_first(const char *list, char *out, size_t size)
     return to > out;
 }
 
-/* A number of at most 65536; 0 where there is none. */
+/* Read a number of 1 .. 65536; 0 if there is none. */
 static int number_at(const char **at)
 {
     char *end;

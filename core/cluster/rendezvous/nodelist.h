@@ -1,5 +1,5 @@
 /*
- * nodelist.h - SLURM's short forms for lists: of nodes, and of how many tasks each has.
+ * nodelist.h - SLURM's short lists of nodes, and of the number of tasks per node.
  */
 #ifndef CORE_CLUSTER_RENDEZVOUS_NODELIST_H
 #define CORE_CLUSTER_RENDEZVOUS_NODELIST_H
@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first node of "gpu[003-006,9],login" is gpu003; false where the text is no such list. */
+/* The first node of a list: gpu003 of "gpu[003-006,9],login". False if the text is no such list. */
 bool nodelist_first(const char *list, char *out, size_t size);
-/* How many tasks node 'node' of "2(x3),1" has; 0 where the text says none. */
+/* The number of tasks on node 'node': 1 on node 3 of "2(x3),1"; 0 if the text gives none. */
 int nodelist_tasks(const char *list, int node);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * rank_info.c - rank, size and meeting place out of the variables of launchers, which are rows of
- * one table. What the variables say is checked against each other here; whether anybody is at the
- * meeting place is the store's business.
+ * rank_info.c - read rank, size and the store's address from launchers' variables, which are rows
+ * of a table. The values are checked against each other. The store finds out whether the address
+ * works.
  */
 #include "cluster/rendezvous/rank_info.h"
 
@@ -14,12 +14,12 @@
 
 enum { PROCESSES_MAX = 65536, NAMES = 4, PORT_FIRST = 20000, PORTS = 10000, PORT_USUAL = 29500 };
 
-/* Names in the order in which they count; the first that is set is taken. */
+/* Variable names in order of precedence: the first that is set is used. */
 typedef struct launcher {
     const char *origin;
     const char *rank[NAMES], *size[NAMES], *local_rank[NAMES], *local_size[NAMES], *token[NAMES];
-    bool generic;            /* its names are those that anybody may set by hand                  */
-    const char *pass;        /* how it hands a variable to all processes                          */
+    bool generic;            /* users may set its variables by hand                               */
+    const char *pass;        /* hint: how it passes a variable to all processes                   */
 } launcher;
 
 static const launcher launchers[] = {
@@ -39,15 +39,15 @@ static const launcher launchers[] = {
 };
 enum { GENERIC, OPEN_MPI, PMI, SLURM, KUBERNETES, LAUNCHERS };
 
-/* One search. */
+/* State of one search. */
 typedef struct finder {
-    dist_look *look;
+    rank_info_getenv *look;
     void *context;
-    dist_place *out;
+    rank_info *out;
     pons_error *err;
 } finder;
 
-/* A variable and its number; the name is NULL where none is set. */
+/* The number in a variable; 'name' is NULL if it is not set. */
 typedef struct number {
     const char *name;
     int value;
@@ -55,7 +55,7 @@ typedef struct number {
 
 /* ---- variables ------------------------------------------------------------------------------- */
 
-/* NULL where it is not set or empty. */
+/* The value of a variable; NULL if it is not set or empty. */
 static const char *text_of(const finder *f, const char *name)
 {
     const char *text = f->look(f->context, name);
@@ -88,7 +88,7 @@ static bool read_number(const finder *f, const char *name, int low, int high, nu
     return true;
 }
 
-static bool lacks(const finder *f, const char *set, const char *lacking)
+static bool refuse_missing(const finder *f, const char *set, const char *lacking)
 {
     pons_fail(f->err, PONS_CONFIG, "%s = '%s' is in the environment, but %s is not", set,
               text_of(f, set), lacking);
@@ -97,10 +97,10 @@ static bool lacks(const finder *f, const char *set, const char *lacking)
 
 /* ---- which launcher -------------------------------------------------------------------------- */
 
-/* The job's own processes (a batch script, a shell) have steps from here on, or none. */
+/* Special step ids: processes of the job itself, such as a batch script, have one or no id. */
 #define SLURM_SPECIAL_STEPS 0xfffffff0
 
-/* A task that srun started beside others. */
+/* Whether this process is one of several tasks of a step of srun. */
 static bool is_slurm_step(const finder *f)
 {
     static const char *const step[NAMES] = { "SLURM_STEP_ID", "SLURM_STEPID" };
@@ -115,14 +115,14 @@ static bool is_slurm_step(const finder *f)
     return !text_integer(text_of(f, name), &number) || number < SLURM_SPECIAL_STEPS;
 }
 
-static bool is_there(const finder *f, int i)
+static bool is_launcher_set(const finder *f, int i)
 {
     const launcher *l = &launchers[i];
 
     switch (i) {
     case SLURM:
         return is_slurm_step(f);
-    case KUBERNETES: /* Kubernetes numbers the processes of independent runs too. */
+    case KUBERNETES: /* an independent run may have an index, too */
         return first_set(f, l->rank) != NULL
                && (text_of(f, "WORLD_SIZE") != NULL || text_of(f, "MASTER_ADDR") != NULL);
     case GENERIC:
@@ -132,22 +132,22 @@ static bool is_there(const finder *f, int i)
     }
 }
 
-/* Without a launcher: what is set in spite of that would be meant for one. */
-static bool nothing_is_left(const finder *f)
+/* Without a launcher, refuse variables that only make sense with one. */
+static bool check_no_launcher(const finder *f)
 {
     const char *index = first_set(f, launchers[KUBERNETES].rank);
     const char *size = text_of(f, "WORLD_SIZE"), *task = text_of(f, "SLURM_PROCID");
     const char *count = first_set(f, launchers[SLURM].size);
 
     if (text_of(f, "LOCAL_RANK") != NULL)
-        return lacks(f, "LOCAL_RANK", "RANK");
+        return refuse_missing(f, "LOCAL_RANK", "RANK");
     if (size != NULL && strcmp(size, "1") != 0)
-        return lacks(f, "WORLD_SIZE", "RANK");
-    /* Only a batch script has no step, and it is always process 0. */
+        return refuse_missing(f, "WORLD_SIZE", "RANK");
+    /* A batch script has no step, and it is always process 0. */
     if (task != NULL && strcmp(task, "0") != 0 && count != NULL
         && strcmp(text_of(f, count), "1") != 0)
-        return lacks(f, "SLURM_PROCID", "SLURM_STEP_ID");
-    if (index != NULL) /* of a run of its own, or somebody has forgotten how many there are */
+        return refuse_missing(f, "SLURM_PROCID", "SLURM_STEP_ID");
+    if (index != NULL) /* an independent run, or a forgotten WORLD_SIZE */
         snprintf(f->out->remark, sizeof f->out->remark, "%s = '%.32s' is in the environment, but "
                  "neither WORLD_SIZE nor MASTER_ADDR: this process is alone", index,
                  text_of(f, index));
@@ -156,12 +156,12 @@ static bool nothing_is_left(const finder *f)
 
 /* ---- rank and size --------------------------------------------------------------------------- */
 
-/* The numbers of one launcher. */
+/* The numbers that one launcher gives. */
 typedef struct numbers {
     number rank, size, local_rank, local_size;
 } numbers;
 
-static bool differ(const finder *f, number a, number b)
+static bool refuse_different(const finder *f, number a, number b)
 {
     if (a.name == NULL || b.name == NULL || a.value == b.value)
         return false;
@@ -170,7 +170,7 @@ static bool differ(const finder *f, number a, number b)
     return true;
 }
 
-static bool not_below(const finder *f, number a, number b)
+static bool refuse_not_below(const finder *f, number a, number b)
 {
     if (a.name == NULL || b.name == NULL || a.value < b.value)
         return false;
@@ -179,7 +179,7 @@ static bool not_below(const finder *f, number a, number b)
     return true;
 }
 
-/* Whether srun counts the processes of this node: the launcher, or for a PMI that does not. */
+/* Whether srun counts this node's processes: as the launcher, or for a PMI that does not count. */
 static bool has_slurm_tasks(const finder *f, int i, const numbers *n)
 {
     number tasks;
@@ -192,7 +192,7 @@ static bool has_slurm_tasks(const finder *f, int i, const numbers *n)
            && tasks.name != NULL && tasks.value == n->size.value;
 }
 
-/* SLURM writes how many tasks each node has as a list: "2(x3),1". */
+/* Read local_size from SLURM's list of tasks per node: "2(x3),1". */
 static bool read_slurm_tasks(const finder *f, number *out)
 {
     static const char *const lists[NAMES] = { "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE" };
@@ -227,15 +227,16 @@ static bool read_numbers(const finder *f, int i, numbers *n)
         || f->err->status != PONS_OK)
         return false;
     if (n->rank.name == NULL)
-        return lacks(f, n->size.name, l->rank[0]);
+        return refuse_missing(f, n->size.name, l->rank[0]);
     if (n->size.name == NULL)
-        return lacks(f, n->rank.name, l->size[i == PMI && l->rank[1] == n->rank.name ? 2 : 0]);
+        return refuse_missing(f, n->rank.name, l->size[i == PMI && l->rank[1] == n->rank.name ? 2
+                              : 0]);
     if (n->local_size.name != NULL && n->local_size.value > 1 && n->local_rank.name == NULL)
-        return lacks(f, n->local_size.name, l->local_rank[0]);
+        return refuse_missing(f, n->local_size.name, l->local_rank[0]);
     return true;
 }
 
-static bool above(const finder *f, number a, number b)
+static bool refuse_above(const finder *f, number a, number b)
 {
     if (a.name == NULL || b.name == NULL || a.value <= b.value)
         return false;
@@ -246,17 +247,18 @@ static bool above(const finder *f, number a, number b)
 
 static bool are_in_order(const finder *f, const numbers *n)
 {
-    return !not_below(f, n->rank, n->size) && !not_below(f, n->local_rank, n->local_size)
-           && !above(f, n->local_size, n->size) && !above(f, n->local_rank, n->rank);
+    return !refuse_not_below(f, n->rank, n->size) && !refuse_not_below(f, n->local_rank,
+                                                                       n->local_size)
+           && !refuse_above(f, n->local_size, n->size) && !refuse_above(f, n->local_rank, n->rank);
 }
 
 /*
- * Ranks go up with local ranks on a node: behind this process's rank there must be room for the
- * node's others.
+ * Fill in the numbers. Ranks increase with local ranks on a node, so after this rank there must be
+ * enough ranks for the rest of the node.
  */
-static bool fit(const finder *f, const numbers *n)
+static bool fill_numbers(const finder *f, const numbers *n)
 {
-    dist_place *p = f->out;
+    rank_info *p = f->out;
     int most = n->size.value - n->rank.value + n->local_rank.value;
 
     p->rank = n->rank.value;
@@ -276,8 +278,8 @@ static bool fit(const finder *f, const numbers *n)
     return false;
 }
 
-/* What everybody may set by hand says the same as the launcher. */
-static bool agrees(const finder *f, const numbers *n)
+/* Whether variables that users may set by hand agree with the launcher. */
+static bool agrees_with_generic(const finder *f, const numbers *n)
 {
     numbers g;
 
@@ -290,11 +292,12 @@ static bool agrees(const finder *f, const numbers *n)
                   "per node", g.local_rank.value, n->rank.name);
         return false;
     }
-    return !differ(f, g.size, n->size) && !differ(f, g.local_rank, n->local_rank)
-           && !differ(f, g.local_size, n->local_size);
+    return !refuse_different(f, g.size, n->size) && !refuse_different(f, g.local_rank,
+                                                                      n->local_rank)
+           && !refuse_different(f, g.local_size, n->local_size);
 }
 
-/* Who else numbers this process, and of how many: a launcher, or one around it. */
+/* Variables of another launcher that may also number this process, possibly from outside. */
 typedef struct numbering {
     const char *rank, *size[NAMES], *local_rank;
 } numbering;
@@ -302,13 +305,13 @@ typedef struct numbering {
 static const numbering numberings[] = {
     { "OMPI_COMM_WORLD_RANK", { "OMPI_COMM_WORLD_SIZE" }, "OMPI_COMM_WORLD_LOCAL_RANK" },
     { "PMI_RANK", { "PMI_SIZE", "SLURM_STEP_NUM_TASKS" }, "PMI_LOCAL_RANK" },
-    { "PMIX_RANK", { "SLURM_STEP_NUM_TASKS" }, NULL }, /* mpirun's and srun's alike */
+    { "PMIX_RANK", { "SLURM_STEP_NUM_TASKS" }, NULL }, /* set by mpirun and srun */
     { "SLURM_PROCID", { "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS" }, "SLURM_LOCALID" }
 };
 
 /*
- * Where the numbers are of as many processes, or nobody says of how many, they are of the same
- * ones. Of another number they are of the launcher around this one: its tasks, or its daemons.
+ * Check the numbers of another launcher. With the same or an unknown number of processes they must
+ * agree. With another number they belong to a launcher around this one: its tasks or daemons.
  */
 static bool same_process(const finder *f, const numbering *other, const numbers *n, bool local)
 {
@@ -320,13 +323,15 @@ static bool same_process(const finder *f, const numbering *other, const numbers 
         return false;
     if (o.rank.name == NULL || (o.size.name != NULL && o.size.value != n->size.value))
         return true;
-    return !differ(f, n->rank, o.rank) && !(local && differ(f, n->local_rank, o.local_rank));
+    return !refuse_different(f, n->rank, o.rank) && !(local && refuse_different(f, n->local_rank,
+                                                                                o.local_rank));
 }
 
 /*
- * RANK set by hand for all processes alike, what is left of another launcher, a step whose library
- * counts otherwise than srun. What mpirun starts in a step has inherited the numbers of its daemon.
- * LOCAL_RANK by hand is 0 for all where each sees a card of its own.
+ * Check against all other launchers. This finds a RANK that is equal in all processes, variables
+ * left over from another launcher, and a library that numbers otherwise than srun. Processes of
+ * mpirun in a step have inherited the numbers of its daemon, so they are not checked. LOCAL_RANK of
+ * GENERIC may be 0 in all processes where each sees one GPU.
  */
 static bool is_confirmed(const finder *f, int i, const numbers *n)
 {
@@ -343,8 +348,8 @@ static bool is_confirmed(const finder *f, int i, const numbers *n)
 
 /* ---- token and meeting place ----------------------------------------------------------------- */
 
-/* Under srun itself; mpirun's own daemons are steps too, but of fewer nodes than the job. */
-static bool is_of_step(const finder *f)
+/* Whether the step of srun has all processes. The daemons of mpirun are a step with fewer. */
+static bool is_step_of_all(const finder *f)
 {
     number tasks;
 
@@ -354,7 +359,7 @@ static bool is_of_step(const finder *f)
 
 static bool find_token(const finder *f, const launcher *l)
 {
-    static const char *const any[NAMES] = { DIST_TOKEN, "TORCHELASTIC_RUN_ID" };
+    static const char *const any[NAMES] = { RANK_INFO_TOKEN, "TORCHELASTIC_RUN_ID" };
     static const char *const steps[NAMES] = { "SLURM_STEP_ID", "SLURM_STEPID" };
     const char *name = first_set(f, any), *step = first_set(f, steps);
     char *token = f->out->token;
@@ -367,7 +372,7 @@ static bool find_token(const finder *f, const launcher *l)
         name = "SLURM_JOB_ID";
     if (name == NULL)
         return true;
-    if (strcmp(name, "SLURM_JOB_ID") == 0 && step != NULL && is_of_step(f))
+    if (strcmp(name, "SLURM_JOB_ID") == 0 && step != NULL && is_step_of_all(f))
         size = snprintf(token, room, "%s.%s", text_of(f, name), text_of(f, step));
     else
         size = snprintf(token, room, "%s", text_of(f, name));
@@ -393,7 +398,7 @@ static bool find_node(const finder *f)
     static const char *const of_step[NAMES] = {
         "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"
     };
-    const char *name = first_set(f, is_of_step(f) ? of_step : of_step + 1);
+    const char *name = first_set(f, is_step_of_all(f) ? of_step : of_step + 1);
 
     if (name == NULL || nodelist_first(text_of(f, name), f->out->master, sizeof f->out->master))
         return true;
@@ -409,7 +414,7 @@ static bool find_master(const finder *f, const launcher *l, const numbers *n)
     if (given != NULL)
         return set_master(f, "MASTER_ADDR", given);
     if (l->generic)
-        return lacks(f, n->rank.name, "MASTER_ADDR");
+        return refuse_missing(f, n->rank.name, "MASTER_ADDR");
     if (!find_node(f))
         return false;
     if (f->out->master[0] != '\0')
@@ -424,25 +429,25 @@ static bool find_master(const finder *f, const launcher *l, const numbers *n)
 
 static int port_from(const char *text)
 {
-    return PORT_FIRST + (int)(stream_hash(text) % PORTS);
+    return PORT_FIRST + (int)(random_stream_hash(text) % PORTS);
 }
 
 static bool find_port(const finder *f, const launcher *l, const numbers *n)
 {
     const char *agent = text_of(f, "TORCHELASTIC_USE_AGENT_STORE");
-    dist_place *p = f->out;
+    rank_info *p = f->out;
     char both[160];
     number port;
 
     if (!read_number(f, "MASTER_PORT", 1, 65535, &port))
         return false;
     if (port.name == NULL && l->generic)
-        return lacks(f, n->rank.name, "MASTER_PORT");
+        return refuse_missing(f, n->rank.name, "MASTER_PORT");
     if (port.name == NULL)
         p->port = p->token[0] != '\0' ? port_from(p->token) : PORT_USUAL;
     else
         p->port = port.value;
-    if (port.name != NULL && l->generic && text_of(f, DIST_TOKEN) == NULL && agent != NULL
+    if (port.name != NULL && l->generic && text_of(f, RANK_INFO_TOKEN) == NULL && agent != NULL
         && strcmp(agent, "True") == 0) {
         snprintf(both, sizeof both, "%s:%d", p->token, port.value);
         p->port = port_from(both);
@@ -454,16 +459,16 @@ static bool find_listener(const finder *f)
 {
     number listener;
 
-    if (f->out->rank != 0 || text_of(f, DIST_TOKEN) == NULL)
+    if (f->out->rank != 0 || text_of(f, RANK_INFO_TOKEN) == NULL)
         return true;
-    if (!read_number(f, DIST_LISTENER, 3, 65535, &listener))
+    if (!read_number(f, RANK_INFO_LISTENER, 3, 65535, &listener))
         return false;
     if (listener.name != NULL)
         f->out->listener = listener.value;
     return true;
 }
 
-static bool find_meeting(const finder *f, const launcher *l, const numbers *n)
+static bool find_store(const finder *f, const launcher *l, const numbers *n)
 {
     if (!find_token(f, l))
         return false;
@@ -478,42 +483,42 @@ static const char *origin_of(const finder *f, const launcher *l)
 {
     if (!l->generic)
         return l->origin;
-    if (text_of(f, DIST_TOKEN) != NULL)
+    if (text_of(f, RANK_INFO_TOKEN) != NULL)
         return "pons launch";
     return text_of(f, "TORCHELASTIC_RUN_ID") != NULL ? "torchrun" : l->origin;
 }
 
-static bool find_from(const finder *f, int i)
+static bool find_with_launcher(const finder *f, int i)
 {
     const launcher *l = &launchers[i];
     const char *origin = origin_of(f, l);
     numbers n;
 
     snprintf(f->out->origin, sizeof f->out->origin, "%s", origin);
-    if (!read_numbers(f, i, &n) || !are_in_order(f, &n) || !fit(f, &n))
+    if (!read_numbers(f, i, &n) || !are_in_order(f, &n) || !fill_numbers(f, &n))
         return false;
-    if (!l->generic && !agrees(f, &n))
+    if (!l->generic && !agrees_with_generic(f, &n))
         return false;
     if ((!l->generic || strcmp(origin, "environment") == 0) && !is_confirmed(f, i, &n))
         return false;
-    return find_meeting(f, l, &n);
+    return find_store(f, l, &n);
 }
 
-pons_status dist_place_find(dist_look *look, void *context, dist_place *out, pons_error *err)
+pons_status rank_info_find(rank_info_getenv *look, void *context, rank_info *out, pons_error *err)
 {
-    dist_place found = { .size = 1, .local_size = 1, .listener = -1 };
+    rank_info found = { .size = 1, .local_size = 1, .listener = -1 };
     const finder f = { look, context, &found, err };
     int i = 0;
 
-    while (i < LAUNCHERS && !is_there(&f, i))
+    while (i < LAUNCHERS && !is_launcher_set(&f, i))
         i++;
-    if (!(i < LAUNCHERS ? find_from(&f, i) : nothing_is_left(&f)))
+    if (!(i < LAUNCHERS ? find_with_launcher(&f, i) : check_no_launcher(&f)))
         return PONS_CONFIG;
     *out = found;
     return PONS_OK;
 }
 
-void dist_place_settle(dist_place *place, int listed)
+void rank_info_set_local_size(rank_info *place, int listed)
 {
     if (!place->local_guessed || listed <= place->local_rank || listed > place->local_size)
         return;
@@ -521,7 +526,7 @@ void dist_place_settle(dist_place *place, int listed)
     place->local_guessed = false;
 }
 
-void dist_place_tell(const dist_place *p, char *out, size_t size)
+void rank_info_print(const rank_info *p, char *out, size_t size)
 {
     const char *open = strchr(p->master, ':') != NULL ? "[" : "";
     int used = snprintf(out, size, "rank %d of %d, local rank %d of %d", p->rank, p->size,

@@ -1,15 +1,17 @@
 /*
- * message.c - messages of the store as bytes, little end first, and the proof of the token:
- * a hash over token and greeting, so that the token itself never travels and no hello serves twice.
+ * message.c - messages of the store as bytes, little end first, and the proof of the token.
+ *
+ * A response has the HMAC-SHA-256 of the server's random challenge and of what it says. The key is
+ * the token, which itself never travels, and no response serves twice.
  */
 #include "cluster/store/message.h"
 
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/hash/sha256.h"
+#include "base/hash/hmac_sha256.h"
 
-static const char greeting_text[16] = "pons store 1\n", hello_text[16] = "pons rank 1\n";
+static const char challenge_text[16] = "pons store 2\n", response_text[16] = "pons rank 2\n";
 
 static void put_word(uint8_t *out, uint32_t word)
 {
@@ -82,68 +84,56 @@ int store_message_read(const uint8_t *data, size_t size, store_message *out)
     return whole;
 }
 
-/* ---- greeting and hello ---------------------------------------------------------------------- */
+/* ---- challenge and response ------------------------------------------------------------------ */
 
-bool store_greeting_write(uint8_t out[STORE_GREETING])
+enum { TEXT = 16, HEAD = STORE_RESPONSE - SHA256_SIZE };
+
+bool store_challenge_write(uint8_t out[STORE_CHALLENGE])
 {
-    size_t text = sizeof greeting_text;
-
-    memcpy(out, greeting_text, text);
-    return getrandom(out + text, STORE_GREETING - text, 0) == (ssize_t)(STORE_GREETING - text);
+    memcpy(out, challenge_text, TEXT);
+    return getrandom(out + TEXT, STORE_CHALLENGE - TEXT, 0) == STORE_CHALLENGE - TEXT;
 }
 
-bool store_greeting_valid(const uint8_t greeting[STORE_GREETING])
+bool store_challenge_valid(const uint8_t challenge[STORE_CHALLENGE])
 {
-    return memcmp(greeting, greeting_text, sizeof greeting_text) == 0;
+    return memcmp(challenge, challenge_text, TEXT) == 0;
 }
 
-enum { HELLO_TEXT = 16, HELLO_HEAD = 32, PROOF = STORE_HELLO - HELLO_HEAD, TOKEN_ROOM = 128 };
-
-/* hash(key, hash(key, message)) with the token, filled up with zeros, as key. */
-static void prove(const char *token, const uint8_t greeting[STORE_GREETING],
-                  const uint8_t head[HELLO_HEAD], char proof[PROOF + 1])
+/* The code of the challenge and the head of a response, with the token as the key. */
+static void token_hmac(const char *token, const uint8_t challenge[STORE_CHALLENGE],
+                       const uint8_t head[HEAD], uint8_t code[SHA256_SIZE])
 {
-    uint8_t key[TOKEN_ROOM] = { 0 };
-    sha256 h;
+    hmac_sha256 h;
 
-    memcpy(key, token, strnlen(token, TOKEN_ROOM));
-    sha256_init(&h);
-    sha256_add(&h, key, sizeof key);
-    sha256_add(&h, greeting, STORE_GREETING);
-    sha256_add(&h, head, HELLO_HEAD);
-    sha256_finish(&h, proof);
-    sha256_init(&h);
-    sha256_add(&h, key, sizeof key);
-    sha256_add(&h, proof, PROOF);
-    sha256_finish(&h, proof);
+    hmac_sha256_init(&h, token, strlen(token));
+    hmac_sha256_add(&h, challenge, STORE_CHALLENGE);
+    hmac_sha256_add(&h, head, HEAD);
+    hmac_sha256_finish(&h, code);
 }
 
-void store_hello_write(const store_hello *hello, const char *token,
-                       const uint8_t greeting[STORE_GREETING], uint8_t out[STORE_HELLO])
+void store_response_write(const store_response *response, const char *token,
+                          const uint8_t challenge[STORE_CHALLENGE], uint8_t out[STORE_RESPONSE])
 {
-    char proof[PROOF + 1];
-
-    memcpy(out, hello_text, HELLO_TEXT);
-    put_word(out + 16, hello->rank);
-    put_word(out + 20, hello->size);
-    put_word(out + 24, hello->process);
-    put_word(out + 28, hello->wait_ms);
-    prove(token, greeting, out, proof);
-    memcpy(out + HELLO_HEAD, proof, PROOF);
+    memcpy(out, response_text, TEXT);
+    put_word(out + 16, response->rank);
+    put_word(out + 20, response->size);
+    put_word(out + 24, response->process);
+    put_word(out + 28, response->wait_ms);
+    token_hmac(token, challenge, out, out + HEAD);
 }
 
-bool store_hello_read(const uint8_t data[STORE_HELLO], const char *token,
-                      const uint8_t greeting[STORE_GREETING], store_hello *out)
+bool store_response_read(const uint8_t data[STORE_RESPONSE], const char *token,
+                         const uint8_t challenge[STORE_CHALLENGE], store_response *out)
 {
     volatile unsigned wrong = 0;
-    char proof[PROOF + 1];
+    uint8_t code[SHA256_SIZE];
 
-    prove(token, greeting, data, proof);
-    for (int i = 0; i < PROOF; i++)
-        wrong |= data[HELLO_HEAD + i] ^ (uint8_t)proof[i];
-    if (wrong != 0 || memcmp(data, hello_text, HELLO_TEXT) != 0)
+    token_hmac(token, challenge, data, code);
+    for (int i = 0; i < SHA256_SIZE; i++)
+        wrong |= data[HEAD + i] ^ code[i];
+    if (wrong != 0 || memcmp(data, response_text, TEXT) != 0)
         return false;
-    *out = (store_hello){ .rank = get_word(data + 16), .size = get_word(data + 20),
-                          .process = get_word(data + 24), .wait_ms = get_word(data + 28) };
+    *out = (store_response){ .rank = get_word(data + 16), .size = get_word(data + 20),
+                             .process = get_word(data + 24), .wait_ms = get_word(data + 28) };
     return true;
 }

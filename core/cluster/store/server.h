@@ -1,5 +1,5 @@
 /*
- * server.h - rank 0's side of the store: one thread that serves all connections.
+ * server.h - the store's server on rank 0: one thread that serves all connections.
  */
 #ifndef CORE_CLUSTER_STORE_SERVER_H
 #define CORE_CLUSTER_STORE_SERVER_H
@@ -9,14 +9,16 @@
 typedef struct store_server store_server;
 
 /*
- * Listens when it returns. The processes hear from it how the gathering ended: at the end of
- * 'timeout_s', or of what the least patient of them gives it, those that are missing are named.
+ * Start the server; it listens when this returns. The rendezvous ends after 'timeout_s', or earlier
+ * if a rank waits less. Then all ranks get a message that names the missing ones.
  */
-pons_status store_server_open(const dist_place *place, double timeout_s, store_server **out,
+pons_status store_server_open(const rank_info *place, double timeout_s, store_server **out,
                               pons_error *err);
-/* NULL, or the line on the memory or descriptors for which the gathering has failed. Any thread. */
-const char *store_server_starved(const store_server *s);
-/* Waits up to wait_s for the processes to close their connections. NULL is allowed. */
+/*
+ * The message if the rendezvous failed for a lack of memory or descriptors, else NULL. Any thread.
+ */
+const char *store_server_shortage(const store_server *s);
+/* Wait up to wait_s for the ranks to close their connections, then end. Accepts NULL. */
 void store_server_close(store_server *s, double wait_s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * socket.c - TCP as the store uses it.
+ * socket.c - non-blocking TCP sockets for the store.
  */
 #include "cluster/store/socket.h"
 
@@ -22,7 +22,7 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-/* A connection that is only missing its packets is found dead after about a minute. */
+/* Keepalive finds a dead connection after about a minute. */
 static void set_options(int fd)
 {
     static const struct { int level, name, value; } options[] = {
@@ -78,25 +78,25 @@ static int resolve(const char *host, int port, struct addrinfo **out)
     return getaddrinfo(host, service, &hints, out);
 }
 
-/* The errno for a failure of getaddrinfo. */
+/* The errno that stands for a failure of getaddrinfo. */
 static int resolve_errno(int failed)
 {
     return failed == EAI_MEMORY ? ENOMEM
-         : failed == EAI_SYSTEM && link_is_short(errno) ? errno : EADDRNOTAVAIL;
+         : failed == EAI_SYSTEM && socket_is_shortage(errno) ? errno : EADDRNOTAVAIL;
 }
 
-bool link_is_loopback(const char *address)
+bool socket_is_loopback(const char *address)
 {
     return strcmp(address, "localhost") == 0 || strcmp(address, "::1") == 0
            || strncmp(address, "127.", 4) == 0;
 }
 
-int link_listen(const char *host, int port, int out[LINK_LISTENERS])
+int socket_listen(const char *host, int port, int out[SOCKET_LISTENERS])
 {
     struct addrinfo *list = NULL;
     int count = 0, failed;
 
-    if (!link_is_loopback(host)) {
+    if (!socket_is_loopback(host)) {
         out[0] = listen_everywhere(port);
         return out[0] >= 0;
     }
@@ -106,7 +106,7 @@ int link_listen(const char *host, int port, int out[LINK_LISTENERS])
         return 0;
     }
     errno = EADDRNOTAVAIL;
-    for (const struct addrinfo *a = list; a != NULL && count < LINK_LISTENERS; a = a->ai_next) {
+    for (const struct addrinfo *a = list; a != NULL && count < SOCKET_LISTENERS; a = a->ai_next) {
         out[count] = listen_at(a->ai_addr, a->ai_addrlen, false);
         if (out[count] >= 0)
             count++;
@@ -126,7 +126,7 @@ static int port_of(int fd)
     return ntohs(address.ss_family == AF_INET6 ? six->sin6_port : four->sin_port);
 }
 
-int link_listen_free(const char *address, int *port)
+int socket_listen_free(const char *address, int *port)
 {
     struct addrinfo *list = NULL;
     int fd = -1, failed = resolve(address, 0, &list);
@@ -144,7 +144,7 @@ int link_listen_free(const char *address, int *port)
     return fd;
 }
 
-bool link_adopt(int listener)
+bool socket_adopt(int listener)
 {
     int listens = 0, flags = fcntl(listener, F_GETFL);
     socklen_t size = sizeof listens;
@@ -154,7 +154,7 @@ bool link_adopt(int listener)
            && fcntl(listener, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-int link_accept(int listener)
+int socket_accept(int listener)
 {
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -163,7 +163,7 @@ int link_accept(int listener)
     return fd;
 }
 
-bool link_is_short(int problem)
+bool socket_is_shortage(int problem)
 {
     return problem == EMFILE || problem == ENFILE || problem == ENOMEM || problem == ENOBUFS;
 }
@@ -188,7 +188,7 @@ static bool wait_for(int fd, short events, double deadline)
     }
 }
 
-bool link_wait(int fd, double deadline)
+bool socket_wait(int fd, double deadline)
 {
     return wait_for(fd, POLLIN, deadline);
 }
@@ -196,8 +196,8 @@ bool link_wait(int fd, double deadline)
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /*
- * While nobody listens at a port from which the kernel also takes those of connections, an attempt
- * may be given that very port and meet itself.
+ * Whether a connection is connected to itself. The kernel may give an attempt the very port that it
+ * connects to, while no process listens there (TCP simultaneous open).
  */
 static bool is_itself(int fd)
 {
@@ -232,14 +232,14 @@ static int connect_to(const struct addrinfo *a, double deadline)
     return -1;
 }
 
-int link_connect(const char *host, int port, double deadline, char *why, size_t why_size)
+int socket_connect(const char *host, int port, double deadline, char *why, size_t why_size)
 {
     struct addrinfo *list = NULL;
     int fd = -1, failed = resolve(host, port, &list);
 
     if (failed != 0) {
         const int problem = resolve_errno(failed);
-        snprintf(why, why_size, "%s", link_is_short(problem) ? strerror(problem)
+        snprintf(why, why_size, "%s", socket_is_shortage(problem) ? strerror(problem)
                                       : gai_strerror(failed));
         errno = problem;
         return -1;
@@ -257,12 +257,12 @@ int link_connect(const char *host, int port, double deadline, char *why, size_t 
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-static bool is_for_later(void)
+static bool is_retry(void)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-bool link_send(int fd, const void *data, size_t size, double deadline)
+bool socket_send(int fd, const void *data, size_t size, double deadline)
 {
     const uint8_t *at = data;
 
@@ -271,14 +271,14 @@ bool link_send(int fd, const void *data, size_t size, double deadline)
         if (sent >= 0) {
             at += sent;
             size -= (size_t)sent;
-        } else if (!is_for_later() || !wait_for(fd, POLLOUT, deadline)) {
+        } else if (!is_retry() || !wait_for(fd, POLLOUT, deadline)) {
             return false;
         }
     }
     return true;
 }
 
-bool link_receive(int fd, void *data, size_t size, double deadline)
+bool socket_receive(int fd, void *data, size_t size, double deadline)
 {
     uint8_t *at = data;
 
@@ -290,7 +290,7 @@ bool link_receive(int fd, void *data, size_t size, double deadline)
         } else if (got == 0) {
             errno = ECONNRESET;
             return false;
-        } else if (!is_for_later() || !wait_for(fd, POLLIN, deadline)) {
+        } else if (!is_retry() || !wait_for(fd, POLLIN, deadline)) {
             return false;
         }
     }
@@ -299,21 +299,21 @@ bool link_receive(int fd, void *data, size_t size, double deadline)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-static void address_text(const struct sockaddr_storage *address, char out[LINK_ADDRESS])
+static void address_text(const struct sockaddr_storage *address, char out[SOCKET_ADDRESS_SIZE])
 {
     const struct sockaddr_in *four = (const void *)address;
     const struct sockaddr_in6 *six = (const void *)address;
 
     out[0] = '\0';
     if (address->ss_family == AF_INET)
-        inet_ntop(AF_INET, &four->sin_addr, out, LINK_ADDRESS);
+        inet_ntop(AF_INET, &four->sin_addr, out, SOCKET_ADDRESS_SIZE);
     else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&six->sin6_addr))
-        inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], out, LINK_ADDRESS);
+        inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], out, SOCKET_ADDRESS_SIZE);
     else if (address->ss_family == AF_INET6)
-        inet_ntop(AF_INET6, &six->sin6_addr, out, LINK_ADDRESS);
+        inet_ntop(AF_INET6, &six->sin6_addr, out, SOCKET_ADDRESS_SIZE);
 }
 
-void link_peer(int fd, char out[LINK_ADDRESS])
+void socket_peer_address(int fd, char out[SOCKET_ADDRESS_SIZE])
 {
     struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t size = sizeof address;
@@ -322,7 +322,7 @@ void link_peer(int fd, char out[LINK_ADDRESS])
     address_text(&address, out);
 }
 
-void link_own(int fd, char out[LINK_ADDRESS])
+void socket_own_address(int fd, char out[SOCKET_ADDRESS_SIZE])
 {
     struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t size = sizeof address;

@@ -1,44 +1,50 @@
 /*
- * socket.h - TCP connections with an end to every wait: listening, connecting, sending, receiving.
+ * socket.h - TCP sockets with a deadline for every wait.
  *
- * All sockets do not block, are closed on exec and kept alive; nothing here raises a signal.
+ * All sockets are non-blocking, close-on-exec and keepalive. No call raises a signal. Deadlines are
+ * times of base/clock.h.
  */
 #ifndef CORE_CLUSTER_STORE_SOCKET_H
 #define CORE_CLUSTER_STORE_SOCKET_H
 
 #include <pons/plugin.h>
 
-enum { LINK_ADDRESS = 64, LINK_LISTENERS = 4 };
+enum { SOCKET_ADDRESS_SIZE = 64, SOCKET_LISTENERS = 4 };
 
-/* Seconds on a clock that never goes back. */
 
 /*
- * Listen at a port of all addresses of this machine, or only at those of 'host' where it is a
- * loopback address. Returns how many sockets, at most LINK_LISTENERS; 0 with errno.
+ * Listen at a port of all addresses of this machine; only at those of 'host' if that is a loopback
+ * address. Returns the number of sockets, at most SOCKET_LISTENERS; 0 with errno.
  */
-int link_listen(const char *host, int port, int out[LINK_LISTENERS]);
-/* Listen at an address of this machine, at a port that is free; -1 with errno. */
-int link_listen_free(const char *address, int *port);
-/* Make a socket that this process inherited one of this kind; false where it does not listen. */
-bool link_adopt(int listener);
-/* The next one that has connected, or -1 with errno. */
-int link_accept(int listener);
-/* One attempt at every address of 'host', each up to 5 s; -1: 'why' and errno have the last one's
- * failure. */
-int link_connect(const char *host, int port, double deadline, char *why, size_t why_size);
+int socket_listen(const char *host, int port, int out[SOCKET_LISTENERS]);
+/* Listen at 'address' and a free port, *port. Returns the socket; -1 with errno. */
+int socket_listen_free(const char *address, int *port);
+/* Set the options of an inherited socket; false if it does not listen. */
+bool socket_adopt(int listener);
+/* Accept the next connection; -1 with errno. */
+int socket_accept(int listener);
+/*
+ * Try every address of 'host' once, each for at most 5 s. -1: 'why' and errno describe the last
+ * failure.
+ */
+int socket_connect(const char *host, int port, double deadline, char *why, size_t why_size);
 
-/* Whether this errno says that there are no descriptors or no memory for another connection. */
-bool link_is_short(int problem);
+/* Whether this errno means a lack of descriptors or memory. */
+bool socket_is_shortage(int problem);
 
-/* Whether something has come to be received; false with errno, ETIMEDOUT at the deadline. */
-bool link_wait(int fd, double deadline);
-/* All of it until the deadline; false with errno (ETIMEDOUT, ECONNRESET where the other closed). */
-bool link_send(int fd, const void *data, size_t size, double deadline);
-bool link_receive(int fd, void *data, size_t size, double deadline);
+/* Wait until there is data to receive; false with errno, ETIMEDOUT at the deadline. */
+bool socket_wait(int fd, double deadline);
+/*
+ * Transfer all bytes before the deadline; false with errno (ETIMEDOUT, or ECONNRESET at the end of
+ * the connection).
+ */
+bool socket_send(int fd, const void *data, size_t size, double deadline);
+bool socket_receive(int fd, void *data, size_t size, double deadline);
 
-/* Addresses as text, IPv4 in its own form on sockets of both; "" where there is none. */
-void link_peer(int fd, char out[LINK_ADDRESS]);
-void link_own(int fd, char out[LINK_ADDRESS]);
-bool link_is_loopback(const char *address);
+/* Write an address of the connection as text, IPv4 in its own form; "" if unknown. */
+void socket_peer_address(int fd, char out[SOCKET_ADDRESS_SIZE]);
+void socket_own_address(int fd, char out[SOCKET_ADDRESS_SIZE]);
+/* Whether 'address' is "localhost", ::1 or 127.x. */
+bool socket_is_loopback(const char *address);
 
 #endif

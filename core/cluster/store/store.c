@@ -1,6 +1,6 @@
 /*
- * store.c - a process's side of the store: one connection to rank 0, on which any thread may ask,
- * and a thread that hands the answers to those who wait for them.
+ * store.c - the client of the store: one connection to rank 0 for requests of any thread, and a
+ * thread that gives each answer to the thread that waits for it.
  */
 #include "cluster/store/store.h"
 
@@ -16,42 +16,42 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 #include "base/thread/thread.h"
 #include "cluster/store/message.h"
 #include "cluster/store/server.h"
 #include "cluster/store/socket.h"
 
-#define ANSWER_S 10.0   /* for an answer that rank 0 gives at once                                */
+#define ANSWER_S 10.0   /* limit of an immediate answer of rank 0                                 */
 #define RETRY_S 0.1     /* between attempts to connect                                            */
-#define WRONG_S 10.0    /* somebody else may answer at the port: an earlier run that is ending    */
-#define CLOSE_S 5.0     /* rank 0 waits for the others                                            */
-#define FAILED_S 1.0    /* the same where this process has not come that far                      */
-#define VERDICT_S 2.0   /* on a busy machine rank 0 may be late with who is missing               */
+#define WRONG_S 10.0    /* limit of a foreign server at the port, such as an earlier run          */
+#define FAILED_S 1.0    /* the same after a failed start                                          */
+#define VERDICT_S 2.0   /* extra wait for a busy rank 0 that names missing ranks                  */
 
-/* A request that waits for its answer; it belongs to the thread that asks. */
-typedef struct question {
-    struct question *next;
+/* A pending request, owned by the thread that waits for its answer. */
+typedef struct request {
+    struct request *next;
     uint32_t number;
     bool answered;
     store_kind kind;
     uint32_t extra;
-    void *value;                /* of the caller, for the answer's value                          */
+    void *value;                /* buffer of the caller for the answer's value                    */
     size_t room, size;
-} question;
+} request;
 
 struct store {
-    dist_place place;
+    rank_info place;
     double timeout_s;
-    store_server *server;       /* on rank 0                                                      */
+    store_server *server;       /* on rank 0, else NULL                                           */
     int fd;
-    char where[300], address[LINK_ADDRESS];
+    char where[300], address[SOCKET_ADDRESS_SIZE];
     uint8_t *in;
     pthread_t reader;
     bool reading;
-    pthread_mutex_t sending;    /* one message after the other                                    */
-    pthread_mutex_t lock;       /* of what follows                                                */
+    pthread_mutex_t sending;    /* held while a message is sent                                   */
+    pthread_mutex_t lock;       /* protects the members below                                     */
     pthread_cond_t changed;
-    question *questions;
+    request *requests;
     uint32_t last;
     bool broken;
     pons_status status;
@@ -61,20 +61,20 @@ struct store {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void hand_over(store *s, const store_message *m)
+static void deliver_answer(store *s, const store_message *m)
 {
-    question *q;
+    request *q;
 
     pthread_mutex_lock(&s->lock);
-    for (q = s->questions; q != NULL && q->number != m->number; )
+    for (q = s->requests; q != NULL && q->number != m->number; )
         q = q->next;
-    if (q != NULL && !q->answered) { /* else nobody waits any more */
+    if (q != NULL && !q->answered) { /* else the caller has given up */
         q->answered = true;
         q->kind = m->kind;
         q->extra = m->extra;
         q->size = m->size;
         if (m->size > 0 && q->room > 0)
-            memcpy(q->value, m->value, m->size < q->room ? m->size : q->room);
+            memcpy(q->value, m->value, min_size(m->size, q->room));
         pthread_cond_broadcast(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);
@@ -93,7 +93,7 @@ static void declare_broken(store *s, pons_status status, const char *why)
     shutdown(s->fd, SHUT_RDWR);
 }
 
-/* Returns NULL, or why the connection has ended. */
+/* Read and hand over messages. Returns NULL, or why the connection ended. */
 static const char *read_some(store *s, size_t *filled)
 {
     struct pollfd p = { s->fd, POLLIN, 0 };
@@ -110,7 +110,7 @@ static const char *read_some(store *s, size_t *filled)
         return got == 0 ? "rank 0 has ended" : strerror(errno);
     *filled += (size_t)got;
     while ((size = store_message_read(s->in, *filled, &m)) > 0) {
-        hand_over(s, &m);
+        deliver_answer(s, &m);
         *filled -= (size_t)size;
         memmove(s->in, s->in + size, *filled);
     }
@@ -131,27 +131,27 @@ static void *read_answers(void *context)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void remove_question(store *s, const question *q)
+static void remove_request(store *s, const request *q)
 {
-    question **at = &s->questions;
+    request **at = &s->requests;
 
     while (*at != q)
         at = &(*at)->next;
     *at = q->next;
 }
 
-/* False where the connection had ended already. */
-static bool add_question(store *s, question *q)
+/* Add a pending request; false if the connection has ended. */
+static bool add_request(store *s, request *q)
 {
     bool broken;
 
     pthread_mutex_lock(&s->lock);
     broken = s->broken;
     q->number = ++s->last;
-    if (q->number == 0)         /* stands for no request */
+    if (q->number == 0)         /* 0 stands for no request */
         q->number = ++s->last;
-    q->next = s->questions;
-    s->questions = q;
+    q->next = s->requests;
+    s->requests = q;
     pthread_mutex_unlock(&s->lock);
     return !broken;
 }
@@ -164,7 +164,7 @@ static bool send_message(store *s, const store_message *m, double deadline)
     if (bytes == NULL)
         return false;
     pthread_mutex_lock(&s->sending);
-    sent = link_send(s->fd, bytes, store_message_write(m, bytes), deadline);
+    sent = socket_send(s->fd, bytes, store_message_write(m, bytes), deadline);
     pthread_mutex_unlock(&s->sending);
     free(bytes);
     return sent;
@@ -178,19 +178,19 @@ static void declare_unsent(store *s, int cause)
         declare_broken(s, PONS_COMMUNICATION, strerror(cause));
 }
 
-static void wait_for_answer(store *s, question *q, double deadline)
+static void wait_for_answer(store *s, request *q, double deadline)
 {
-    const struct timespec until = clock_at(deadline);
+    const struct timespec until = clock_timespec(deadline);
 
     pthread_mutex_lock(&s->lock);
     while (!q->answered && !s->broken
            && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
         continue;
-    remove_question(s, q);
+    remove_request(s, q);
     pthread_mutex_unlock(&s->lock);
 }
 
-static pons_status tell_broken(store *s, const store_message *m, pons_error *err)
+static pons_status report_broken(store *s, const store_message *m, pons_error *err)
 {
     pthread_mutex_lock(&s->lock);
     if (s->broken)
@@ -203,32 +203,33 @@ static pons_status tell_broken(store *s, const store_message *m, pons_error *err
     return err->status;
 }
 
-/* How long a caller has patience with rank 0, on top of what that was asked to wait. */
-static double patience(const store *s)
+/* Seconds that a caller waits for rank 0 beyond the wait that it asks for. */
+static double answer_limit(const store *s)
 {
     return fmin(ANSWER_S, s->timeout_s);
 }
 
-/* The answer, or a failure at 'deadline'. */
-static pons_status ask(store *s, store_message *m, question *q, double deadline, pons_error *err)
+/* Send a request and wait for its answer until 'deadline'. */
+static pons_status send_request(store *s, store_message *m, request *q, double deadline,
+                                pons_error *err)
 {
-    if (add_question(s, q)) {
+    if (add_request(s, q)) {
         m->number = q->number;
-        /* Half a message would end the connection: no haste here. */
-        if (!send_message(s, m, seconds_now() + patience(s)))
+        /* A longer limit here, because half a message would end the connection. */
+        if (!send_message(s, m, seconds_now() + answer_limit(s)))
             declare_unsent(s, errno);
     }
     wait_for_answer(s, q, deadline);
     if (!q->answered)
-        return tell_broken(s, m, err);
+        return report_broken(s, m, err);
     if (q->kind == STORE_REFUSED)
         return pons_fail(err, (pons_status)q->extra, "the store at %s refuses '%s': %.*s", s->where,
-                         m->key, (int)(q->size < q->room ? q->size : q->room),
+                         m->key, (int)min_size(q->size, q->room),
                          (const char *)q->value);
     return PONS_OK;
 }
 
-static bool take_key(store_message *m, const char *key, pons_error *err)
+static bool set_key(store_message *m, const char *key, pons_error *err)
 {
     if (store_key_valid(key)) {
         strcpy(m->key, key);
@@ -243,25 +244,25 @@ static pons_status set_value(store *s, store_kind kind, const char *key, const v
 {
     store_message m = { .kind = kind, .value = value, .size = size };
     char why[128];
-    question q = { .value = why, .room = sizeof why };
+    request q = { .value = why, .room = sizeof why };
 
-    if (!take_key(&m, key, err))
+    if (!set_key(&m, key, err))
         return err->status;
     if (size > PONS_COMM_VALUE_MAX)
         return pons_fail(err, PONS_FAILURE, "the value of '%s' has %zu bytes, the store takes at "
                          "most %d", key, size, PONS_COMM_VALUE_MAX);
-    return ask(s, &m, &q, seconds_now() + answer_s, err);
+    return send_request(s, &m, &q, seconds_now() + answer_s, err);
 }
 
 pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err)
 {
-    return set_value(s, STORE_SET, key, value, size, patience(s), err);
+    return set_value(s, STORE_SET, key, value, size, answer_limit(s), err);
 }
 
 pons_status store_set_first(store *s, const char *key, const void *value, size_t size,
                             pons_error *err)
 {
-    return set_value(s, STORE_SET_FIRST, key, value, size, patience(s), err);
+    return set_value(s, STORE_SET_FIRST, key, value, size, answer_limit(s), err);
 }
 
 pons_status store_try_set(store *s, const char *key, const void *value, size_t size,
@@ -270,16 +271,16 @@ pons_status store_try_set(store *s, const char *key, const void *value, size_t s
     return set_value(s, STORE_SET, key, value, size, answer_s, err);
 }
 
-/* 'q' says where the value goes. */
-static pons_status get_value(store *s, const char *key, double wait_s, double answer_s, question *q,
+/* 'q' has the buffer for the value. */
+static pons_status get_value(store *s, const char *key, double wait_s, double answer_s, request *q,
                              pons_error *err)
 {
     store_message m = { .kind = STORE_GET };
 
-    if (!take_key(&m, key, err))
+    if (!set_key(&m, key, err))
         return err->status;
     m.extra = (uint32_t)ceil(fmin(fmax(wait_s, 0), 4e6) * 1e3);
-    if (ask(s, &m, q, seconds_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
+    if (send_request(s, &m, q, seconds_now() + fmax(wait_s, 0) + answer_s, err) != PONS_OK)
         return err->status;
     if (q->kind != STORE_VALUE)
         return pons_fail(err, PONS_COMMUNICATION, "rank %d: nobody has set '%s' within %g s",
@@ -290,17 +291,17 @@ static pons_status get_value(store *s, const char *key, double wait_s, double an
 pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
                           size_t room, size_t *size, pons_error *err)
 {
-    question q = { .value = value, .room = room };
+    request q = { .value = value, .room = room };
 
     if (get_value(s, key, wait_s, answer_s, &q, err) == PONS_OK)
         *size = q.size;
     return err->status;
 }
 
-pons_status store_try_look(store *s, const char *key, double answer_s, void *value, size_t room,
+pons_status store_try_peek(store *s, const char *key, double answer_s, void *value, size_t room,
                            size_t *size, double *age_s, pons_error *err)
 {
-    question q = { .value = value, .room = room };
+    request q = { .value = value, .room = room };
 
     if (get_value(s, key, 0, answer_s, &q, err) == PONS_OK) {
         *size = q.size;
@@ -312,10 +313,10 @@ pons_status store_try_look(store *s, const char *key, double answer_s, void *val
 pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
                       size_t *size, pons_error *err)
 {
-    return store_try_get(s, key, wait_s, patience(s), value, room, size, err);
+    return store_try_get(s, key, wait_s, answer_limit(s), value, room, size, err);
 }
 
-void store_give_up(store *s)
+void store_mark_dead(store *s)
 {
     declare_broken(s, PONS_COMMUNICATION, "rank 0 was given up");
 }
@@ -331,7 +332,7 @@ bool store_broken(const store *s)
     return broken;
 }
 
-/* ---- as plugins see it ----------------------------------------------------------------------- */
+/* ---- interface of comm plugins --------------------------------------------------------------- */
 
 static pons_status shared_set(void *context, const char *key, const void *value, size_t size,
                               pons_error *err)
@@ -347,7 +348,7 @@ static pons_status shared_get(void *context, const char *key, void *value, size_
     return store_get(s, key, s->timeout_s, value, room, size, err);
 }
 
-const pons_comm_store *store_shared(store *s)
+const pons_comm_store *store_comm_interface(store *s)
 {
     return &s->shared;
 }
@@ -359,59 +360,61 @@ const char *store_address(const store *s)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* How an attempt to be let in went. */
-typedef enum outcome { JOINED = 1, REFUSED, NOBODY, WRONG, EARLY } outcome;
+/* Outcome of an attempt to join the store. */
+typedef enum join_outcome { JOINED = 1, REFUSED, NOBODY, WRONG, EARLY } join_outcome;
 
 static void pause_for(double seconds)
 {
-    const struct timespec t = clock_at(seconds);
+    const struct timespec t = clock_timespec(seconds);
 
     nanosleep(&t, NULL);
 }
 
-/* One message within the handshake; false: the connection has ended, 'errno' why. */
+/* Receive a message of the handshake; false with errno if the connection ended. */
 static bool receive_message(store *s, double deadline, store_message *m)
 {
     int size;
 
-    if (!link_receive(s->fd, s->in, STORE_HEAD, deadline))
+    if (!socket_receive(s->fd, s->in, STORE_HEAD, deadline))
         return false;
     errno = EPROTO;
     size = store_message_size(s->in);
     return size > 0
-           && link_receive(s->fd, s->in + STORE_HEAD, (size_t)size - STORE_HEAD, deadline)
+           && socket_receive(s->fd, s->in + STORE_HEAD, (size_t)size - STORE_HEAD, deadline)
            && store_message_read(s->in, (size_t)size, m) == size;
 }
 
-static outcome say_hello(store *s, double deadline, char *why, size_t room)
+static join_outcome send_response(store *s, double deadline, char *why, size_t room)
 {
     double left = fmax(deadline - seconds_now(), 0);
-    const store_hello hello = { (uint32_t)s->place.rank, (uint32_t)s->place.size,
-                                (uint32_t)getpid(), (uint32_t)(fmin(left, 4e6) * 1e3) };
-    uint8_t greeting[STORE_GREETING], bytes[STORE_HELLO];
+    const store_response response = { (uint32_t)s->place.rank, (uint32_t)s->place.size,
+                                      (uint32_t)getpid(), (uint32_t)(fmin(left, 4e6) * 1e3) };
+    uint8_t challenge[STORE_CHALLENGE], bytes[STORE_RESPONSE];
 
-    if (!link_receive(s->fd, greeting, sizeof greeting, fmin(deadline, seconds_now() + ANSWER_S))) {
+    if (!socket_receive(s->fd, challenge, sizeof challenge, fmin(deadline,
+                                                                 seconds_now() + ANSWER_S))) {
         snprintf(why, room, "%s", strerror(errno));
         return NOBODY;
     }
-    if (!store_greeting_valid(greeting)) {
+    if (!store_challenge_valid(challenge)) {
         snprintf(why, room, "what answers there is no store of this version of pons");
         return WRONG;
     }
-    store_hello_write(&hello, s->place.token, greeting, bytes);
-    if (link_send(s->fd, bytes, sizeof bytes, deadline))
+    store_response_write(&response, s->place.token, challenge, bytes);
+    if (socket_send(s->fd, bytes, sizeof bytes, deadline))
         return JOINED;
     snprintf(why, room, "%s", strerror(errno));
     return NOBODY;
 }
 
-/* Rank 0 answers when all are there, or when they will not be. */
-static outcome hear_answer(store *s, double deadline, char *why, size_t room, pons_error *err)
+/* Wait for the answer, which rank 0 sends when the rendezvous has ended. */
+static join_outcome read_join_answer(store *s, double deadline, char *why, size_t room,
+                                     pons_error *err)
 {
     store_message m;
     int size;
 
-    if (!link_wait(s->fd, deadline) && !link_wait(s->fd, seconds_now() + VERDICT_S)) {
+    if (!socket_wait(s->fd, deadline) && !socket_wait(s->fd, seconds_now() + VERDICT_S)) {
         snprintf(why, room, "not all processes have come");
         return REFUSED;
     }
@@ -431,7 +434,7 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
     case STORE_EARLY:
         snprintf(why, room, "%.*s", size, (const char *)m.value);
         return EARLY;
-    case STORE_STRANGER:
+    case STORE_UNAUTHENTICATED:
         snprintf(why, room, "the store there belongs to another job: its token differs");
         return WRONG;
     default:
@@ -440,21 +443,21 @@ static outcome hear_answer(store *s, double deadline, char *why, size_t room, po
     }
 }
 
-static outcome try_once(store *s, double deadline, char *why, size_t room, pons_error *err)
+static join_outcome try_to_join(store *s, double deadline, char *why, size_t room, pons_error *err)
 {
-    outcome o;
+    join_outcome o;
 
-    s->fd = link_connect(s->place.master, s->place.port, deadline, why, room);
-    if (s->fd < 0 && link_is_short(errno)) {
+    s->fd = socket_connect(s->place.master, s->place.port, deadline, why, room);
+    if (s->fd < 0 && socket_is_shortage(errno)) {
         pons_fail(err, PONS_DEVICE, "rank %d: cannot connect to the store of rank 0 at %s: %s",
                   s->place.rank, s->where, why);
         return REFUSED;
     }
     if (s->fd < 0)
         return NOBODY;
-    o = say_hello(s, deadline, why, room);
+    o = send_response(s, deadline, why, room);
     if (o == JOINED)
-        o = hear_answer(s, deadline, why, room, err);
+        o = read_join_answer(s, deadline, why, room, err);
     if (o != JOINED) {
         close(s->fd);
         s->fd = -1;
@@ -462,7 +465,7 @@ static outcome try_once(store *s, double deadline, char *why, size_t room, pons_
     return o;
 }
 
-static pons_status tell_alone(const store *s, const char *why, pons_error *err)
+static pons_status report_unreachable(const store *s, const char *why, pons_error *err)
 {
     const char *hint = s->place.rank == 0
         ? "\nhint: rank 0 serves the store itself: MASTER_ADDR must be an address of its node" : "";
@@ -471,7 +474,7 @@ static pons_status tell_alone(const store *s, const char *why, pons_error *err)
                      "within %g s: %s%s", s->place.rank, s->where, s->timeout_s, why, hint);
 }
 
-static pons_status tell_taken(const store *s, const char *why, pons_error *err)
+static pons_status report_taken(const store *s, const char *why, pons_error *err)
 {
     return pons_fail(err, PONS_COMMUNICATION, "rank %d has found the store at %s taken for %g s: %s"
                      "\nhint: an earlier run has not ended, or another process has this rank",
@@ -479,9 +482,9 @@ static pons_status tell_taken(const store *s, const char *why, pons_error *err)
 }
 
 /*
- * Again and again: rank 0 may start later than this process, its name be known later. Who was there
- * says more about what is wrong than that nobody is there now. An earlier run has as long to end as
- * the others then have to come, however long it took.
+ * Try to join until the deadline, because rank 0 may start later, and its name may resolve later. A
+ * message of a foreign server explains more than a later refusal, so it is kept. While an earlier
+ * run blocks the store, the deadline moves: the other ranks get the full timeout after that run.
  */
 static pons_status connect_store(store *s, double deadline, pons_error *err)
 {
@@ -490,14 +493,14 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
     double wrong = INFINITY;
 
     for (;;) {
-        outcome o = try_once(s, deadline, why, sizeof why, err);
+        join_outcome o = try_to_join(s, deadline, why, sizeof why, err);
         double now = seconds_now();
         if (o == JOINED)
             return PONS_OK;
-        if (err->status == PONS_OK && s->server != NULL && store_server_starved(s->server) != NULL)
-            return pons_fail(err, PONS_DEVICE, "%s", store_server_starved(s->server));
+        if (err->status == PONS_OK && s->server != NULL && store_server_shortage(s->server) != NULL)
+            return pons_fail(err, PONS_DEVICE, "%s", store_server_shortage(s->server));
         if (o == EARLY && now + RETRY_S >= free_by)
-            return tell_taken(s, why, err);
+            return report_taken(s, why, err);
         if (o == EARLY)
             deadline = now + s->timeout_s;
         wrong = o == WRONG ? fmin(wrong, now) : INFINITY;
@@ -505,7 +508,7 @@ static pons_status connect_store(store *s, double deadline, pons_error *err)
             memcpy(answered, why, sizeof answered);
         if (o == REFUSED || now + RETRY_S >= deadline || now - wrong >= WRONG_S)
             return err->status != PONS_OK ? err->status
-                   : tell_alone(s, answered[0] != '\0' ? answered : why, err);
+                   : report_unreachable(s, answered[0] != '\0' ? answered : why, err);
         pause_for(RETRY_S);
     }
 }
@@ -523,7 +526,7 @@ static pons_status start_reader(store *s, pons_error *err)
     return err->status;
 }
 
-static store *store_new(const dist_place *place, double timeout_s)
+static store *store_new(const rank_info *place, double timeout_s)
 {
     store *s = calloc(1, sizeof *s);
 
@@ -559,7 +562,7 @@ static void store_free(store *s, double wait_s)
     free(s);
 }
 
-pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err)
+pons_status store_open(const rank_info *place, double timeout_s, store **out, pons_error *err)
 {
     double deadline = seconds_now() + timeout_s;
     store *s = store_new(place, timeout_s);
@@ -578,12 +581,12 @@ pons_status store_open(const dist_place *place, double timeout_s, store **out, p
     return PONS_OK;
 }
 
-/* Rank 0 ends the connection when it has read that this process is leaving. */
-static void leave(store *s, double wait_s)
+/* Announce the end. Rank 0 closes the connection when it has read that. */
+static void announce_close(store *s, double wait_s)
 {
     const store_message m = { .kind = STORE_CLOSE };
     double deadline = seconds_now() + wait_s;
-    const struct timespec until = clock_at(deadline);
+    const struct timespec until = clock_timespec(deadline);
 
     if (store_broken(s) || !send_message(s, &m, deadline))
         return;
@@ -593,15 +596,10 @@ static void leave(store *s, double wait_s)
     pthread_mutex_unlock(&s->lock);
 }
 
-void store_close_within(store *s, double wait_s)
+void store_close(store *s, double wait_s)
 {
     if (s == NULL)
         return;
-    leave(s, wait_s);
+    announce_close(s, wait_s);
     store_free(s, wait_s);
-}
-
-void store_close(store *s)
-{
-    store_close_within(s, CLOSE_S);
 }

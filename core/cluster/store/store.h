@@ -1,10 +1,10 @@
 /*
- * store.h - the table of small values that the processes of a run share, kept by rank 0 at
+ * store.h - a key-value store that all ranks of a run share. Rank 0 serves it at
  * MASTER_ADDR:MASTER_PORT.
  *
- * Rank 0 serves it from a thread of its own; all, rank 0 too, are clients. A client proves the
- * job's token first. Every message has a bound, every wait an end. Values stay until the store
- * closes; setting a key again replaces the value.
+ * Rank 0 has a server thread; all ranks, including rank 0, are clients. A client proves the job's
+ * token first. Messages have size limits and waits have time limits. Values stay until the store
+ * closes; setting a key again replaces its value.
  */
 #ifndef CORE_CLUSTER_STORE_STORE_H
 #define CORE_CLUSTER_STORE_STORE_H
@@ -16,50 +16,49 @@
 typedef struct store store;
 
 /*
- * Returns when all processes are connected. Within the timeout at the latest it fails with one line
- * that says which ranks are missing (on rank 0), or that nobody answers at the address (elsewhere).
+ * Connect to the store and wait for all ranks. Without them it fails within the timeout, with a
+ * message that names the missing ranks (on rank 0) or says that the address does not answer
+ * (elsewhere).
  *
- * Two processes of one rank, or of another number of ranks, are PONS_CONFIG for all while they
- * meet. Once all have met, or have failed to, who comes is early for the next run: it waits within
- * the timeout for this one to end, and from then on as long again for the others.
+ * Two processes with one rank, or different numbers of ranks, are PONS_CONFIG for all. A process
+ * that comes after this rendezvous belongs to the next run. It waits up to the timeout for this run
+ * to end, then up to the timeout for the other ranks.
  */
-pons_status store_open(const dist_place *place, double timeout_s, store **out, pons_error *err);
-/* On rank 0 it stays open until the others have closed theirs, a few seconds at most. */
-void store_close(store *s);
-/* The same after a failure: no longer than wait_s. */
-void store_close_within(store *s, double wait_s);
+pons_status store_open(const rank_info *place, double timeout_s, store **out, pons_error *err);
+/* Close the store. Rank 0 first waits, up to wait_s, for the others to close theirs. */
+void store_close(store *s, double wait_s);
 
-/* Any thread. Calls do not wait for each other: a 'get' that waits holds up nobody. */
+/* Set a value. Any thread. Calls run in parallel: a waiting 'get' delays no other call. */
 pons_status store_set(store *s, const char *key, const void *value, size_t size, pons_error *err);
-/* Waits up to wait_s (0: not at all) for the key; PONS_COMMUNICATION naming it when it is late. */
+/* Wait up to wait_s for a key (0: no wait) and read it. A missing key is PONS_COMMUNICATION. */
 pons_status store_get(store *s, const char *key, double wait_s, void *value, size_t room,
                       size_t *size, pons_error *err);
-/* As store_set where nobody has set the key yet, else nothing: the first value stays. */
+/* Set a value unless the key has one: the first value stays. */
 pons_status store_set_first(store *s, const char *key, const void *value, size_t size,
                             pons_error *err);
 /*
- * As store_set and store_get, for a watch: where rank 0 does not answer they fail after answer_s,
- * while other calls are more patient.
+ * As store_set and store_get, for the watchdog: they fail if rank 0 does not answer within
+ * answer_s, while other calls wait longer.
  */
 pons_status store_try_set(store *s, const char *key, const void *value, size_t size,
                           double answer_s, pons_error *err);
 pons_status store_try_get(store *s, const char *key, double wait_s, double answer_s, void *value,
                           size_t room, size_t *size, pons_error *err);
-/* As store_try_get without waiting for the key; *age_s: how long ago the value was set. */
-pons_status store_try_look(store *s, const char *key, double answer_s, void *value, size_t room,
+/* As store_try_get without a wait for the key. *age_s: seconds since the value was set. */
+pons_status store_try_peek(store *s, const char *key, double answer_s, void *value, size_t room,
                            size_t *size, double *age_s, pons_error *err);
-/* Take rank 0 for dead: all calls fail from now on, closing does not wait for it. Any thread. */
-void store_give_up(store *s);
+/* Treat rank 0 as dead: all calls fail, and closing does not wait. Any thread. */
+void store_mark_dead(store *s);
 /*
- * Set (first) by the store itself when the connection of a rank ends without store_close: the
- * rank's number as text. A get that waits for it ends at once.
+ * The key that the server sets to the rank, as text, of the first connection that ends without
+ * store_close. A get that waits for it returns at once.
  */
 #define STORE_LOST "store.lost"
-/* Whether the connection to rank 0 has ended: all calls fail from now on. Any thread. */
+/* Whether the connection to rank 0 has ended, so that all calls fail. Any thread. */
 bool store_broken(const store *s);
-/* As a comm plugin sees it; lives as long as the store. */
-const pons_comm_store *store_shared(store *s);
-/* This process's address, as rank 0 sees it: the one that others can reach. */
+/* The interface for comm plugins. Lives as long as the store. */
+const pons_comm_store *store_comm_interface(store *s);
+/* This process's address as rank 0 sees it, which other ranks can reach. */
 const char *store_address(const store *s);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * table.c - a table of chains.
+ * table.c - a hash table with chains.
  */
 #include "cluster/store/table.h"
 
@@ -11,7 +11,7 @@
 
 static store_entry **chain_of(store_table *t, const char *key)
 {
-    return &t->chain[stream_hash(key) % STORE_TABLE_CHAINS];
+    return &t->chain[random_stream_hash(key) % STORE_TABLE_CHAINS];
 }
 
 const store_entry *store_table_find(const store_table *t, const char *key)
@@ -23,7 +23,7 @@ const store_entry *store_table_find(const store_table *t, const char *key)
     return e;
 }
 
-static store_entry *add(store_table *t, const char *key)
+static store_entry *add_entry(store_table *t, const char *key)
 {
     store_entry *e = calloc(1, sizeof *e), **chain = chain_of(t, key);
 
@@ -47,7 +47,7 @@ bool store_table_set(store_table *t, const char *key, const void *value, size_t 
         return false;
     copy = malloc(size + 1);
     if (copy != NULL && e == NULL)
-        e = add(t, key);
+        e = add_entry(t, key);
     if (copy == NULL || e == NULL) {
         free(copy);
         return false;

@@ -1,5 +1,5 @@
 /*
- * table.h - the values of the store, by key.
+ * table.h - the table of the store's keys and values.
  */
 #ifndef CORE_CLUSTER_STORE_TABLE_H
 #define CORE_CLUSTER_STORE_TABLE_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Together, so that a process that goes wrong does not take rank 0's memory. */
+/* Size limit of all values, so that a faulty process cannot exhaust rank 0's memory. */
 #define STORE_TABLE_BYTES ((size_t)256 << 20)
 
 typedef struct store_entry {
@@ -15,7 +15,7 @@ typedef struct store_entry {
     char *key;
     void *value;
     size_t size;
-    double set;      /* when it was, as base/clock.h says                                         */
+    double set;      /* time of base/clock.h at which it was set                                  */
 } store_entry;
 
 enum { STORE_TABLE_CHAINS = 1024 };
@@ -25,9 +25,9 @@ typedef struct store_table {
     size_t bytes;
 } store_table;
 
-/* NULL: nobody has set it. */
+/* The entry of a key; NULL if it is not set. */
 const store_entry *store_table_find(const store_table *t, const char *key);
-/* False where it has no room. */
+/* Set a value; false if it exceeds the limit or memory is lacking. */
 bool store_table_set(store_table *t, const char *key, const void *value, size_t size);
 void store_table_clear(store_table *t);
 

@@ -1,5 +1,5 @@
 /*
- * heartbeat.c - signs of life, and what they tell about a run.
+ * heartbeat.c - detect failed ranks from their heartbeats, and describe them in messages.
  */
 #include "cluster/watchdog/heartbeat.h"
 
@@ -7,30 +7,31 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JUST_NOW_S 0.05 /* a younger beat is told as the present                                  */
+#define JUST_NOW_S 0.05 /* a younger heartbeat is reported without its age                        */
 
-void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock)
+void heartbeat_record(heartbeat_row *row, const heartbeat *b, double now, double on_way,
+                      double clock)
 {
     if (b->serial == row->last.serial)
         return;
     if (b->progress != row->last.progress || row->last.serial == 0)
         row->changed = now;
     row->heard = now;
-    row->made = clock - on_way - b->age;
+    row->state_time = clock - on_way - b->age;
     row->last = *b;
 }
 
-beat beat_hand_on(const beat_row *row, double clock)
+heartbeat heartbeat_forward(const heartbeat_row *row, double clock)
 {
-    beat b = row->last;
+    heartbeat b = row->last;
 
-    b.age = clock - row->made;
+    b.age = clock - row->state_time;
     return b;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static void add(char *out, size_t room, const char *format, ...)
+static void append_text(char *out, size_t room, const char *format, ...)
 {
     size_t used = strlen(out);
     va_list list;
@@ -40,68 +41,68 @@ static void add(char *out, size_t room, const char *format, ...)
     va_end(list);
 }
 
-static void tell_collective(const beat *b, char *out, size_t room)
+static void print_collective(const heartbeat *b, char *out, size_t room)
 {
-    add(out, room, "%lld (%.15s", (long long)b->number, b->kind);
+    append_text(out, room, "%lld (%.15s", (long long)b->number, b->kind);
     if (b->size > 0)
-        add(out, room, ", %lld bytes", (long long)b->size);
-    add(out, room, ")");
+        append_text(out, room, ", %lld bytes", (long long)b->size);
+    append_text(out, room, ")");
 }
 
-/* "step 17, data, last collective 230 (all_reduce, 4096 bytes)" */
-static void tell(const beat *b, char *out, size_t room)
+/* Write "step 17, data, last collective 230 (all_reduce, 4096 bytes)". */
+static void print_state(const heartbeat *b, char *out, size_t room)
 {
     out[0] = '\0';
     if (b->serial == 0) {
-        add(out, room, "nothing known");
+        append_text(out, room, "nothing known");
         return;
     }
     if (b->step >= 0)
-        add(out, room, "step %lld, ", (long long)b->step);
-    add(out, room, "%.15s", b->left ? "end" : b->doing);
+        append_text(out, room, "step %lld, ", (long long)b->step);
+    append_text(out, room, "%.15s", b->left ? "end" : b->doing);
     if (b->number >= 0) {
-        add(out, room, b->waiting ? ", waits in collective " : ", last collective ");
-        tell_collective(b, out, room);
+        append_text(out, room, b->waiting ? ", waits in collective " : ", last collective ");
+        print_collective(b, out, room);
     }
 }
 
-/* An old beat begins with its age: the rank may have gone on since. */
-static void tell_row(const beat_row *row, double clock, char *out, size_t room)
+/* Begin an old heartbeat with its age, because the rank may have moved on. */
+static void print_row(const heartbeat_row *row, double clock, char *out, size_t room)
 {
     char where[160];
 
     out[0] = '\0';
-    tell(&row->last, where, sizeof where);
-    if (row->last.serial > 0 && clock - row->made >= JUST_NOW_S)
-        add(out, room, "last heard %.1f s ago, at ", clock - row->made);
-    add(out, room, "%s", where);
+    print_state(&row->last, where, sizeof where);
+    if (row->last.serial > 0 && clock - row->state_time >= JUST_NOW_S)
+        append_text(out, room, "last heard %.1f s ago, at ", clock - row->state_time);
+    append_text(out, room, "%s", where);
 }
 
-void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room)
+void heartbeats_print(const heartbeat_row *row, int count, double clock, char *out, size_t room)
 {
     char line[192];
 
     out[0] = '\0';
     for (int k = 0; k < count; k++) {
-        tell_row(&row[k], clock, line, sizeof line);
+        print_row(&row[k], clock, line, sizeof line);
         if (strlen(out) + strlen(line) + 48 > room) {
-            add(out, room, "\n... and %d more", count - k);
+            append_text(out, room, "\n... and %d more", count - k);
             return;
         }
-        add(out, room, "\n  rank %d: %s", k, line);
+        append_text(out, room, "\n  rank %d: %s", k, line);
     }
 }
 
 /* ---- conclusions ----------------------------------------------------------------------------- */
 
-static bool find_silent(const beat_row *row, int count, double now, double timeout_s, char *line,
-                        size_t room)
+static bool find_silent(const heartbeat_row *row, int count, double now, double timeout_s,
+                        char *line, size_t room)
 {
     for (int k = 0; k < count; k++) {
         char where[160];
         if (row[k].last.left || now - row[k].heard <= timeout_s)
             continue;
-        tell(&row[k].last, where, sizeof where);
+        print_state(&row[k].last, where, sizeof where);
         snprintf(line, room, "rank %d has stopped: nothing was heard from it for %.1f s "
                  "(before: %s)", k, now - row[k].heard, where);
         return true;
@@ -109,13 +110,13 @@ static bool find_silent(const beat_row *row, int count, double now, double timeo
     return false;
 }
 
-static bool is_still(const beat_row *row, double now, double timeout_s)
+static bool is_still(const heartbeat_row *row, double now, double timeout_s)
 {
     return !row->last.left && now - row->changed > timeout_s;
 }
 
-static bool find_hanging(const beat_row *row, int count, double now, double timeout_s, char *line,
-                         size_t room)
+static bool find_hanging(const heartbeat_row *row, int count, double now, double timeout_s,
+                         char *line, size_t room)
 {
     bool awaited = false;
 
@@ -126,7 +127,7 @@ static bool find_hanging(const beat_row *row, int count, double now, double time
         char where[160];
         if (row[k].last.waiting || !is_still(&row[k], now, timeout_s) || (starting && !awaited))
             continue;
-        tell(&row[k].last, where, sizeof where);
+        print_state(&row[k].last, where, sizeof where);
         if (count == 1)
             snprintf(line, room, "the run hangs: no progress for %.1f s (%s)\nhint: what takes "
                      "longer needs a larger [distribute] timeout_s", now - row[k].changed, where);
@@ -138,9 +139,9 @@ static bool find_hanging(const beat_row *row, int count, double now, double time
     return false;
 }
 
-/* All wait, nothing moves: the first collective that has not ended is the one that is stuck. */
-static bool find_stuck(const beat_row *row, int count, double now, double timeout_s, char *line,
-                       size_t room)
+/* All ranks wait and none progresses: the first collective that has not ended is stuck. */
+static bool find_stuck(const heartbeat_row *row, int count, double now, double timeout_s,
+                       char *line, size_t room)
 {
     int first = 0;
     char what[96] = "";
@@ -151,22 +152,22 @@ static bool find_stuck(const beat_row *row, int count, double now, double timeou
         if (row[k].last.number < row[first].last.number)
             first = k;
     }
-    tell_collective(&row[first].last, what, sizeof what);
+    print_collective(&row[first].last, what, sizeof what);
     snprintf(line, room, "collective %s has not ended for %.1f s, though all ranks have started it",
              what, now - row[first].changed);
     return true;
 }
 
-static bool find_mismatch(const beat_row *row, int count, char *line, size_t room)
+static bool find_mismatch(const heartbeat_row *row, int count, char *line, size_t room)
 {
     for (int k = 1; k < count; k++) {
-        const beat *a = &row[0].last, *b = &row[k].last;
+        const heartbeat *a = &row[0].last, *b = &row[k].last;
         char what[2][96] = { "", "" };
         if (a->number < 0 || a->number != b->number
             || (strcmp(a->kind, b->kind) == 0 && a->size == b->size))
             continue;
-        tell_collective(b, what[0], sizeof what[0]);
-        tell_collective(a, what[1], sizeof what[1]);
+        print_collective(b, what[0], sizeof what[0]);
+        print_collective(a, what[1], sizeof what[1]);
         snprintf(line, room, "ranks have started different collectives: rank %d %s, rank 0 %s", k,
                  what[0], what[1]);
         return true;
@@ -174,8 +175,8 @@ static bool find_mismatch(const beat_row *row, int count, char *line, size_t roo
     return false;
 }
 
-bool beats_judge(const beat_row *row, int count, double now, double timeout_s, char *line,
-                 size_t room)
+bool heartbeats_check(const heartbeat_row *row, int count, double now, double timeout_s, char *line,
+                      size_t room)
 {
     return find_mismatch(row, count, line, room)
            || find_silent(row, count, now, timeout_s, line, room)

@@ -1,6 +1,6 @@
 /*
- * heartbeat.h - what a process says of itself a few times a second, and what rank 0 concludes from
- * all of them. No clock is read and nothing is sent here.
+ * heartbeat.h - the heartbeats that processes send a few times a second, and the failures that rank
+ * 0 detects in them. This file reads no clock and sends nothing.
  */
 #ifndef CORE_CLUSTER_WATCHDOG_HEARTBEAT_H
 #define CORE_CLUSTER_WATCHDOG_HEARTBEAT_H
@@ -9,46 +9,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct beat {
-    int64_t serial;           /* of this beat, from 1; 0: none has come yet                       */
+typedef struct heartbeat {
+    int64_t serial;           /* number of the heartbeat, from 1; 0: none yet                     */
     int64_t progress;         /* grows with every note and collective                             */
-    int64_t step;             /* attempted; -1: none yet                                          */
-    int64_t number, size;     /* of the collective that is waited for, else of the one started    */
-                              /* last; -1: none yet. Bytes                                        */
-    int32_t waiting, left;    /* in a collective; closing in order                                */
+    int64_t step;             /* attempted step; -1: none yet                                     */
+    /* Number and bytes of the collective waited for, else of the last one started; -1: none. */
+    int64_t number, size;
+    int32_t waiting, left;    /* inside a collective; ending normally                             */
     char kind[16], doing[16];
-    double age;               /* seconds since all this was so, when it was handed on             */
-} beat;
+    double age;               /* seconds from this state until it was sent                        */
+} heartbeat;
 
-/* A rank as rank 0 has seen it; times are seconds on one clock, but for ... */
-typedef struct beat_row {
-    beat last;
-    double heard, changed;    /* when a beat came, and one with progress                          */
-    double made;              /* ... when the last beat was true, on a clock that never rests     */
-} beat_row;
+/* State of a rank on rank 0. Times are seconds of one clock, except 'state_time'. */
+typedef struct heartbeat_row {
+    heartbeat last;
+    double heard, changed;    /* last heartbeat; last one with progress                           */
+    double state_time;        /* time of the last heartbeat's state, by base/clock.h              */
+} heartbeat_row;
 
 /*
- * 'b' has been read at 'now'; the same one may come again. 'on_way': seconds since it was handed
- * on, of which it is 'clock' now.
+ * Record a heartbeat that was read at 'now'; a repeated one is ignored. 'on_way' is the time since
+ * it was sent; 'clock' is the present time of base/clock.h.
  */
-void beat_take(beat_row *row, const beat *b, double now, double on_way, double clock);
-/* What the row says of its rank, for others to read. */
-beat beat_hand_on(const beat_row *row, double clock);
+void heartbeat_record(heartbeat_row *row, const heartbeat *b, double now, double on_way,
+                      double clock);
+/* The last heartbeat with its present age, to send to other ranks. */
+heartbeat heartbeat_forward(const heartbeat_row *row, double clock);
 /*
- * Whether something is wrong with the run, and one line about it:
- * - a rank from which nothing has been heard for timeout_s;
- * - a rank without progress for timeout_s that does not wait for others; at "start" only when
- *   others have waited as long;
- * - a collective that all wait for and that does not end for timeout_s;
+ * Whether the run has failed, with a one-line message. Failures are:
+ * - a rank without a heartbeat for timeout_s;
+ * - a rank outside collectives without progress for timeout_s; in phase "start" only if other
+ *   ranks have waited as long;
+ * - a collective that all ranks wait for and that has not ended for timeout_s;
  * - ranks that have started different collectives under one number.
- * A rank that waits for others which make progress waits as long as it takes.
+ * A rank that waits for others that make progress may wait as long as it takes.
  */
-bool beats_judge(const beat_row *row, int count, double now, double timeout_s, char *line,
-                 size_t room);
+bool heartbeats_check(const heartbeat_row *row, int count, double now, double timeout_s, char *line,
+                      size_t room);
 /*
- * One line per rank, each after a newline, as many as there is room for: how long before 'clock' it
- * was last heard, unless that is the present, and what it was at then.
+ * Write one line per rank, each after a newline, as many as fit: the age of its last heartbeat, if
+ * that is not recent, and its state.
  */
-void beats_tell(const beat_row *row, int count, double clock, char *out, size_t room);
+void heartbeats_print(const heartbeat_row *row, int count, double clock, char *out, size_t room);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * status_page.c - the page of the launcher and its ranks: an anonymous file, mapped by all of them.
+ * status_page.c - the page that the launcher shares with its ranks: an anonymous file that all map.
  *
- * A rank may be killed between two of its writes and the launcher reads at any time, so every word
- * is one atomic store, and 'ended' is written last.
+ * A rank may be killed between two writes, and the launcher may read at any time. So every word is
+ * written by one atomic store, and 'ended' is written last.
  */
 #include "cluster/watchdog/status_page.h"
 
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/errno_status.h"
 
-/* Up to 15 characters as two words, each of which is written in one act. */
+/* A string of up to 15 characters in two words, each written by one atomic store. */
 typedef struct short_word {
     _Atomic uint64_t half[2];
 } short_word;
@@ -31,16 +31,16 @@ typedef struct slot {
     _Atomic double noted;
     int status;
     double when;
-    char text[sizeof((board_entry *)0)->text];
+    char text[sizeof((status_page_entry *)0)->text];
     atomic_bool ended;
 } slot;
 
-struct board {
+struct status_page {
     int descriptor, count;
     slot *slots;
 };
 
-struct board_seat {
+struct status_page_slot {
     slot *slots;      /* the whole page                                                           */
     size_t size;
     slot *mine;
@@ -67,8 +67,8 @@ static void get_word(const short_word *from, char out[16])
 
 /* ---- launcher -------------------------------------------------------------------------------- */
 
-/* A rank that could shorten the file would end the launcher by SIGBUS. */
-static pons_status make_file(board *b, size_t size, pons_error *err)
+/* The file is sealed: a rank that truncated it would end the launcher with SIGBUS. */
+static pons_status make_file(status_page *b, size_t size, pons_error *err)
 {
     b->descriptor = memfd_create("pons launch", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (b->descriptor < 0 || ftruncate(b->descriptor, (off_t)size) != 0
@@ -84,16 +84,16 @@ static pons_status make_file(board *b, size_t size, pons_error *err)
     return PONS_OK;
 }
 
-pons_status board_new(int slots, board **out, pons_error *err)
+pons_status status_page_new(int slots, status_page **out, pons_error *err)
 {
-    board *b = calloc(1, sizeof *b);
+    status_page *b = calloc(1, sizeof *b);
 
     if (b == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     b->descriptor = -1;
     b->count = slots;
     if (make_file(b, (size_t)slots * sizeof(slot), err) != PONS_OK) {
-        board_free(b);
+        status_page_free(b);
         return err->status;
     }
     for (int i = 0; i < slots; i++) {
@@ -104,7 +104,7 @@ pons_status board_new(int slots, board **out, pons_error *err)
     return PONS_OK;
 }
 
-void board_free(board *b)
+void status_page_free(status_page *b)
 {
     if (b == NULL)
         return;
@@ -115,17 +115,17 @@ void board_free(board *b)
     free(b);
 }
 
-int board_descriptor(const board *b)
+int status_page_descriptor(const status_page *b)
 {
     return b->descriptor;
 }
 
-void board_read(const board *b, int i, board_entry *out)
+void status_page_read(const status_page *b, int i, status_page_entry *out)
 {
     const slot *s = &b->slots[i];
 
-    *out = (board_entry){ .step = s->step, .collective = s->collective, .size = s->size,
-                          .noted = s->noted, .ended = s->ended };
+    *out = (status_page_entry){ .step = s->step, .collective = s->collective, .size = s->size,
+                                .noted = s->noted, .ended = s->ended };
     get_word(&s->doing, out->doing);
     get_word(&s->kind, out->kind);
     if (!out->ended)
@@ -138,7 +138,7 @@ void board_read(const board *b, int i, board_entry *out)
 
 /* ---- rank ------------------------------------------------------------------------------------ */
 
-board_seat *board_sit(const char *value)
+status_page_slot *status_page_attach(const char *value)
 {
     int descriptor, number, end = 0;
     struct stat facts;
@@ -148,10 +148,10 @@ board_seat *board_sit(const char *value)
         || (size_t)facts.st_size % sizeof(slot) != 0
         || (size_t)facts.st_size / sizeof(slot) <= (size_t)number)
         return NULL;
-    /* Only a page of board_new has these: any other file under this number is left alone. */
+    /* Only a page of status_page_new has these seals. Any other file is left alone. */
     if (fcntl(descriptor, F_GET_SEALS) != (F_SEAL_SHRINK | F_SEAL_GROW))
         return NULL;
-    board_seat *s = malloc(sizeof *s);
+    status_page_slot *s = malloc(sizeof *s);
     if (s == NULL)
         return NULL;
     s->size = (size_t)facts.st_size;
@@ -165,7 +165,7 @@ board_seat *board_sit(const char *value)
     return s;
 }
 
-void board_leave(board_seat *s)
+void status_page_detach(status_page_slot *s)
 {
     if (s == NULL)
         return;
@@ -173,7 +173,7 @@ void board_leave(board_seat *s)
     free(s);
 }
 
-void board_note(board_seat *s, int64_t step, const char *doing)
+void status_page_note(status_page_slot *s, int64_t step, const char *doing)
 {
     if (s == NULL)
         return;
@@ -182,7 +182,7 @@ void board_note(board_seat *s, int64_t step, const char *doing)
     s->mine->noted = seconds_now();
 }
 
-void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t size)
+void status_page_collective(status_page_slot *s, int64_t sequence, const char *kind, int64_t size)
 {
     if (s == NULL)
         return;
@@ -192,7 +192,7 @@ void board_collective(board_seat *s, int64_t sequence, const char *kind, int64_t
     s->mine->noted = seconds_now();
 }
 
-void board_end(board_seat *s, int status, const char *text)
+void status_page_report(status_page_slot *s, int status, const char *text)
 {
     if (s == NULL || s->mine->ended)
         return;

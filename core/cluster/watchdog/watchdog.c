@@ -1,8 +1,7 @@
 /*
- * watchdog.c - the thread of a watch, what this process says of itself, and its end.
+ * watchdog.c - the watchdog's thread, the state of this process, and the end of the process.
  *
- * The checks of each round are in watchdog_rounds.c; the verdict on a failure is agreed upon in
- * watchdog_root_cause.c.
+ * watchdog_rounds.c has the checks of each round. watchdog_outcome.c agrees on the root cause.
  */
 #include "cluster/watchdog/watchdog_internal.h"
 
@@ -15,14 +14,14 @@
 #include "base/clock.h"
 #include "base/thread/thread.h"
 
-#define GRACE_S 1.0           /* from a failure until a process that goes on is ended             */
-#define GRACE_ALONE_S 5.0     /* the same where nobody waits for it and it is about to end        */
+#define GRACE_S 1.0           /* from a failure until a running process is ended                  */
+#define GRACE_ALONE_S 5.0     /* the same for a single process that is about to end               */
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-bool watch_wait_over(watch *w, double wait_s)
+bool watchdog_wait_over(watchdog *w, double wait_s)
 {
-    const struct timespec until = clock_at(seconds_now() + wait_s);
+    const struct timespec until = clock_timespec(seconds_now() + wait_s);
     bool over;
 
     pthread_mutex_lock(&w->lock);
@@ -34,45 +33,45 @@ bool watch_wait_over(watch *w, double wait_s)
     return over;
 }
 
-static void call_last(watch *w)
+static void call_exit_hook(watchdog *w)
 {
     w->last(w->last_context, (pons_status)w->end.status);
     pthread_mutex_lock(&w->lock);
-    w->in_last = false;
+    w->in_exit_hook = false;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
 }
 
-/* The process has heard of the failure when it leaves or closes; otherwise it is ended here. */
-static void end_process(watch *w)
+/* End the process, unless it leaves or closes in time: then it knows of the failure. */
+static void end_process(watchdog *w)
 {
     struct timespec until;
     bool heard;
 
     pthread_mutex_lock(&w->lock);
-    until = clock_at(seconds_now() + w->grace_s);
+    until = clock_timespec(seconds_now() + w->grace_s);
     while (!w->leaving && !w->closing
            && pthread_cond_timedwait(&w->changed, &w->lock, &until) != ETIMEDOUT)
         continue;
     heard = w->leaving || w->closing;
-    w->in_last = !heard && w->last != NULL;
+    w->in_exit_hook = !heard && w->last != NULL;
     pthread_mutex_unlock(&w->lock);
-    if (w->in_last)
-        call_last(w);
+    if (w->in_exit_hook)
+        call_exit_hook(w);
     if (heard)
         return;
-    board_end(w->seat, w->end.status, w->end.text);
-    if (w->seat == NULL)
+    status_page_report(w->slot, w->end.status, w->end.text);
+    if (w->slot == NULL)
         fprintf(stderr, "error: %s\n", w->end.text);
     fflush(NULL);
     _exit(w->end.status);
 }
 
-static void *run(void *context)
+static void *run_thread(void *context)
 {
-    watch *w = context;
+    watchdog *w = context;
 
-    watch_run(w);
+    watchdog_run(w);
     pthread_mutex_lock(&w->lock);
     if (!w->over || w->end.status == PONS_OK || w->closing || w->leaving) {
         pthread_mutex_unlock(&w->lock);
@@ -88,32 +87,32 @@ static void *run(void *context)
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
-static void watch_free(watch *w)
+static void watch_free(watchdog *w)
 {
-    board_leave(w->seat);
+    status_page_detach(w->slot);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w->row);
     free(w);
 }
 
-static void start_rows(watch *w)
+static void start_rows(watchdog *w)
 {
     for (int k = 0; k < w->settings.size; k++)
-        w->row[k] = (beat_row){ .last = { .step = -1, .number = -1, .doing = "start" } };
+        w->row[k] = (heartbeat_row){ .last = { .step = -1, .number = -1, .doing = "start" } };
     w->mine = w->row[0].last;
     w->grace_s = GRACE_S;
     w->before = seconds_now();
 }
 
-pons_status watch_open(const watch_settings *settings, watch **out, pons_error *err)
+pons_status watchdog_open(const watchdog_settings *settings, watchdog **out, pons_error *err)
 {
-    watch *w = calloc(1, sizeof *w);
+    watchdog *w = calloc(1, sizeof *w);
 
     if (w == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", settings->size);
     w->settings = *settings;
-    w->seat = board_sit(getenv(BOARD_VARIABLE));
+    w->slot = status_page_attach(getenv(STATUS_PAGE_VARIABLE));
     pthread_mutex_init(&w->lock, NULL);
     thread_condition(&w->changed);
     w->row = calloc((size_t)settings->size, sizeof *w->row);
@@ -122,7 +121,7 @@ pons_status watch_open(const watch_settings *settings, watch **out, pons_error *
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", settings->size);
     }
     start_rows(w);
-    if (thread_start(&w->thread, run, w, "the watch of the processes", err) != PONS_OK) {
+    if (thread_start(&w->thread, run_thread, w, "the watch of the processes", err) != PONS_OK) {
         watch_free(w);
         return err->status;
     }
@@ -130,7 +129,7 @@ pons_status watch_open(const watch_settings *settings, watch **out, pons_error *
     return PONS_OK;
 }
 
-void watch_close(watch *w)
+void watchdog_close(watchdog *w)
 {
     pthread_mutex_lock(&w->lock);
     w->closing = true;
@@ -140,7 +139,7 @@ void watch_close(watch *w)
     watch_free(w);
 }
 
-void watch_comm(watch *w, const pons_comm_operations *operations, void *comm)
+void watchdog_set_comm(watchdog *w, const pons_comm_operations *operations, void *comm)
 {
     pthread_mutex_lock(&w->lock);
     w->operations = operations;
@@ -150,29 +149,30 @@ void watch_comm(watch *w, const pons_comm_operations *operations, void *comm)
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_before_end(watch *w, void (*last)(void *context, pons_status status), void *context)
+void watchdog_set_exit_hook(watchdog *w, void (*last)(void *context, pons_status status),
+                            void *context)
 {
     pthread_mutex_lock(&w->lock);
-    while (w->in_last)
+    while (w->in_exit_hook)
         pthread_cond_wait(&w->changed, &w->lock);
     w->last = last;
     w->last_context = context;
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_leave_alone(watch *w, const pons_error *failure)
+void watchdog_announce_exit_alone(watchdog *w, const pons_error *failure)
 {
     if (failure->status == PONS_OK || failure->status == PONS_INTERRUPTED) {
-        watch_leave(w);
+        watchdog_announce_exit(w);
         return;
     }
     pthread_mutex_lock(&w->lock);
     w->grace_s = GRACE_ALONE_S;
     pthread_mutex_unlock(&w->lock);
-    watch_publish_common(w, failure);
+    watchdog_report_shared(w, failure);
 }
 
-/* ---- where this process is ------------------------------------------------------------------- */
+/* ---- state of this process ------------------------------------------------------------------- */
 
 static void put_word(char out[16], const char *text)
 {
@@ -180,17 +180,18 @@ static void put_word(char out[16], const char *text)
     memcpy(out, text, strnlen(text, 15));
 }
 
-void watch_note(watch *w, int64_t step, const char *doing)
+void watchdog_note(watchdog *w, int64_t step, const char *doing)
 {
     pthread_mutex_lock(&w->lock);
     w->mine.progress++;
     w->mine.step = step;
     put_word(w->mine.doing, doing);
     pthread_mutex_unlock(&w->lock);
-    board_note(w->seat, step, doing);
+    status_page_note(w->slot, step, doing);
 }
 
-static void put_collective(watch *w, bool waiting, int64_t number, const char *kind, int64_t size)
+static void put_collective(watchdog *w, bool waiting, int64_t number, const char *kind,
+                           int64_t size)
 {
     pthread_mutex_lock(&w->lock);
     w->mine.progress++;
@@ -201,18 +202,18 @@ static void put_collective(watch *w, bool waiting, int64_t number, const char *k
     pthread_mutex_unlock(&w->lock);
 }
 
-void watch_start(watch *w, int64_t number, const char *kind, int64_t size)
+void watchdog_started(watchdog *w, int64_t number, const char *kind, int64_t size)
 {
     put_collective(w, false, number, kind, size);
-    board_collective(w->seat, number, kind, size);
+    status_page_collective(w->slot, number, kind, size);
 }
 
-void watch_wait(watch *w, int64_t number, const char *kind, int64_t size)
+void watchdog_waiting(watchdog *w, int64_t number, const char *kind, int64_t size)
 {
     put_collective(w, true, number, kind, size);
 }
 
-void watch_done(watch *w)
+void watchdog_done(watchdog *w)
 {
     pthread_mutex_lock(&w->lock);
     w->mine.progress++;

@@ -1,5 +1,5 @@
 /*
- * watchdog_internal.h - what the files of a watch share.
+ * watchdog_internal.h - the watchdog's structure, shared by its files.
  */
 #ifndef CORE_CLUSTER_WATCHDOG_WATCHDOG_INTERNAL_H
 #define CORE_CLUSTER_WATCHDOG_WATCHDOG_INTERNAL_H
@@ -10,49 +10,49 @@
 
 #include <pthread.h>
 
-#define WATCH_BEAT_S 0.5
-#define WATCH_ANSWER_S 0.7    /* until a question to rank 0 is asked again                        */
+#define WATCHDOG_HEARTBEAT_S 0.5
+#define WATCHDOG_ANSWER_S 0.7    /* after this time a request to rank 0 is repeated               */
 
-typedef struct verdict {
+typedef struct run_outcome {
     int32_t status;
     char text[sizeof((pons_error *)0)->text];
-} verdict;
+} run_outcome;
 
-struct watch {
-    watch_settings settings;
-    board_seat *seat;
+struct watchdog {
+    watchdog_settings settings;
+    status_page_slot *slot;
     pthread_t thread;
-    pthread_mutex_t lock;     /* of what follows                                                  */
+    pthread_mutex_t lock;     /* protects the members below                                       */
     pthread_cond_t changed;
-    beat mine;
-    bool over, leaving, closing; /* 'over': 'end' is there                                        */
-    verdict end;
-    double grace_s;           /* from a failure until the process is ended                        */
+    heartbeat mine;
+    bool over, leaving, closing; /* over: 'end' is set                                            */
+    run_outcome end;
+    double grace_s;           /* time from a failure until the process is ended                   */
     const pons_comm_operations *operations;
     void *comm;
     void (*last)(void *context, pons_status status);
     void *last_context;
-    bool in_last;             /* it is running                                                    */
-    /* Of the thread alone. */
-    beat_row *row;            /* by rank; on others than rank 0 what it has written               */
-    double before, lived;     /* end of the round before; what has been counted so far            */
-    double answered;          /* when the store last answered                                     */
+    bool in_exit_hook;        /* 'last' is running                                                */
+    /* Members that only the watchdog's thread uses. */
+    heartbeat_row *row;       /* by rank; on other ranks what rank 0 published                    */
+    double before, running_s;     /* time of the previous round; running time so far              */
+    double answered;          /* running time at the store's last answer                          */
 };
 
 /* watchdog.c */
-/* Whether nothing is left to be watched, waiting up to wait_s for that. */
-bool watch_wait_over(watch *w, double wait_s);
+/* Wait up to wait_s until the watchdog has nothing left to do; false if it has. */
+bool watchdog_wait_over(watchdog *w, double wait_s);
 
-/* watchdog_root_cause.c */
-/* Take 'v' for the end of the run, unless there is one. */
-void watch_finish(watch *w, const verdict *v);
-/* Tell all; the store's verdict is taken. */
-void watch_decide(watch *w, const verdict *v);
-/* Whether the store has a verdict, which is taken, waiting up to wait_s for one. */
-bool watch_read_verdict(watch *w, double wait_s);
+/* watchdog_outcome.c */
+/* Set the outcome of the run, unless it is set. */
+void watchdog_set_outcome(watchdog *w, const run_outcome *v);
+/* Publish an outcome. The store may have an earlier one, which is used instead. */
+void watchdog_publish_outcome(watchdog *w, const run_outcome *v);
+/* Wait up to wait_s for an outcome in the store and use it; false if there is none. */
+bool watchdog_read_outcome(watchdog *w, double wait_s);
 
 /* watchdog_rounds.c */
-/* Look and listen until the run is over. */
-void watch_run(watch *w);
+/* Send heartbeats and check the run until it is over. */
+void watchdog_run(watchdog *w);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * watchdog_rounds.c - beats to the store, and what follows from those of all.
+ * watchdog_rounds.c - one round of the watchdog: send a heartbeat, read those of others, check
+ * them.
  *
- * Keys: 'beat.RANK', and 'beats', rank 0's table, for the lines of a process that outlives rank 0.
- * A process that is alone has no store: it looks at itself.
+ * Keys of the store: 'beat.RANK' has a rank's heartbeat. 'beats' has rank 0's table, with which
+ * other ranks describe the run after a loss of rank 0. A process without others has no store and
+ * checks itself.
  */
 #include "cluster/watchdog/watchdog_internal.h"
 
@@ -12,108 +14,110 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/integer.h"
 
-#define GLANCE_S 0.1    /* rank 0's looks at the verdict and at lost connections                  */
-#define ROUND_S 0.5     /* counted of a round of rank 0, ...                                      */
-#define ASKING_S 1.0    /* ... and of one of another rank, at most                                */
+#define GLANCE_S 0.1    /* interval of rank 0's checks within a round                             */
+#define ROUND_S 0.5     /* counted of a round of rank 0, at most                                  */
+#define ASKING_S 1.0    /* counted of a round of another rank, at most                            */
 
-enum { TABLE_EVERY = 10, TABLE_SMALL = 32 }; /* larger groups read the table every so many beats  */
+enum { TABLE_EVERY = 10, TABLE_SMALL = 32 }; /* larger groups read the table in every tenth round */
 
 /*
- * Who could not listen has heard nobody: where this thread does not run, as in a machine that is
- * suspended, stopped or far too busy, the others' silence says nothing about them. So time counts
- * by rounds, and a round no longer than it takes on a machine that runs.
+ * Count the time in which this thread was running. While the machine is suspended or far too busy,
+ * the thread reads no heartbeats, so their absence means nothing. Each round counts at most as long
+ * as it takes on a running machine.
  */
-static void count_round(watch *w, double most)
+static void count_running_time(watchdog *w, double most)
 {
     double time = seconds_now();
 
-    w->lived += fmin(time - w->before, most);
+    w->running_s += fmin(time - w->before, most);
     w->before = time;
 }
 
-/* ---- what this process says of itself -------------------------------------------------------- */
+/* ---- this process ---------------------------------------------------------------------------- */
 
-static beat look_at_self(watch *w)
+static heartbeat record_self(watchdog *w)
 {
-    beat b;
+    heartbeat b;
 
     pthread_mutex_lock(&w->lock);
     w->mine.serial++;
     b = w->mine;
     pthread_mutex_unlock(&w->lock);
-    beat_take(&w->row[w->settings.rank], &b, w->lived, 0, seconds_now());
+    heartbeat_record(&w->row[w->settings.rank], &b, w->running_s, 0, seconds_now());
     return b;
 }
 
-static bool send_beat(watch *w)
+static bool send_beat(watchdog *w)
 {
     pons_error lost = PONS_ERROR_INIT;
-    const beat b = look_at_self(w);
+    const heartbeat b = record_self(w);
     char key[32];
 
     if (w->settings.rank == 0)
         return true;
     snprintf(key, sizeof key, "beat.%d", w->settings.rank);
-    return store_try_set(w->settings.store, key, &b, sizeof b, WATCH_ANSWER_S, &lost) == PONS_OK;
+    return store_try_set(w->settings.store, key, &b, sizeof b, WATCHDOG_ANSWER_S, &lost) == PONS_OK;
 }
 
-/* ---- rank 0's part --------------------------------------------------------------------------- */
+/* ---- rank 0 ---------------------------------------------------------------------------------- */
 
-static void collect_beats(watch *w)
+static void collect_beats(watchdog *w)
 {
     for (int k = 1; k < w->settings.size; k++) {
         pons_error late = PONS_ERROR_INIT;
         char key[32];
-        beat b;
+        heartbeat b;
         size_t size;
         double age;
 
         snprintf(key, sizeof key, "beat.%d", k);
-        if (store_try_look(w->settings.store, key, WATCH_ANSWER_S, &b, sizeof b, &size, &age, &late)
+        if (store_try_peek(w->settings.store, key, WATCHDOG_ANSWER_S, &b, sizeof b, &size, &age,
+                           &late)
                 == PONS_OK && size == sizeof b)
-            beat_take(&w->row[k], &b, w->lived, age, seconds_now());
+            heartbeat_record(&w->row[k], &b, w->running_s, age, seconds_now());
     }
 }
 
-static void publish_table(watch *w)
+static void publish_table(watchdog *w)
 {
     pons_error ignored = PONS_ERROR_INIT;
-    int most = PONS_COMM_VALUE_MAX / (int)sizeof(beat);
-    int count = w->settings.size < most ? w->settings.size : most;
-    beat *all = malloc((size_t)count * sizeof *all);
+    int most = PONS_COMM_VALUE_MAX / (int)sizeof(heartbeat);
+    int count = min_int(w->settings.size, most);
+    heartbeat *all = malloc((size_t)count * sizeof *all);
 
     if (all == NULL)
         return;
     for (int k = 0; k < count; k++)
-        all[k] = beat_hand_on(&w->row[k], seconds_now());
+        all[k] = heartbeat_forward(&w->row[k], seconds_now());
     store_set(w->settings.store, "beats", all, (size_t)count * sizeof *all, &ignored);
     free(all);
 }
 
-/* Rank 0 has the newest that the others have said; they are not asked, some could not answer. */
-static void tell_all(watch *w, char *out, size_t room)
+/* Rank 0 reads the latest heartbeats. The ranks are not asked, as some could not answer. */
+static void print_all_rows(watchdog *w, char *out, size_t room)
 {
-    look_at_self(w);
+    record_self(w);
     if (w->settings.rank == 0)
         collect_beats(w);
-    beats_tell(w->row, w->settings.size, seconds_now(), out, room);
+    heartbeats_print(w->row, w->settings.size, seconds_now(), out, room);
 }
 
-static void accuse(watch *w, const char *line)
+static void publish_failure(watchdog *w, const char *line)
 {
-    verdict v = { .status = PONS_COMMUNICATION };
+    run_outcome v = { .status = PONS_COMMUNICATION };
     size_t used;
 
     snprintf(v.text, sizeof v.text, "%s", line);
     used = strlen(v.text);
     if (w->settings.size > 1)
-        tell_all(w, v.text + used, sizeof v.text - used);
-    watch_decide(w, &v);
+        print_all_rows(w, v.text + used, sizeof v.text - used);
+    watchdog_publish_outcome(w, &v);
 }
 
-/* A rank that fails sets its verdict before it goes, so what it says comes first. */
-static bool find_lost(watch *w)
+/* Detect a lost connection. A rank that fails publishes its failure first, and that one is used. */
+static bool find_lost_rank(watchdog *w)
 {
     pons_error late = PONS_ERROR_INIT;
     char rank[16] = "", line[128];
@@ -121,54 +125,56 @@ static bool find_lost(watch *w)
 
     if (store_get(w->settings.store, STORE_LOST, 0, rank, sizeof rank - 1, &size, &late) != PONS_OK)
         return false;
-    if (watch_read_verdict(w, 0))
+    if (watchdog_read_outcome(w, 0))
         return true;
     snprintf(line, sizeof line, "rank %s has gone: its connection has ended", rank);
-    accuse(w, line);
+    publish_failure(w, line);
     return true;
 }
 
-static bool judge(watch *w)
+static bool check_heartbeats(watchdog *w)
 {
     char line[512];
 
-    count_round(w, ROUND_S);
-    w->row[0].heard = w->lived; /* this is rank 0 */
-    if (!beats_judge(w->row, w->settings.size, w->lived, w->settings.timeout_s, line, sizeof line))
+    count_running_time(w, ROUND_S);
+    w->row[0].heard = w->running_s; /* rank 0 is running */
+    if (!heartbeats_check(w->row, w->settings.size, w->running_s, w->settings.timeout_s, line,
+                          sizeof line))
         return false;
-    accuse(w, line);
+    publish_failure(w, line);
     return true;
 }
 
-/* ---- the other ranks' part ------------------------------------------------------------------- */
+/* ---- other ranks ----------------------------------------------------------------------------- */
 
-static void read_table(watch *w)
+static void read_table(watchdog *w)
 {
     pons_error late = PONS_ERROR_INIT;
-    size_t room = (size_t)w->settings.size * sizeof(beat), size = 0;
-    beat *all = malloc(room);
+    size_t room = (size_t)w->settings.size * sizeof(heartbeat), size = 0;
+    heartbeat *all = malloc(room);
     double age;
 
     if (all != NULL
-        && store_try_look(w->settings.store, "beats", WATCH_ANSWER_S, all, room, &size, &age, &late)
+        && store_try_peek(w->settings.store, "beats", WATCHDOG_ANSWER_S, all, room, &size, &age,
+                          &late)
                == PONS_OK)
         for (size_t k = 0; k < size / sizeof *all && k < (size_t)w->settings.size; k++)
             if ((int)k != w->settings.rank)
-                beat_take(&w->row[k], &all[k], 0, age, seconds_now());
+                heartbeat_record(&w->row[k], &all[k], 0, age, seconds_now());
     free(all);
 }
 
-/* Rank 0 keeps the store: without it there is nobody to tell. */
-static bool find_first_lost(watch *w, bool answered)
+/* Detect the loss of rank 0. The store is lost with it, so the failure stays local. */
+static bool find_lost_rank_0(watchdog *w, bool answered)
 {
-    verdict v = { .status = PONS_COMMUNICATION };
+    run_outcome v = { .status = PONS_COMMUNICATION };
     double silence;
     size_t used;
 
-    count_round(w, ASKING_S);
-    silence = w->lived - w->answered;
+    count_running_time(w, ASKING_S);
+    silence = w->running_s - w->answered;
     if (answered)
-        w->answered = w->lived;
+        w->answered = w->running_s;
     if (answered || (!store_broken(w->settings.store) && silence <= w->settings.timeout_s))
         return false;
     if (store_broken(w->settings.store))
@@ -176,57 +182,58 @@ static bool find_first_lost(watch *w, bool answered)
     else
         snprintf(v.text, sizeof v.text, "rank 0 has stopped: its store has not answered for %.1f s",
                  silence);
-    store_give_up(w->settings.store);
+    store_mark_dead(w->settings.store);
     used = strlen(v.text);
-    tell_all(w, v.text + used, sizeof v.text - used);
-    watch_finish(w, &v);
+    print_all_rows(w, v.text + used, sizeof v.text - used);
+    watchdog_set_outcome(w, &v);
     return true;
 }
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static void watch_all(watch *w)
+static void run_on_rank_0(watchdog *w)
 {
-    while (!watch_wait_over(w, 0)) {
-        double next = seconds_now() + WATCH_BEAT_S;
+    while (!watchdog_wait_over(w, 0)) {
+        double next = seconds_now() + WATCHDOG_HEARTBEAT_S;
         send_beat(w);
         collect_beats(w);
         publish_table(w);
         do
-            if (watch_read_verdict(w, GLANCE_S) || find_lost(w) || judge(w))
+            if (watchdog_read_outcome(w, GLANCE_S) || find_lost_rank(w) || check_heartbeats(w))
                 return;
-        while (seconds_now() < next && !watch_wait_over(w, 0));
+        while (seconds_now() < next && !watchdog_wait_over(w, 0));
     }
 }
 
-/* Nobody else is there to be heard of. */
-static void watch_alone(watch *w)
+/* A process without others checks itself. */
+static void run_alone(watchdog *w)
 {
-    while (!watch_wait_over(w, GLANCE_S)) {
+    while (!watchdog_wait_over(w, GLANCE_S)) {
         send_beat(w);
-        if (judge(w))
+        if (check_heartbeats(w))
             return;
     }
 }
 
-static void watch_first(watch *w)
+static void run_on_other_rank(watchdog *w)
 {
-    for (int64_t round = 0; !watch_wait_over(w, 0); round++) {
+    for (int64_t round = 0; !watchdog_wait_over(w, 0); round++) {
         bool answered = send_beat(w);
 
         if (answered && (w->settings.size <= TABLE_SMALL || round % TABLE_EVERY == 0))
             read_table(w);
-        if (find_first_lost(w, answered) || (answered && watch_read_verdict(w, WATCH_BEAT_S)))
+        if (find_lost_rank_0(w, answered) || (answered
+                                              && watchdog_read_outcome(w, WATCHDOG_HEARTBEAT_S)))
             return;
     }
 }
 
-void watch_run(watch *w)
+void watchdog_run(watchdog *w)
 {
     if (w->settings.size == 1)
-        watch_alone(w);
+        run_alone(w);
     else if (w->settings.rank == 0)
-        watch_all(w);
+        run_on_rank_0(w);
     else
-        watch_first(w);
+        run_on_other_rank(w);
 }

@@ -1,6 +1,7 @@
 /*
- * cache.c - preprocessed cases as they are asked for: kept (cache_fill.c), or read now. Which cases
- * are kept has no influence on what they hold.
+ * cache.c - open a cache and hand out its cases: those in the cache, and others read on demand.
+ *
+ * cache_fill.c fills it. A case has the same content whether the cache has it or not.
  */
 #include "data/cache/cache.h"
 
@@ -8,50 +9,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/cache/cache_internal.h"
 #include "data/dataset/case_read.h"
 
-/* ---- one case -------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
-typedef struct largest {
+typedef struct largest_class {
     const uint8_t *label;
     _Atomic int most;
-} largest;
+} largest_class;
 
-static void find_largest(void *context, int64_t first, int64_t end)
+static void find_largest_class(void *context, int64_t first, int64_t end)
 {
-    largest *l = context;
+    largest_class *l = context;
     uint8_t most = 0;
     int known = l->most;
 
     for (int64_t i = first; i < end; i++)
-        most = l->label[i] > most ? l->label[i] : most;
+        most = max_int(l->label[i], most);
     while (most > known && !atomic_compare_exchange_weak(&l->most, &known, most))
         continue;
 }
 
-/* A class beyond those that are listed would be counted behind a table's end. */
-static pons_status check_classes(const dataset *d, const pons_case *c, pons_error *err)
+/* Refuse class indices beyond the listed ones, which would index tables beyond their end. */
+static pons_status check_class_range(const dataset *d, const pons_case *c, pons_error *err)
 {
     int limit = d->region_count > 0 ? 2 : d->class_count;
-    largest l = { .label = c->label.voxels };
+    largest_class l = { .label = c->label.voxels };
 
     if (l.label != NULL)
-        parallel_run((int64_t)pons_volume_size(&c->label), parallel_piece(1), find_largest, &l);
+        parallel_run((int64_t)pons_volume_size(&c->label), parallel_piece(1), find_largest_class,
+                     &l);
     if (l.most < limit)
         return PONS_OK;
     return pons_fail(err, PONS_PLUGIN, "case '%s': the label has class %d after [preprocess], "
                      "expected 0 to %d", c->name, (int)l.most, limit - 1);
 }
 
-static pons_status read_case(const cache *c, int rank, logger *l, pons_case *out, pons_error *err)
+static pons_status read_preprocessed(const cache *c, int rank, logger *l, pons_case *out,
+                                     pons_error *err)
 {
     if (case_read(c->data, rank, out, err) != PONS_OK)
         return err->status;
-    if (c->chain == NULL || (volume_chain_apply(c->chain, out, l, err) == PONS_OK
-                             && check_classes(c->data, out, err) == PONS_OK))
+    if (c->chain == NULL || (pipeline_apply(c->chain, out, l, err) == PONS_OK
+                             && check_class_range(c->data, out, err) == PONS_OK)) {
+        packed_case_mark_ignored(out);
         return PONS_OK;
+    }
     case_clear(out);
     return err->status;
 }
@@ -60,34 +66,34 @@ pons_status cache_pack(const cache *c, int rank, logger *l, packed_case *out, po
 {
     pons_case one;
 
-    if (read_case(c, rank, l, &one, err) != PONS_OK)
+    if (read_preprocessed(c, rank, l, &one, err) != PONS_OK)
         return err->status;
-    return packed_case_init(out, &one, &c->wish, err);
+    return packed_case_init(out, &one, &c->spec, err);
 }
 
-pons_status cache_hold_begin(cache *c, int rank, cache_hold *hold, pons_error *err)
+pons_status cache_pin_begin(cache *c, int rank, cache_pin *pin, pons_error *err)
 {
-    memset(hold, 0, sizeof *hold);
-    if (c->slot[rank].held) {
-        hold->packed = &c->slot[rank].packed;
+    memset(pin, 0, sizeof *pin);
+    if (c->slot[rank].resident) {
+        pin->packed = &c->slot[rank].packed;
         return PONS_OK;
     }
-    hold->packed = &hold->own;
-    return cache_pack(c, rank, NULL, &hold->own, err);
+    pin->packed = &pin->own;
+    return cache_pack(c, rank, NULL, &pin->own, err);
 }
 
-void cache_hold_end(cache_hold *hold)
+void cache_pin_end(cache_pin *pin)
 {
-    packed_case_clear(&hold->own);
+    packed_case_clear(&pin->own);
 }
 
 pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    if (!c->slot[rank].held)
-        return read_case(c, rank, NULL, out, err);
-    if (packed_case_open(&c->slot[rank].packed, out, &problem) != PONS_OK)
+    if (!c->slot[rank].resident)
+        return read_preprocessed(c, rank, NULL, out, err);
+    if (packed_case_unpack(&c->slot[rank].packed, out, &problem) != PONS_OK)
         return pons_fail(err, problem.status, "case '%s': %s", c->data->cases[rank].id,
                          problem.text);
     out->name = c->data->cases[rank].id;
@@ -96,7 +102,7 @@ pons_status cache_read(cache *c, int rank, pons_case *out, pons_error *err)
 
 const packed_case *cache_packed(const cache *c, int rank)
 {
-    return c->slot[rank].held ? &c->slot[rank].packed : NULL;
+    return c->slot[rank].resident ? &c->slot[rank].packed : NULL;
 }
 
 const dataset *cache_dataset(const cache *c)
@@ -104,7 +110,7 @@ const dataset *cache_dataset(const cache *c)
     return c->data;
 }
 
-bool cache_knows(const cache *c, int rank)
+bool cache_has_rank(const cache *c, int rank)
 {
     return rank >= 0 && rank < c->data->case_count && c->slot[rank].wanted;
 }
@@ -114,12 +120,7 @@ int64_t cache_size(const cache *c)
     return (int64_t)c->size;
 }
 
-int cache_held(const cache *c)
-{
-    return c->held;
-}
-
-fingerprint cache_source(const cache *c, int rank)
+hash128 cache_case_hash(const cache *c, int rank)
 {
     return c->slot[rank].source;
 }
@@ -136,15 +137,17 @@ const case_geometry *cache_validation_geometry(const cache *c)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-static packed_wish wish_of(const dataset *d, const cache_settings *s)
+static sampling_spec sampling_spec_of(const dataset *d, const cache_settings *s)
 {
-    static const packed_sets sets[] = {
-        [SAMPLING_UNIFORM] = PACKED_SETS_NONE, [SAMPLING_BALANCED] = PACKED_SETS_BALANCED,
-        [SAMPLING_CLASSES] = PACKED_SETS_CLASSES, [SAMPLING_WHOLE] = PACKED_SETS_NONE
+    static const sampling_sets sets[] = {
+        [SAMPLING_UNIFORM] = SAMPLING_SETS_NONE, [SAMPLING_BALANCED] = SAMPLING_SETS_BALANCED,
+        [SAMPLING_CLASSES] = SAMPLING_SETS_CLASSES, [SAMPLING_WHOLE] = SAMPLING_SETS_NONE
     };
 
-    return (packed_wish){
-        .sets = sets[s->sampling],
+    bool ignores = sets[s->sampling] == SAMPLING_SETS_BALANCED && d->ignored != NULL;
+
+    return (sampling_spec){
+        .sets = ignores ? SAMPLING_SETS_BALANCED_VALID : sets[s->sampling],
         .set_count = d->region_count > 0 ? d->region_count : d->class_count,
         .background_above = s->background_above
     };
@@ -164,7 +167,7 @@ static pons_status open_disk(cache *c, const cache_settings *s, pons_error *err)
     return status;
 }
 
-pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_count,
+pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,
                        pons_error *err)
 {
@@ -178,7 +181,7 @@ pons_status cache_open(const dataset *d, const volume_chain *chain, int rank_cou
     }
     c->data = d;
     c->chain = chain;
-    c->wish = wish_of(d, settings);
+    c->spec = sampling_spec_of(d, settings);
     case_geometry_init(&c->geometry);
     case_geometry_init(&c->validation);
     c->on_disk = settings->mode == CACHE_DISK;

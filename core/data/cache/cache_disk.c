@@ -1,8 +1,8 @@
 /*
- * cache_disk - names, locks and the size of a folder of cases.
+ * cache_disk.c - file names, locks and total size of a cache folder.
  *
- * The time of a file's last change is the time of its last use: it decides which files make room.
- * Removing a file that another process has mapped takes nothing from that process.
+ * The modification time of a file is the time of its last use, which decides about removal. A
+ * process that has mapped a removed file keeps its content.
  */
 #include "data/cache/cache_disk.h"
 
@@ -16,7 +16,7 @@
 
 #include "base/file/file.h"
 
-static const char ending[] = ".case";
+static const char SUFFIX[] = ".case";
 
 static char *path_of(const cache_disk *c, const char *name, const char *end)
 {
@@ -27,7 +27,7 @@ static char *path_of(const cache_disk *c, const char *name, const char *end)
 
 pons_status cache_disk_open(cache_disk *c, const char *folder, pons_error *err)
 {
-    pons_error ignored = PONS_ERROR_INIT; /* a folder without locks serves as well */
+    pons_error ignored = PONS_ERROR_INIT; /* a folder without locks is usable */
     char *path;
 
     *c = (cache_disk){ .lock = -1 };
@@ -54,35 +54,37 @@ void cache_disk_close(cache_disk *c)
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
-/* A byte of the file for each key. Where the file system has no locks, two processes may make the
- * same case twice, and the later one replaces it by its like. */
+/*
+ * A key locks one byte of the lock file. On a file system without locks two processes may make the
+ * same case; the second file replaces the first and is equal to it.
+ */
 int cache_disk_lock(const cache_disk *c, const char *key)
 {
     char *path = c->lock >= 0 ? path_of(c, "lock", "") : NULL;
-    int held = path != NULL ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    int descriptor = path != NULL ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
     char digits[13] = { 0 };
 
     free(path);
     memcpy(digits, key, sizeof digits - 1);
     range.l_start = (off_t)strtoll(digits, NULL, 16);
-    while (held >= 0 && fcntl(held, F_OFD_SETLKW, &range) != 0)
+    while (descriptor >= 0 && fcntl(descriptor, F_OFD_SETLKW, &range) != 0)
         if (errno != EINTR) {
-            close(held);
+            close(descriptor);
             return -1;
         }
-    return held;
+    return descriptor;
 }
 
-void cache_disk_unlock(int held)
+void cache_disk_unlock(int descriptor)
 {
-    if (held >= 0)
-        close(held);
+    if (descriptor >= 0)
+        close(descriptor);
 }
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-static void tell(logger *l, const char *name, const char *what, const pons_error *cause)
+static void warn_case(logger *l, const char *name, const char *what, const pons_error *cause)
 {
     if (l != NULL)
         log_warning(l, "case '%s': %s: %s", name, what, cause->text);
@@ -92,59 +94,59 @@ bool cache_disk_find(const cache_disk *c, const char *key, const char *name, log
                      packed_case *out, const char **note)
 {
     pons_error cause = PONS_ERROR_INIT;
-    char *path = path_of(c, key, ending);
+    char *path = path_of(c, key, SUFFIX);
     pons_status status;
 
     if (path == NULL)
         return false;
-    status = case_file_map(path, key, out, note, &cause);
+    status = packed_case_file_map(path, key, out, note, &cause);
     if (status == PONS_OK)
         utimensat(AT_FDCWD, path, NULL, 0);
     if (status == PONS_DATA) {
-        tell(l, name, "is preprocessed again", &cause);
+        warn_case(l, name, "is preprocessed again", &cause);
         unlink(path);
     }
     free(path);
     return status == PONS_OK;
 }
 
-bool cache_disk_keep(const cache_disk *c, const char *key, const char *name, const packed_case *p,
-                     const char *note, logger *l)
+bool cache_disk_write(const cache_disk *c, const char *key, const char *name, const packed_case *p,
+                      const char *note, logger *l)
 {
     pons_error cause = PONS_ERROR_INIT;
-    char *path = path_of(c, key, ending);
-    bool kept = path != NULL && case_file_write(path, key, p, note, &cause) == PONS_OK;
+    char *path = path_of(c, key, SUFFIX);
+    bool kept = path != NULL && packed_case_file_write(path, key, p, note, &cause) == PONS_OK;
 
     if (!kept)
-        tell(l, name, "cannot be kept, and is read each time", &cause);
+        warn_case(l, name, "cannot be kept, and is read each time", &cause);
     free(path);
     return kept;
 }
 
-/* ---- room ------------------------------------------------------------------------------------ */
+/* ---- size limit ------------------------------------------------------------------------------ */
 
-typedef struct kept_file {
-    char name[CASE_KEY_SIZE + sizeof ending];
+typedef struct cached_file {
+    char name[CASE_KEY_SIZE + sizeof SUFFIX];
     int64_t size;
-    int64_t used;              /* seconds */
-} kept_file;
+    int64_t used;              /* seconds since the epoch */
+} cached_file;
 
 static int compare_use(const void *a, const void *b)
 {
-    const kept_file *x = a, *y = b;
+    const cached_file *x = a, *y = b;
 
     return x->used != y->used ? (x->used < y->used ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static bool is_case(const char *name)
 {
-    return strlen(name) == CASE_KEY_SIZE - 1 + sizeof ending - 1
-           && strcmp(name + CASE_KEY_SIZE - 1, ending) == 0;
+    return strlen(name) == CASE_KEY_SIZE - 1 + sizeof SUFFIX - 1
+           && strcmp(name + CASE_KEY_SIZE - 1, SUFFIX) == 0;
 }
 
-static int list_files(DIR *folder, kept_file **out)
+static int list_files(DIR *folder, cached_file **out)
 {
-    kept_file *list = NULL;
+    cached_file *list = NULL;
     int count = 0, room = 0;
     struct dirent *entry;
 
@@ -153,7 +155,7 @@ static int list_files(DIR *folder, kept_file **out)
         if (!is_case(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &s, 0) != 0)
             continue;
         if (count == room) {
-            kept_file *more = realloc(list, (size_t)(room = 2 * room + 64) * sizeof *list);
+            cached_file *more = realloc(list, (size_t)(room = 2 * room + 64) * sizeof *list);
             if (more == NULL)
                 break;
             list = more;
@@ -171,7 +173,7 @@ static int list_files(DIR *folder, kept_file **out)
 void cache_disk_trim(const cache_disk *c, int64_t limit, int64_t begin)
 {
     DIR *folder = opendir(c->folder);
-    kept_file *list = NULL;
+    cached_file *list = NULL;
     int count = folder != NULL ? list_files(folder, &list) : 0;
     int64_t total = 0;
 

@@ -1,13 +1,13 @@
 /*
- * cache_fill.c - all cases of a cache, read once in several threads, of all processes of a machine.
+ * cache_fill.c - read all cases of a cache once, in the threads of all processes of a machine.
  *
- * Every case is read when the cache is opened, also those that will not be kept: a damaged file or
- * an id that is not listed ends the run before it begins.
+ * Every case is read when the cache is opened, also if it will not be held: a damaged file or an
+ * unlisted label id ends the run before training.
  *
- * Threads take cases in order of the list, whatever process they are of; the failure that is
- * reported is the one of the earliest case, and warnings come out in order of the list. Threads
- * that have no case, or none any more, help with those of the others. When all have been read each
- * process maps those that others have made.
+ * Threads take cases in order of the list, across processes. The error of the earliest failed case
+ * is reported, and warnings are logged in order of the list. Threads without a case help the
+ * others. When all cases have been read, each process maps the cases that other processes have
+ * made.
  */
 #include <math.h>
 #include <pthread.h>
@@ -15,122 +15,123 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/integer.h"
 #include "base/thread/parallel.h"
-#include "base/thread/thread.h"
+#include "base/thread/worker.h"
 #include "data/cache/cache_internal.h"
 #include "data/cache/cache_key.h"
 #include "data/cache/shared_memory.h"
-#include "data/dataset/case_hash.h"
+#include "data/cache/case_hash.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_coverage.h"
 #include "data/packed/sampling_index.h"
 
 enum { THREADS_MAX = 64 };
 
-typedef struct fill_note {     /* what a case's warnings said */
+typedef struct fill_warnings {     /* the warnings of one case */
     char *text;
     size_t size;
-} fill_note;
+} fill_warnings;
 
-/* What went wrong and where, told to the other processes. */
+/* The result of a process's cases, sent to all processes. */
 typedef struct fill_report {
-    int64_t place;             /* of the earliest case that failed; 'count': none                 */
+    int64_t position;          /* position of its earliest failed case; 'count': none             */
     pons_error error;
-    pons_error unkept;         /* why memory holds fewer cases than it may                        */
-    bool seen[CLASS_COUNT_MAX]; /* classes that its cases contain                                 */
-    case_geometry geometry;    /* of its cases for training                                       */
-    uint64_t validation;       /* orientations of its cases for validation                        */
+    pons_error unkept;         /* the cause if memory holds fewer cases than allowed              */
+    bool seen[CLASS_COUNT_MAX]; /* classes that occur in its cases                                */
+    case_geometry geometry;    /* of its training cases                                           */
+    uint64_t validation;       /* orientations of its validation cases                            */
 } fill_report;
 
 typedef struct fill {
     cache *cache;
-    cache_share share;
-    cache_board *board;
+    shared_memory memory;
+    shared_counters *shared;
     logger *log;
     int count;
     const int *rank;
     int64_t limit;
-    const bool *centres;       /* [2] */
-    fill_note *note;           /* [count] */
+    const bool *centres;       /* [2] as in cache_settings */
+    fill_warnings *note;       /* [count] warnings by position */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int running;
-    parallel_spare spare;      /* threads without a case                                          */
+    thread_budget spare;       /* threads without a case, which help others                       */
     void (*progress)(void *context);
     void *context;
-    fill_report report;        /* of this process, later of all                                   */
-    class_seen seen;
+    fill_report report;        /* of this process; after the exchange, of all                     */
+    class_coverage seen;
 } fill;
 
-/* Where a thread's case is: what it says goes to the note, whose text is complete after a flush. */
-typedef struct fill_place {
+/* A case in work by a thread. Its log goes to 'note', whose text is complete after a flush. */
+typedef struct fill_task {
     fill *fill;
     int rank;
-    cache_entry *entry;
-    fill_note *note;
+    shared_case *entry;
+    fill_warnings *note;
     FILE *stream;
     logger *log;
-} fill_place;
+} fill_task;
 
-/* ---- the board ------------------------------------------------------------------------------- */
+/* ---- shared counters ------------------------------------------------------------------------- */
 
-/* Next place of the list, or -1; whether the case is to be kept. */
-static int fill_take(fill *f, bool *keep)
+/* The next position of the list, or -1 at its end or after a failure; *keep: hold the case. */
+static int fill_next_position(fill *f, bool *keep)
 {
-    int64_t place = f->board->failed == f->count ? f->board->next++ : f->count;
+    int64_t position = f->shared->failed == f->count ? f->shared->next++ : f->count;
 
-    *keep = f->board->full == 0;
-    return place < f->count ? (int)place : -1;
+    *keep = f->shared->full == 0;
+    return position < f->count ? (int)position : -1;
 }
 
-static void fill_failed(fill *f, int place, const pons_error *err)
+static void fill_failed(fill *f, int position, const pons_error *err)
 {
-    int64_t earliest = f->board->failed;
+    int64_t earliest = f->shared->failed;
 
-    while (place < earliest
-           && !atomic_compare_exchange_weak(&f->board->failed, &earliest, place))
+    while (position < earliest
+           && !atomic_compare_exchange_weak(&f->shared->failed, &earliest, position))
         continue;
-    if (place < f->report.place) {
-        f->report.place = place;
+    if (position < f->report.position) {
+        f->report.position = position;
         f->report.error = *err;
     }
 }
 
-/* Bytes of the limit; false: there are too few left, and nothing more is kept. */
+/* Reserve bytes of the limit; false: too few are left, and no further case is held. */
 static bool fill_reserve(fill *f, size_t size)
 {
-    int64_t before = atomic_fetch_add(&f->board->size, (int64_t)size);
+    int64_t before = atomic_fetch_add(&f->shared->size, (int64_t)size);
 
     if (f->limit == 0 || before + (int64_t)size <= f->limit)
         return true;
-    f->board->size -= (int64_t)size;
-    f->board->full = 1;
+    f->shared->size -= (int64_t)size;
+    f->shared->full = 1;
     return false;
 }
 
 static bool fill_has_room(fill *f, size_t size)
 {
-    bool room = f->limit == 0 || f->board->size + (int64_t)size <= f->limit;
+    bool room = f->limit == 0 || f->shared->size + (int64_t)size <= f->limit;
 
     if (!room)
-        f->board->full = 1;
+        f->shared->full = 1;
     return room;
 }
 
 /* ---- in memory ------------------------------------------------------------------------------- */
 
-static void hold(cache *c, int rank, const packed_case *packed)
+static void set_resident(cache *c, int rank, const packed_case *packed)
 {
     cache_slot *slot = &c->slot[rank];
 
     slot->packed = *packed;
-    slot->held = true;
-    c->held++;
+    slot->resident = true;
+    c->resident++;
     c->size += packed->mapping != NULL ? packed->mapping_size : packed->size;
 }
 
-/* Where all processes of the machine can map it. */
-static void memory_share(const fill_place *p, const packed_case *packed)
+/* Copy a case to memory that all processes of the machine can map. */
+static void share_case(const fill_task *p, const packed_case *packed)
 {
     static const char key[CASE_KEY_SIZE] = "";
     fill *f = p->fill;
@@ -138,13 +139,13 @@ static void memory_share(const fill_place *p, const packed_case *packed)
     char *bytes;
     size_t size;
 
-    if (!fill_reserve(f, case_file_size(packed, "")))
+    if (!fill_reserve(f, packed_case_file_size(packed, "")))
         return;
-    if (case_file_pack(key, packed, "", &bytes, &size, &cause) == PONS_OK) {
-        cache_share_put(&f->share, bytes, size, &p->entry->packed, &cause);
+    if (packed_case_file_make(key, packed, "", &bytes, &size, &cause) == PONS_OK) {
+        shared_memory_put(&f->memory, bytes, size, &p->entry->packed, &cause);
         free(bytes);
     }
-    if (cause.status == PONS_OK || atomic_exchange(&f->board->full, 1) != 0)
+    if (cause.status == PONS_OK || atomic_exchange(&f->shared->full, 1) != 0)
         return;
     pthread_mutex_lock(&f->lock);
     pons_fail(&f->report.unkept, cause.status, "case '%s' and those behind it cannot be kept, and "
@@ -152,9 +153,9 @@ static void memory_share(const fill_place *p, const packed_case *packed)
     pthread_mutex_unlock(&f->lock);
 }
 
-static void see_classes(fill *f, const packed_case *packed)
+static void record_classes(fill *f, const packed_case *packed)
 {
-    class_seen_add(&f->seen, packed->target, pons_volume_count(&packed->label));
+    class_coverage_add(&f->seen, packed->target, pons_volume_count(&packed->label));
 }
 
 static bool is_for_training(const dataset *d, int rank)
@@ -173,23 +174,23 @@ static void join_geometry(fill *f, const case_geometry *g)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* The orientation alone: no other member of a validation case's geometry is asked for. */
-static void see_orientation(const fill_place *p, const volume *image)
+/* Record the orientation alone, the only geometry of validation cases that is used. */
+static void record_orientation(const fill_task *p, const volume *image)
 {
-    case_geometry place;
+    case_geometry position;
 
-    case_geometry_place(image, &place);
+    case_geometry_of_position(image, &position);
     pthread_mutex_lock(&p->fill->lock);
-    p->fill->report.validation |= place.orientations;
+    p->fill->report.validation |= position.orientations;
     pthread_mutex_unlock(&p->fill->lock);
 }
 
-static void see_geometry(const fill_place *p, const packed_case *packed)
+static void record_geometry(const fill_task *p, const packed_case *packed)
 {
     case_geometry g;
 
     if (!is_for_training(p->fill->cache->data, p->rank)) {
-        see_orientation(p, &packed->image);
+        record_orientation(p, &packed->image);
         return;
     }
     case_geometry_of_packed(packed, &g);
@@ -197,19 +198,19 @@ static void see_geometry(const fill_place *p, const packed_case *packed)
 }
 
 /*
- * Patches are centred on the other set where one is empty (sampler.c). Not among the warnings
- * that a file keeps: which cases are for training and what is drawn is the run's, not the case's.
+ * Warn if one sampling set of a training case is empty: sampler.c then uses the other one. The
+ * warning depends on the run, so it is not stored in the case's file.
  */
-static void tell_empty(const fill_place *p, const packed_case *packed)
+static void warn_empty_set(const fill_task *p, const packed_case *packed)
 {
     const cache *c = p->fill->cache;
     const data_case *info = &c->data->cases[p->rank];
     char limit[64] = "";
 
-    if (packed->sets != PACKED_SETS_BALANCED || !is_for_training(c->data, p->rank))
+    if (!sampling_sets_balanced(packed->sets) || !is_for_training(c->data, p->rank))
         return;
 
-    bool empty[2] = { packed_set_size(packed, 0) == 0, packed_set_size(packed, 1) == 0 };
+    bool empty[2] = { sampling_index_count(packed, 0) == 0, sampling_index_count(packed, 1) == 0 };
 
     if (isfinite(packed->background_above))
         snprintf(limit, sizeof limit, " above %g", packed->background_above);
@@ -221,24 +222,24 @@ static void tell_empty(const fill_place *p, const packed_case *packed)
                     "alone", info->id, limit);
 }
 
-static void memory_take(const fill_place *p, packed_case *out, pons_error *err)
+static void fill_memory(const fill_task *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
 
     if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
         return;
-    see_classes(f, out);
-    see_geometry(p, out);
-    tell_empty(p, out);
-    if (f->share.count > 1)
-        memory_share(p, out);
-    if (f->share.count > 1 || !fill_reserve(f, out->size))
+    record_classes(f, out);
+    record_geometry(p, out);
+    warn_empty_set(p, out);
+    if (f->memory.count > 1)
+        share_case(p, out);
+    if (f->memory.count > 1 || !fill_reserve(f, out->size))
         packed_case_clear(out);
 }
 
 /* ---- on disk --------------------------------------------------------------------------------- */
 
-static bool disk_find(const fill_place *p, const char *key, packed_case *out)
+static bool find_file(const fill_task *p, const char *key, packed_case *out)
 {
     const cache *c = p->fill->cache;
     const char *note;
@@ -249,59 +250,61 @@ static bool disk_find(const fill_place *p, const char *key, packed_case *out)
     return true;
 }
 
-/* Make the file of a case, and map it. What was made of a source that has changed meanwhile is not
- * kept under this key. */
-static void disk_make(const fill_place *p, const char *key, packed_case *out, pons_error *err)
+/*
+ * Make the file of a case, and map it. If the source files have changed since they were hashed,
+ * the result is not stored under this key.
+ */
+static void make_file(const fill_task *p, const char *key, packed_case *out, pons_error *err)
 {
     const cache *c = p->fill->cache;
     const char *name = c->data->cases[p->rank].id;
     packed_case made;
-    fingerprint now;
-    size_t said;
+    hash128 now;
+    size_t start;
 
     fflush(p->stream);
-    said = p->note->size;
+    start = p->note->size;
     if (cache_pack(c, p->rank, p->log, &made, err) != PONS_OK)
         return;
-    see_classes(p->fill, &made);
-    see_geometry(p, &made);
+    record_classes(p->fill, &made);
+    record_geometry(p, &made);
     fflush(p->stream);
-    if (case_source(&c->data->cases[p->rank], &now, err) == PONS_OK
+    if (case_hash(&c->data->cases[p->rank], &now, err) == PONS_OK
         && memcmp(&now, &p->entry->source, sizeof now) == 0
-        && fill_has_room(p->fill, case_file_size(&made, p->note->text + said))
-        && cache_disk_keep(&c->disk, key, name, &made, p->note->text + said, p->log)) {
+        && fill_has_room(p->fill, packed_case_file_size(&made, p->note->text + start))
+        && cache_disk_write(&c->disk, key, name, &made, p->note->text + start, p->log)) {
         const char *note;
         cache_disk_find(&c->disk, key, name, p->log, out, &note);
     }
-    tell_empty(p, &made);
+    warn_empty_set(p, &made);
     packed_case_clear(&made);
 }
 
-/* Map a case, made now if need be; *out stays empty where it cannot be kept. */
-static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
+/* Map a case, which is made if necessary; *out stays empty if it cannot be held. */
+static void fill_disk(const fill_task *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
     const cache *c = f->cache;
     char key[CASE_KEY_SIZE];
     bool found;
-    int held;
+    int lock;
 
-    if (case_source(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
+    if (case_hash(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
         return;
-    cache_key(c->data, c->chain, &c->wish, p->rank, &p->entry->source, key);
-    found = disk_find(p, key, out);
+    cache_key(c->data, c->chain, &c->spec, p->rank, &p->entry->source, key);
+    found = find_file(p, key, out);
     if (!found) {
-        held = cache_disk_lock(&c->disk, key);
-        found = disk_find(p, key, out); /* another process may have made it meanwhile */
+        lock = cache_disk_lock(&c->disk, key);
+        found = find_file(p, key, out); /* another process may have made it while this one waited */
         if (!found)
-            disk_make(p, key, out, err);
-        cache_disk_unlock(held);
+            make_file(p, key, out, err);
+        cache_disk_unlock(lock);
     }
-    f->board->found += found;
+    f->shared->found += found;
     if (found) {
-        see_classes(f, out);
-        see_geometry(p, out);
-        tell_empty(p, out);
+        record_classes(f, out);
+        record_geometry(p, out);
+        warn_empty_set(p, out);
     }
     if (out->codes != NULL && fill_reserve(f, out->mapping_size))
         memcpy(p->entry->key, key, sizeof key);
@@ -311,8 +314,8 @@ static void disk_take(const fill_place *p, packed_case *out, pons_error *err)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Read a case that will not be kept; for training as it will be each time. */
-static void verify_case(const fill_place *p, pons_error *err)
+/* Read a case that will not be held. A training case is preprocessed as it will be each time. */
+static void verify_case(const fill_task *p, pons_error *err)
 {
     cache *c = p->fill->cache;
     bool training = is_for_training(c->data, p->rank);
@@ -320,11 +323,11 @@ static void verify_case(const fill_place *p, pons_error *err)
     packed_case packed;
     pons_case one;
 
-    if (c->wish.sets == PACKED_SETS_BALANCED && training) {
+    if (sampling_sets_balanced(c->spec.sets) && training) {
         if (cache_pack(c, p->rank, NULL, &packed, err) == PONS_OK) {
-            see_classes(p->fill, &packed);
-            see_geometry(p, &packed);
-            tell_empty(p, &packed);
+            record_classes(p->fill, &packed);
+            record_geometry(p, &packed);
+            warn_empty_set(p, &packed);
             packed_case_clear(&packed);
         }
         return;
@@ -335,88 +338,90 @@ static void verify_case(const fill_place *p, pons_error *err)
         case_read(c->data, p->rank, &one, err);
     if (err->status != PONS_OK)
         return;
-    class_seen_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
+    class_coverage_add(&p->fill->seen, one.label.voxels, pons_volume_count(&one.label));
     if (training) {
         case_geometry_of(&one.image, &g);
         join_geometry(p->fill, &g);
-    } else if (!volume_chain_has(c->chain, "orient")) {
-        see_orientation(p, &one.image); /* the steps were not applied */
+    } else if (!pipeline_has(c->chain, "orient")) {
+        record_orientation(p, &one.image); /* the steps were not applied */
     }
     case_clear(&one);
 }
 
-static void take_case(const fill_place *p, bool keep, packed_case *out, pons_error *err)
+static void fill_case(const fill_task *p, bool keep, packed_case *out, pons_error *err)
 {
     const cache *c = p->fill->cache;
-    pons_error gone = PONS_ERROR_INIT; /* it has been read: that will do */
+    /* ignored: the case has been read, and its hash stays unknown */
+    pons_error gone = PONS_ERROR_INIT;
 
     if (keep && c->on_disk) {
-        disk_take(p, out, err);
+        fill_disk(p, out, err);
         return;
     }
     if (keep)
-        memory_take(p, out, err);
+        fill_memory(p, out, err);
     else
         verify_case(p, err);
     if (err->status == PONS_OK)
-        case_source(&c->data->cases[p->rank], &p->entry->source, &gone);
+        case_hash(&c->data->cases[p->rank], &p->entry->source, &gone);
 }
 
-/* The case at 'place', its warnings kept in a note. */
-static void fill_one(fill *f, int place, bool keep)
+/* Read the case at a position of the list; its warnings go to its note. */
+static void fill_one(fill *f, int position, bool keep)
 {
     pons_error err = PONS_ERROR_INIT, unsaid = PONS_ERROR_INIT;
     packed_case packed = { .code_size = 0 };
-    fill_note *note = &f->note[place];
+    fill_warnings *note = &f->note[position];
     FILE *stream = open_memstream(&note->text, &note->size);
-    logger said = { .terminal = stream, .level = LOG_NORMAL };
-    fill_place here = { f, f->rank[place], &f->board->entry[place], note, stream, &said };
+    logger log = { .terminal = stream, .level = LOG_NORMAL };
+    fill_task here = { f, f->rank[position], &f->shared->entry[position], note, stream, &log };
 
-    here.entry->process = f->share.self;
+    here.entry->process = f->memory.self;
     if (stream == NULL)
         pons_fail(&err, PONS_DEVICE, "out of memory");
     else
-        take_case(&here, keep, &packed, &err);
+        fill_case(&here, keep, &packed, &err);
     if (stream != NULL)
         fclose(stream);
-    if (f->share.count > 1 && note->size > 0)
-        cache_share_put(&f->share, note->text, note->size, &here.entry->said, &unsaid);
+    if (f->memory.count > 1 && note->size > 0)
+        shared_memory_put(&f->memory, note->text, note->size, &here.entry->warnings, &unsaid);
     pthread_mutex_lock(&f->lock);
     if (err.status != PONS_OK)
-        fill_failed(f, place, &err);
+        fill_failed(f, position, &err);
     else if (packed.codes != NULL)
-        hold(f->cache, f->rank[place], &packed);
-    f->board->done++;
+        set_resident(f->cache, f->rank[position], &packed);
+    f->shared->done++;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
 }
 
-static void *fill_work(void *argument)
+static pons_status fill_thread(void *context, pons_error *err)
 {
-    fill *f = argument;
-    int place;
+    fill *f = context;
+    int position;
     bool keep;
 
-    parallel_borrow(&f->spare);
-    while ((place = fill_take(f, &keep)) >= 0)
-        fill_one(f, place, keep);
+    (void)err; /* the report keeps failures */
+    thread_budget_set(&f->spare);
+    while ((position = fill_next_position(f, &keep)) >= 0)
+        fill_one(f, position, keep);
     f->spare.threads++;
     pthread_mutex_lock(&f->lock);
     f->running--;
     pthread_cond_signal(&f->changed);
     pthread_mutex_unlock(&f->lock);
-    return NULL;
+    return PONS_OK;
 }
 
-/* Show how far the threads are until the last has ended. */
-static void fill_watch(fill *f)
+/* Show progress until the last thread has ended. */
+static void fill_show_progress(fill *f)
 {
     int64_t shown = 0, done;
 
     pthread_mutex_lock(&f->lock);
     while (f->running > 0) {
         pthread_cond_wait(&f->changed, &f->lock);
-        done = f->board->done;
+        done = f->shared->done;
         if (done != shown && f->log != NULL)
             log_progress(f->log, "reading cases: %lld of %d", (long long)done, f->count);
         if (done != shown && f->progress != NULL)
@@ -426,34 +431,34 @@ static void fill_watch(fill *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* threads: that take cases; of 'all'. */
-static pons_status fill_read(fill *f, int threads, int all, pons_error *err)
+/* 'threads' take cases; 'all' includes the threads that help. */
+static pons_status fill_run_threads(fill *f, int threads, int all, pons_error *err)
 {
-    pthread_t thread[THREADS_MAX];
+    worker *reader[THREADS_MAX] = { NULL };
     pons_error none = PONS_ERROR_INIT; /* one thread does */
     int started = 0;
 
     f->running = threads;
     f->spare.threads = all - threads;
     while (started < threads
-           && thread_start(&thread[started], fill_work, f, "a thread that reads cases", &none)
-                  == PONS_OK)
+           && worker_open(WORKER_NORMAL, "a thread that reads cases", &reader[started], &none)
+                  == PONS_OK
+           && worker_start(reader[started], fill_thread, f, &none) == PONS_OK)
         started++;
     pthread_mutex_lock(&f->lock);
     f->running -= threads - started;
     pthread_mutex_unlock(&f->lock);
-    if (started == 0)
-        return pons_fail(err, none.status, "%s", none.text);
-    fill_watch(f);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-    return PONS_OK;
+    if (started > 0)
+        fill_show_progress(f);
+    for (int i = 0; i < threads && reader[i] != NULL; i++)
+        worker_close(reader[i]);
+    return started > 0 ? PONS_OK : pons_fail(err, none.status, "%s", none.text);
 }
 
-/* ---- what all have made ---------------------------------------------------------------------- */
+/* ---- results of all processes ---------------------------------------------------------------- */
 
-/* All processes have read their cases, and know what went wrong with any of them. */
-static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
+/* Exchange reports, so that all processes know the earliest failure. */
+static pons_status fill_exchange_reports(fill *f, const cache_peers *p, pons_error *err)
 {
     fill_report *all;
     int64_t earliest = f->count;
@@ -466,30 +471,30 @@ static pons_status fill_meet(fill *f, const cache_peers *p, pons_error *err)
     memcpy(f->report.seen, f->seen.seen, sizeof f->report.seen);
     if (p->all_gather(p->context, &f->report, sizeof f->report, all, err) == PONS_OK)
         for (int r = 0; r < p->count; r++) {
-            if (all[r].place < earliest) {
-                earliest = all[r].place;
+            if (all[r].position < earliest) {
+                earliest = all[r].position;
                 f->report.error = (pons_error)PONS_ERROR_INIT;
                 pons_fail(&f->report.error, all[r].error.status, "rank %d failed: %s", r,
                           all[r].error.text);
             }
-            class_seen_join(&f->seen, all[r].seen);
+            class_coverage_join(&f->seen, all[r].seen);
             case_geometry_join(&f->report.geometry, &all[r].geometry);
             f->report.validation |= all[r].validation;
             if (all[r].unkept.status != PONS_OK)
                 pons_fail(&f->report.unkept, PONS_FAILURE, "%s", all[r].unkept.text);
         }
     free(all);
-    f->report.place = earliest;
+    f->report.position = earliest;
     if (earliest < f->count && p->failed != NULL)
         p->failed(p->context, &f->report.error);
     return err->status;
 }
 
-static void fill_notes(const fill *f)
+static void fill_log_warnings(const fill *f)
 {
     for (int i = 0; i < f->count; i++) {
         char *other = f->note[i].text != NULL ? NULL
-                      : cache_share_said(&f->share, &f->board->entry[i]);
+                      : shared_memory_warnings(&f->memory, &f->shared->entry[i]);
         char *rest = other != NULL ? other : f->note[i].text, *line;
         while (rest != NULL && (line = strsep(&rest, "\n")) != NULL) {
             if (*line != '\0' && f->log != NULL)
@@ -501,83 +506,83 @@ static void fill_notes(const fill *f)
         log_warning(f->log, "%s", f->report.unkept.text);
 }
 
-static void fill_sources(const fill *f)
+static void fill_set_hashes(const fill *f)
 {
     for (int i = 0; i < f->count; i++)
-        f->cache->slot[f->rank[i]].source = f->board->entry[i].source;
+        f->cache->slot[f->rank[i]].source = f->shared->entry[i].source;
 }
 
-/* The cases that other processes have made, and those that lie in shared memory. */
+/* Map the cases that other processes have made, and those in shared memory. */
 static void fill_map(fill *f)
 {
     for (int i = 0; i < f->count; i++) {
-        const cache_entry *e = &f->board->entry[i];
+        const shared_case *e = &f->shared->entry[i];
         const char *name = f->cache->data->cases[f->rank[i]].id, *note;
         pons_error cause = PONS_ERROR_INIT;
         packed_case packed;
 
-        if (f->cache->slot[f->rank[i]].held)
+        if (f->cache->slot[f->rank[i]].resident)
             continue;
-        if (e->packed.size > 0 && cache_share_map(&f->share, e, &packed, &cause) == PONS_OK)
-            hold(f->cache, f->rank[i], &packed);
+        if (e->packed.size > 0 && shared_memory_map(&f->memory, e, &packed, &cause) == PONS_OK)
+            set_resident(f->cache, f->rank[i], &packed);
         else if (e->key[0] != '\0'
                  && cache_disk_find(&f->cache->disk, e->key, name, f->log, &packed, &note))
-            hold(f->cache, f->rank[i], &packed);
+            set_resident(f->cache, f->rank[i], &packed);
         if (cause.status != PONS_OK && f->log != NULL)
             log_warning(f->log, "case '%s': is read each time: %s", name, cause.text);
     }
 }
 
-static void fill_tell(fill *f)
+static void fill_log_summary(fill *f)
 {
     cache *c = f->cache;
 
     if (f->log == NULL)
         return;
     if (c->on_disk)
-        log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->held,
-                 f->count, c->disk.folder, (long long)f->board->found);
-    else if (f->share.count > 1)
+        log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->resident,
+                 f->count, c->disk.folder, (long long)f->shared->found);
+    else if (f->memory.count > 1)
         log_line(f->log, "cache: %d of %d cases, %.1f MB that the %d ranks of this machine share",
-                 c->held, f->count, 1e-6 * (double)c->size, f->share.count);
+                 c->resident, f->count, 1e-6 * (double)c->size, f->memory.count);
 }
 
 static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
 {
-    int threads = s->threads < 1 ? 1 : s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
+    int threads = max_int(1, min_int(s->threads, THREADS_MAX));
     time_t begin = time(NULL);
 
-    if (fill_read(f, threads < f->count ? threads : f->count, threads, err) != PONS_OK
-        || fill_meet(f, s->peers, err) != PONS_OK)
+    if (fill_run_threads(f, min_int(threads, f->count), threads, err) != PONS_OK
+        || fill_exchange_reports(f, s->peers, err) != PONS_OK)
         return err->status;
-    fill_notes(f);
-    if (f->report.place < f->count)
+    fill_log_warnings(f);
+    if (f->report.position < f->count)
         return pons_fail(err, f->report.error.status, "%s", f->report.error.text);
     if (f->log != NULL)
-        class_seen_warn(&f->seen, f->log);
+        class_coverage_warn(&f->seen, f->log);
     f->cache->geometry = f->report.geometry;
     f->cache->validation.orientations = f->report.validation;
-    fill_sources(f);
+    fill_set_hashes(f);
     fill_map(f);
-    fill_tell(f);
-    if (f->cache->on_disk && s->limit > 0 && f->share.self == 0)
+    fill_log_summary(f);
+    if (f->cache->on_disk && s->limit > 0 && f->memory.self == 0)
         cache_disk_trim(&f->cache->disk, s->limit, begin);
     return PONS_OK;
 }
 
-static void add_text(fingerprint *total, const char *text)
+static void add_text(hash128 *total, const char *text)
 {
-    fingerprint_add(total, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
+    hash128_add(total, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
 }
 
-/* What processes have in common that share a cache: its files, and how they are kept. */
-static fingerprint mark_of(const dataset *d, int count, const int *ranks, const cache_settings *s)
+/* A hash of what processes need in common to share a cache: its files and its settings. */
+static hash128 cache_id(const dataset *d, int count, const int *ranks, const cache_settings *s)
 {
     const int64_t numbers[] = { s->mode, s->limit, s->sampling };
-    fingerprint total = { { 0 } };
+    hash128 total = { 0 };
 
-    fingerprint_add(&total, numbers, sizeof numbers);
-    fingerprint_add(&total, &s->background_above, sizeof s->background_above);
+    hash128_add(&total, numbers, sizeof numbers);
+    hash128_add(&total, &s->background_above, sizeof s->background_above);
     add_text(&total, s->folder);
     add_text(&total, s->output);
     for (int i = 0; i < count; i++) {
@@ -595,32 +600,32 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
 {
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
                .centres = s->centres, .progress = s->progress, .context = s->context,
-               .report = { .place = count } };
+               .report = { .position = count } };
 
     if (count == 0)
         return PONS_OK;
-    if (cache_share_open(&f.share, count, mark_of(c->data, count, ranks, s), s->peers, l, err)
+    if (shared_memory_open(&f.memory, count, cache_id(c->data, count, ranks, s), s->peers, l, err)
         != PONS_OK)
         return err->status;
-    f.board = f.share.board;
+    f.shared = f.memory.shared;
     if (s->mode == CACHE_NONE)
-        f.board->full = 1;
+        f.shared->full = 1;
     f.note = calloc((size_t)count, sizeof *f.note);
     if (f.note == NULL) {
-        cache_share_close(&f.share);
+        shared_memory_close(&f.memory);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
     pthread_mutex_init(&f.lock, NULL);
     pthread_cond_init(&f.changed, NULL);
-    class_seen_init(&f.seen, c->data);
+    class_coverage_init(&f.seen, c->data);
     case_geometry_init(&f.report.geometry);
     fill_run(&f, s, err);
-    class_seen_clear(&f.seen);
+    class_coverage_clear(&f.seen);
     pthread_cond_destroy(&f.changed);
     pthread_mutex_destroy(&f.lock);
     for (int i = 0; i < count; i++)
         free(f.note[i].text);
     free(f.note);
-    cache_share_close(&f.share);
+    shared_memory_close(&f.memory);
     return err->status;
 }

@@ -1,5 +1,5 @@
 /*
- * cache_key.c - whatever decides what a preprocessed case holds, one behind the other, hashed.
+ * cache_key.c - hash everything that determines the content of a preprocessed case.
  */
 #include "data/cache/cache_key.h"
 
@@ -27,35 +27,49 @@ static void add_classes(sha256 *h, int count, const data_class *classes)
     }
 }
 
-static void add_chain(sha256 *h, const volume_chain *chain)
+/* Words of zeros at the end are left out: a key does not depend on how many channels fit. */
+static void add_channels(sha256 *h, const pipeline_step *step)
+{
+    int count = STEP_CHANNEL_WORDS;
+
+    while (count > 1 && step->channels[count - 1] == 0)
+        count--;
+    add_number(h, step->restricted); /* all of the first 64 channels look like no restriction    */
+    for (int word = 0; word < count; word++)
+        add_number(h, step->restricted ? (int64_t)step->channels[word] : -1);
+}
+
+static void add_pipeline(sha256 *h, const pipeline *chain)
 {
     add_number(h, chain != NULL ? chain->count : 0);
     for (int n = 0; chain != NULL && n < chain->count; n++) {
-        const volume_step *step = &chain->step[n];
+        const pipeline_step *step = &chain->step[n];
         add_text(h, step->name);
         add_text(h, step->plugin);
         add_text(h, step->sha256);
-        add_number(h, (int64_t)step->channels);
+        add_channels(h, step);
         option_hash(h, step->options, step->config);
     }
 }
 
-void cache_key(const dataset *d, const volume_chain *chain, const packed_wish *wish, int rank,
-               const fingerprint *source, char key[CASE_KEY_SIZE])
+void cache_key(const dataset *d, const pipeline *chain, const sampling_spec *spec, int rank,
+               const hash128 *source, char key[CASE_KEY_SIZE])
 {
     const data_case *info = &d->cases[rank];
     sha256 h;
 
     sha256_init(&h);
-    add_text(&h, "pons cached case 2");
+    add_text(&h, "pons cached case 3");
     add_text(&h, info->id); /* warnings that are kept name it */
     add_number(&h, d->channels);
     add_classes(&h, d->class_count, d->classes);
     add_classes(&h, d->region_count, d->regions);
-    add_chain(&h, chain);
-    add_number(&h, wish->sets);
-    add_number(&h, wish->set_count);
-    sha256_add(&h, &wish->background_above, sizeof wish->background_above);
+    if (d->ignored != NULL)
+        add_classes(&h, 1, d->ignored);
+    add_pipeline(&h, chain);
+    add_number(&h, spec->sets);
+    add_number(&h, spec->set_count);
+    sha256_add(&h, &spec->background_above, sizeof spec->background_above);
     add_number(&h, info->image_count);
     add_number(&h, info->label != NULL);
     sha256_add(&h, source, sizeof *source);

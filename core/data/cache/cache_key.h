@@ -1,5 +1,5 @@
 /*
- * cache_key.h - the name of a preprocessed case: a hash of all that decides what it holds.
+ * cache_key.h - the key of a preprocessed case: a hash of everything that determines its content.
  */
 #ifndef CORE_DATA_CACHE_CACHE_KEY_H
 #define CORE_DATA_CACHE_CACHE_KEY_H
@@ -10,10 +10,10 @@
 #include "data/transform/pipeline.h"
 
 /*
- * The content of the case's files (case_source), what their labels mean, the steps with their
- * options and plugins, and 'wish'; chain may be NULL.
+ * Hash the content of the case's files ('source'), the classes of its label ids, the steps with
+ * options and plugins, and the sampling sets ('spec'). 'chain' may be NULL.
  */
-void cache_key(const dataset *d, const volume_chain *chain, const packed_wish *wish, int rank,
-               const fingerprint *source, char key[CASE_KEY_SIZE]);
+void cache_key(const dataset *d, const pipeline *chain, const sampling_spec *spec, int rank,
+               const hash128 *source, char key[CASE_KEY_SIZE]);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * shared_memory.h - a machine's processes fill a cache together: a board that says who has taken
- * which case and what became of it, and memory that all of them map.
+ * shared_memory.h - memory with which the processes of a machine fill one cache.
  *
- * The memory has no name: it lives as long as a process has it open or mapped, and is gone with the
- * last one, however that ends.
+ * The board lists which process has taken which case, and the result. Packed cases and warnings
+ * lie in anonymous memory files of the processes. Such a file exists as long as a process has it
+ * open or mapped, so it vanishes with the last process, also after a crash.
  */
 #ifndef CORE_DATA_CACHE_SHARED_MEMORY_H
 #define CORE_DATA_CACHE_SHARED_MEMORY_H
@@ -14,54 +14,54 @@
 
 #include <stdatomic.h>
 
-/* A text or a case in the memory of one of the processes; size 0: there is none. */
-typedef struct cache_piece {
+/* A text or a case in the memory of a process; size 0: none. */
+typedef struct shared_piece {
     int64_t offset, size;
-} cache_piece;
+} shared_piece;
 
-/* What became of a case; written by the process that has taken it. */
-typedef struct cache_entry {
+/* The result of a case, written by the process that read it. */
+typedef struct shared_case {
     int process;               /* that one, among those of this machine                           */
-    cache_piece packed;        /* as case_file_pack has it                                        */
-    cache_piece said;          /* its warnings, where there are several processes                 */
+    shared_piece packed;       /* as packed_case_file_make has it                                 */
+    shared_piece warnings;     /* its warnings, where there are several processes                 */
     char key[CASE_KEY_SIZE];   /* not "": the disk cache holds it                                 */
-    fingerprint source;        /* case_source; zeros: not known                                   */
-} cache_entry;
+    hash128 source;            /* case_hash; zeros: not known                                   */
+} shared_case;
 
-typedef struct cache_board {
-    char token[16];            /* random: this is the memory that its owner speaks of             */
-    _Atomic int64_t next;      /* place of the list that is taken next                            */
-    _Atomic int64_t done, found; /* cases that were read; that the disk cache held before         */
-    _Atomic int64_t size;      /* bytes that are kept                                             */
-    _Atomic int64_t failed;    /* place of the earliest failure; the number of cases: none        */
-    _Atomic int full;          /* nothing is kept any more                                        */
-    cache_entry entry[];       /* by place                                                        */
-} cache_board;
+typedef struct shared_counters {
+    char token[16];            /* random; proves that an opened memory is the announced one       */
+    _Atomic int64_t next;      /* position of the list that is taken next                         */
+    _Atomic int64_t done, found; /* cases that were read; cases found in the disk cache           */
+    _Atomic int64_t size;      /* bytes of held cases                                             */
+    _Atomic int64_t failed;    /* position of the earliest failure; number of cases: none         */
+    _Atomic int full;          /* not 0: no further case is held                                  */
+    shared_case entry[];       /* by position in the list                                         */
+} shared_counters;
 
-typedef struct cache_share {
-    int count, self;           /* processes of this machine; 1: nothing is shared                 */
-    cache_board *board;
-    size_t board_size;         /* of the mapping; 0: memory of this process alone                 */
-    int *file;                 /* [count] everybody's memory; NULL: nothing is shared             */
-    _Atomic int64_t used;      /* of file[self]                                                   */
-} cache_share;
+typedef struct shared_memory {
+    int count, self;           /* processes of this machine, this one; count 1: not shared        */
+    shared_counters *shared;
+    size_t board_size;         /* size of the mapping; 0: private memory                          */
+    int *file;                 /* [count] descriptors; NULL: not shared                           */
+    _Atomic int64_t used;      /* bytes used of file[self]                                        */
+} shared_memory;
 
 /*
- * For 'count' cases; processes share where they have the same 'mark': files, and how they are kept.
- * 'peers' and 'l' may be NULL. Where processes of a machine cannot share, 'l' is told why.
+ * Open the board for 'count' cases. Processes share it if their 'id' is equal. 'peers' and 'l'
+ * may be NULL. If processes of a machine cannot share, 'l' receives a warning.
  */
-pons_status cache_share_open(cache_share *s, int count, fingerprint mark,
-                             const cache_peers *peers, logger *l, pons_error *err);
-/* What has been mapped stays. */
-void cache_share_close(cache_share *s);
+pons_status shared_memory_open(shared_memory *s, int count, hash128 id,
+                               const cache_peers *peers, logger *l, pons_error *err);
+/* Close it; mapped cases stay valid. */
+void shared_memory_close(shared_memory *s);
 
-/* Bytes for all processes, in memory that is there: a write fails where there is none. */
-pons_status cache_share_put(cache_share *s, const void *bytes, size_t size, cache_piece *out,
-                            pons_error *err);
-/* When all have put. */
-pons_status cache_share_map(const cache_share *s, const cache_entry *e, packed_case *out,
-                            pons_error *err);
-/* The warnings of a case as a new text, or NULL. */
-char *cache_share_said(const cache_share *s, const cache_entry *e);
+/* Write bytes for all processes. Pages are allocated by the write, which fails without memory. */
+pons_status shared_memory_put(shared_memory *s, const void *bytes, size_t size, shared_piece *out,
+                              pons_error *err);
+/* Map a case after all processes have written theirs. */
+pons_status shared_memory_map(const shared_memory *s, const shared_case *e, packed_case *out,
+                              pons_error *err);
+/* The warnings of a case as a new text; NULL: none. */
+char *shared_memory_warnings(const shared_memory *s, const shared_case *e);
 
 #endif

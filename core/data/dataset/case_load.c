@@ -1,5 +1,5 @@
 /*
- * case_load.c - a file is inflated by one thread, so two of them want two.
+ * case_load.c - read image and label on two threads, since one thread inflates a gzip file.
  */
 #include "data/dataset/case_load.h"
 
@@ -8,42 +8,43 @@
 #include "base/thread/parallel.h"
 #include "data/nifti/nifti_read.h"
 
-typedef struct reading {
+typedef struct case_loading {
     const data_case *info;
     bool ids;
-    case_files *out;
+    loaded_case *out;
     pons_error image_problem;
-} reading;
+} case_loading;
 
-static void read_image(reading *r)
+static void load_image(case_loading *r)
 {
-    volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
-                         &r->image_problem);
+    nifti_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
+                        &r->image_problem);
 }
 
-static void read_label(reading *r)
+static void load_label(case_loading *r)
 {
     volume_facts facts;
 
-    if ((r->ids ? volume_read_ids : volume_read_label)(r->info->label, &r->out->label, &facts,
-                                                       &r->out->label_problem) == PONS_OK)
+    if ((r->ids ? nifti_read_label_compact : nifti_read_label)(r->info->label, &r->out->label,
+                                                               &facts,
+                                                               &r->out->label_problem) == PONS_OK)
         r->out->label_grid = facts.grid;
 }
 
-/* The image, which is the larger one, first. */
-static void read_part(void *context, int64_t first, int64_t end)
+/* Task 0 is the image, which takes longer and so starts first. */
+static void load_part(void *context, int64_t first, int64_t end)
 {
     for (int64_t n = first; n < end; n++)
-        (n == 0 ? read_image : read_label)(context);
+        (n == 0 ? load_image : load_label)(context);
 }
 
-pons_status case_files_read(const data_case *info, bool ids, case_files *out, pons_error *err)
+pons_status case_load(const data_case *info, bool ids, loaded_case *out, pons_error *err)
 {
-    reading r = { info, ids, out, PONS_ERROR_INIT };
+    case_loading r = { info, ids, out, PONS_ERROR_INIT };
 
     memset(out, 0, sizeof *out);
     out->label_problem = (pons_error)PONS_ERROR_INIT;
-    parallel_run(info->label != NULL ? 2 : 1, 1, read_part, &r);
+    parallel_run(info->label != NULL ? 2 : 1, 1, load_part, &r);
     if (r.image_problem.status == PONS_OK)
         return PONS_OK;
     pons_volume_clear(&out->label);

@@ -1,5 +1,8 @@
 /*
- * case_load.h - image and label of a case, read at the same time.
+ * case_load.h - the files of a case as volumes: no check against each other, no mapping of label
+ * ids.
+ *
+ * case_read.h builds on it and gives the case with its target.
  */
 #ifndef CORE_DATA_DATASET_CASE_LOAD_H
 #define CORE_DATA_DATASET_CASE_LOAD_H
@@ -7,15 +10,18 @@
 #include "data/dataset/dataset.h"
 #include "data/volume/volume.h"
 
-typedef struct case_files {
-    volume image, label;      /* as they are in the files; no label: empty                        */
-    volume_grid grid;         /* of the image                                                     */
+typedef struct loaded_case {
+    volume image, label;      /* voxels of the files; label empty if there is none                */
+    volume_grid grid;         /* grid of the image                                                */
     volume_grid label_grid;
-    pons_error label_problem; /* why there is no label though there is a file                     */
-} case_files;
+    pons_error label_problem; /* the label file's error; PONS_OK: read, or no file                */
+} loaded_case;
 
-/* ids: labels as bytes where their ids are (volume_read_ids), else I32. Fails for the image alone,
- * and then holds nothing. */
-pons_status case_files_read(const data_case *info, bool ids, case_files *out, pons_error *err);
+/*
+ * Read image and label at the same time. 'ids': labels whose ids are below 256 are stored as U8
+ * (nifti_read_label_compact); else labels are I32. An error of the image is returned and leaves
+ * 'out' empty; an error of the label goes to label_problem.
+ */
+pons_status case_load(const data_case *info, bool ids, loaded_case *out, pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * case_read.c - the files of one case, checked against each other, the label as a target.
+ * case_read.c - check image, channels and label grid of a case, and map label ids to the target.
  */
 #include "data/dataset/case_read.h"
 
@@ -9,7 +9,7 @@
 #include "data/dataset/label_map.h"
 #include "data/volume/geometry.h"
 
-/* Say which case it was. */
+/* Put the case's id before the message, unless it is there. */
 static pons_status case_failed(const data_case *info, const pons_error *cause, pons_error *err)
 {
     if (strncmp(cause->text, "case '", 6) == 0)
@@ -17,8 +17,8 @@ static pons_status case_failed(const data_case *info, const pons_error *cause, p
     return pons_fail(err, cause->status, "case '%s': %s", info->id, cause->text);
 }
 
-static pons_status map_label(const dataset *d, const data_case *info, case_files *files,
-                             pons_error *err)
+static pons_status map_label(const dataset *d, const data_case *info, loaded_case *files,
+                             volume *valid, pons_error *err)
 {
     label_map map;
 
@@ -28,7 +28,8 @@ static pons_status map_label(const dataset *d, const data_case *info, case_files
             != PONS_OK
         || label_map_init(&map, d, err) != PONS_OK)
         return err->status;
-    label_map_apply(&map, &files->label, info->id, info->label, err);
+    if (d->ignored == NULL || label_map_valid(&map, &files->label, valid, err) == PONS_OK)
+        label_map_apply(&map, &files->label, info->id, info->label, err);
     label_map_clear(&map);
     return err->status;
 }
@@ -37,17 +38,18 @@ pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *er
 {
     const data_case *info = &d->cases[rank];
     pons_error cause = PONS_ERROR_INIT;
-    case_files files;
-    pons_status status = case_files_read(info, true, &files, &cause);
+    volume valid = { .voxels = NULL };
+    loaded_case files;
+    pons_status status = case_load(info, true, &files, &cause);
 
     if (status == PONS_OK && files.image.channels != d->channels)
         status = pons_fail(&cause, PONS_DATA, "'%s' has %d channel%s, expected %d", info->image[0],
                            files.image.channels, files.image.channels == 1 ? "" : "s",
                            d->channels);
     if (status == PONS_OK && info->label != NULL)
-        status = map_label(d, info, &files, &cause);
+        status = map_label(d, info, &files, &valid, &cause);
     *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
-                        .label = files.label };
+                        .label = files.label, .valid = valid };
     if (status == PONS_OK)
         return PONS_OK;
     case_clear(out);

@@ -1,5 +1,5 @@
 /*
- * case_read.h - the files of a case as volumes.
+ * case_read.h - a case with its target, before any transform.
  */
 #ifndef CORE_DATA_DATASET_CASE_READ_H
 #define CORE_DATA_DATASET_CASE_READ_H
@@ -8,7 +8,7 @@
 
 #include <pons/transform.h>
 
-/* The files of a case on their own grid, labels mapped to the target; no transform. */
+/* Read the files on their own grid. out->label holds the target (label_map.h), not label ids. */
 pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *err);
 void case_clear(pons_case *c);
 

@@ -1,28 +1,25 @@
 /*
- * class_coverage.c - look for the classes in targets until all were seen.
+ * class_coverage.c - search targets for classes until every class has been found.
  */
 #include "data/dataset/class_coverage.h"
 
 #include <string.h>
 
-void class_seen_init(class_seen *s, const dataset *d)
+void class_coverage_init(class_coverage *s, const dataset *d)
 {
-    *s = (class_seen){
+    *s = (class_coverage){
         .data = d, .missing = d->region_count > 0 ? d->region_count : d->class_count
     };
     pthread_mutex_init(&s->lock, NULL);
 }
 
-void class_seen_clear(class_seen *s)
+void class_coverage_clear(class_coverage *s)
 {
     pthread_mutex_destroy(&s->lock);
 }
 
-/*
- * Most targets are one class over long stretches: eight bytes that equal the eight before need no
- * look.
- */
-static void look_for_classes(const uint8_t *target, int64_t voxels, bool *found)
+/* Targets have long runs of one class: eight bytes equal to the previous eight are skipped. */
+static void find_classes_in(const uint8_t *target, int64_t voxels, bool *found)
 {
     uint64_t before = 0, now;
     int64_t v = 0;
@@ -39,13 +36,13 @@ static void look_for_classes(const uint8_t *target, int64_t voxels, bool *found)
         found[target[v]] = true;
 }
 
-static void look_for_regions(const uint8_t *target, int64_t voxels, int count, bool *found)
+static void find_regions_in(const uint8_t *target, int64_t voxels, int count, bool *found)
 {
     int left = count;
 
     for (int64_t v = 0; v < voxels && left > 0; v++) {
         for (int r = 0; r < count; r++) {
-            if (target[v * count + r] != 0 && !found[r]) {
+            if (target[v * count + r] == 1 && !found[r]) {
                 found[r] = true;
                 left--;
             }
@@ -53,12 +50,12 @@ static void look_for_regions(const uint8_t *target, int64_t voxels, int count, b
     }
 }
 
-static int class_count(const class_seen *s)
+static int class_count(const class_coverage *s)
 {
     return s->data->region_count > 0 ? s->data->region_count : s->data->class_count;
 }
 
-void class_seen_join(class_seen *s, const bool seen[CLASS_COUNT_MAX])
+void class_coverage_join(class_coverage *s, const bool seen[CLASS_COUNT_MAX])
 {
     pthread_mutex_lock(&s->lock);
     for (int c = 0; c < class_count(s); c++) {
@@ -68,7 +65,7 @@ void class_seen_join(class_seen *s, const bool seen[CLASS_COUNT_MAX])
     pthread_mutex_unlock(&s->lock);
 }
 
-void class_seen_add(class_seen *s, const uint8_t *target, int64_t voxels)
+void class_coverage_add(class_coverage *s, const uint8_t *target, int64_t voxels)
 {
     const int regions = s->data->region_count;
     bool found[CLASS_COUNT_MAX] = { false };
@@ -79,13 +76,13 @@ void class_seen_add(class_seen *s, const uint8_t *target, int64_t voxels)
     if (!needed)
         return;
     if (regions > 0)
-        look_for_regions(target, voxels, regions, found);
+        find_regions_in(target, voxels, regions, found);
     else
-        look_for_classes(target, voxels, found);
-    class_seen_join(s, found);
+        find_classes_in(target, voxels, found);
+    class_coverage_join(s, found);
 }
 
-void class_seen_warn(const class_seen *s, logger *l)
+void class_coverage_warn(const class_coverage *s, logger *l)
 {
     arena *memory = s->missing > 0 && l != NULL ? arena_new() : NULL;
 
@@ -93,7 +90,7 @@ void class_seen_warn(const class_seen *s, logger *l)
         return;
     for (int c = 0; c < class_count(s); c++) {
         if (!s->seen[c])
-            log_warning(l, "%s", class_list_missing(memory, s->data, c));
+            log_warning(l, "%s", class_list_missing_text(memory, s->data, c));
     }
     arena_free(memory);
 }

@@ -1,7 +1,8 @@
 /*
- * class_coverage.h - which classes, or regions, some case contains.
+ * class_coverage.h - the set of classes, or regions, that occur in at least one case.
  *
- * Threads add the targets of the cases they read. Once every class was seen, adding costs nothing.
+ * Threads add the target of each case they read. Once every class has occurred, adding costs
+ * nothing.
  */
 #ifndef CORE_DATA_DATASET_CLASS_COVERAGE_H
 #define CORE_DATA_DATASET_CLASS_COVERAGE_H
@@ -10,20 +11,20 @@
 
 #include <pthread.h>
 
-typedef struct class_seen {
+typedef struct class_coverage {
     pthread_mutex_t lock;
     const dataset *data;
-    int missing;               /* classes not seen yet                                            */
+    int missing;               /* classes that have not occurred                                  */
     bool seen[CLASS_COUNT_MAX];
-} class_seen;
+} class_coverage;
 
-void class_seen_init(class_seen *s, const dataset *d);
-void class_seen_clear(class_seen *s);
-/* 'target' is [voxels, dataset_target_channels]; NULL: the case has no label. Any thread. */
-void class_seen_add(class_seen *s, const uint8_t *target, int64_t voxels);
-/* What another process has seen: its 'seen'. */
-void class_seen_join(class_seen *s, const bool seen[CLASS_COUNT_MAX]);
-/* A warning for each class that was not seen. */
-void class_seen_warn(const class_seen *s, logger *l);
+void class_coverage_init(class_coverage *s, const dataset *d);
+void class_coverage_clear(class_coverage *s);
+/* Add a target [voxels, dataset_target_channels]; NULL: the case has no label. Thread-safe. */
+void class_coverage_add(class_coverage *s, const uint8_t *target, int64_t voxels);
+/* Add the 'seen' of another process. */
+void class_coverage_join(class_coverage *s, const bool seen[CLASS_COUNT_MAX]);
+/* Log a warning for each class that has not occurred. */
+void class_coverage_warn(const class_coverage *s, logger *l);
 
 #endif

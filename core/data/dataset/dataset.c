@@ -1,11 +1,12 @@
 /*
- * dataset.c - from [data] to a sorted manifest, the meaning of its labels, and the split.
+ * dataset.c - open a dataset: a sorted list of cases, its classes, and the validation split.
  *
- * Layouts find the files (layout.h); here their cases are sorted and checked for duplicates, the
- * INI's labels win over the layout's, and the held-out cases are marked.
+ * The layout finds the files (layout.h). Here cases are sorted and duplicates refused, 'labels' of
+ * the INI file replaces the layout's, and held-out cases are marked.
  */
 #include "data/dataset/dataset.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static int compare_cases(const void *a, const void *b)
     return strcmp(((const layout_case *)a)->info.id, ((const layout_case *)b)->info.id);
 }
 
-/* Of several cases of one name the first stays. */
+/* Sort cases by id. The first of several cases with one id stays; the others are problems. */
 static void sort_cases(dataset *d, layout_result *found)
 {
     data_case *cases = arena_alloc(d->memory, (size_t)found->case_count * sizeof *cases);
@@ -44,9 +45,9 @@ static void sort_cases(dataset *d, layout_result *found)
     d->case_count = count;
 }
 
-/* Problems are kept for the caller, or end the run with the first of them. */
-static pons_status take_problems(dataset *d, const dataset_settings *s,
-                                 const layout_result *found, pons_error *err)
+/* Keep the problems for the caller (keep_problems), or fail with the first. */
+static pons_status handle_problems(dataset *d, const dataset_settings *s,
+                                   const layout_result *found, pons_error *err)
 {
     char file[sizeof err->text];
 
@@ -81,7 +82,7 @@ pons_status dataset_problems_fail(const dataset_problem *first, int count, const
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Classes for a file of regions alone: what is in none is background. */
+/* Classes of a dataset with 'regions' alone: one per label id, and background for all other ids. */
 static void classes_of_regions(dataset *d)
 {
     int count = 1;
@@ -95,7 +96,7 @@ static void classes_of_regions(dataset *d)
     for (int i = 0; i < d->region_count; i++) {
         for (int j = 0; j < d->regions[i].id_count; j++) {
             const int *id = &d->regions[i].id[j];
-            if (class_list_find(classes, count, *id) < 0)
+            if (class_index_of_id(classes, count, *id) < 0)
                 classes[count++] = (data_class){ arena_format(d->memory, "%d", *id), 1, id };
         }
     }
@@ -108,7 +109,7 @@ static pons_status check_regions(const dataset *d, pons_error *err)
     for (int i = 0; i < d->region_count; i++) {
         for (int j = 0; j < d->regions[i].id_count; j++) {
             int id = d->regions[i].id[j];
-            if (class_list_find(d->classes, d->class_count, id) < 0)
+            if (class_index_of_id(d->classes, d->class_count, id) < 0)
                 return pons_fail(err, PONS_CONFIG,
                                  "'regions' gives '%s' the id %d, which no class has",
                                  d->regions[i].name, id);
@@ -123,13 +124,21 @@ static pons_status read_classes(dataset *d, const dataset_settings *s, const lay
     if (s->regions.count > 0 && class_list_parse(d->memory, "regions", &s->regions, &d->regions,
                                                  &d->region_count, err) != PONS_OK)
         return err->status;
-    if (s->labels.count > 0) {
+    if (s->label_table != NULL) {
+        if (class_list_read_table(d->memory, s->label_table, &d->classes, &d->class_count, err)
+            != PONS_OK)
+            return err->status;
+    } else if (s->labels.count > 0) {
         if (class_list_parse(d->memory, "labels", &s->labels, &d->classes, &d->class_count,
                              err) != PONS_OK)
             return err->status;
     } else if (found->class_count > 0) {
         d->classes = found->classes;
         d->class_count = found->class_count;
+        if (d->region_count == 0) {
+            d->regions = found->regions;
+            d->region_count = found->region_count;
+        }
     } else if (d->region_count > 0) {
         classes_of_regions(d);
     } else if (!s->labels_optional) {
@@ -137,18 +146,42 @@ static pons_status read_classes(dataset *d, const dataset_settings *s, const lay
                          "'labels' is not given in [data] and '%s' does not say what the ids mean\n"
                          "hint: as in --set \"data.labels=background:0 spleen:1\"", found->origin);
     }
+    if (class_list_map(d->memory, &s->map, &d->classes, d->class_count, err) != PONS_OK
+        || class_list_map(d->memory, &s->map, &d->regions, d->region_count, err) != PONS_OK
+        || class_list_take_ignored(d->memory, &d->classes, &d->class_count, &d->ignored, err)
+               != PONS_OK)
+        return err->status;
     return check_regions(d, err);
 }
 
 /* ---- split ----------------------------------------------------------------------------------- */
 
-static void list_split(dataset *d, const bool *held)
+/* Remove the cases that belong to neither part, and renumber the others. */
+static void remove_unused(dataset *d, split_part *part)
+{
+    data_case *cases = arena_alloc(d->memory, (size_t)d->case_count * sizeof *cases);
+    int count = 0;
+
+    for (int i = 0; i < d->case_count; i++) {
+        if (part[i] == SPLIT_NEITHER)
+            continue;
+        part[count] = part[i];
+        cases[count] = d->cases[i];
+        cases[count].rank = count;
+        count++;
+    }
+    d->unused_count += d->case_count - count;
+    d->cases = cases;
+    d->case_count = count;
+}
+
+static void list_split(dataset *d, const split_part *part)
 {
     int *training = arena_alloc(d->memory, (size_t)d->case_count * sizeof *training);
     int *validation = arena_alloc(d->memory, (size_t)d->case_count * sizeof *validation);
 
     for (int i = 0; i < d->case_count; i++) {
-        if (held[i])
+        if (part[i] == SPLIT_VALIDATION)
             validation[d->validation_count++] = i;
         else
             training[d->training_count++] = i;
@@ -157,28 +190,80 @@ static void list_split(dataset *d, const bool *held)
     d->validation = validation;
 }
 
+/* Mark the parts by the rule of the INI file. */
+static pons_status mark_by_rule(dataset *d, const dataset_settings *s, split_part *part,
+                                pons_error *err)
+{
+    const split_rule rule = { s->validation != NULL ? s->validation : "0.2", s->seed, s->fold };
+
+    if (split_mark(&rule, d->case_count, d->cases, part, err) == PONS_OK)
+        return PONS_OK;
+    if (d->problem_count == 0)
+        return err->status;
+    /* the rule may name a case that was left out */
+    memset(part, 0, (size_t)d->case_count * sizeof *part);
+    *err = (pons_error)PONS_ERROR_INIT;
+    return PONS_OK;
+}
+
+/* Hold out the validation list of the layout. */
+static pons_status mark_by_list(const dataset *d, const dataset_settings *s,
+                                const layout_result *found, split_part *part, pons_error *err)
+{
+    if (s->fold != NULL)
+        return pons_fail(err, PONS_CONFIG, "'fold' is %lld, but '%s' has a validation list of its "
+                         "own", (long long)*s->fold, found->origin);
+    for (int i = 0; i < d->case_count; i++) /* found->cases is sorted like d->cases */
+        part[i] = found->cases[i].held_out ? SPLIT_VALIDATION : SPLIT_TRAINING;
+    return PONS_OK;
+}
+
+/* Hold out a fold of the layout. */
+static pons_status mark_by_fold(const dataset *d, const dataset_settings *s,
+                                const layout_result *found, split_part *part, pons_error *err)
+{
+    int first = INT_MAX, last = -1, count = 0;
+
+    for (int i = 0; i < d->case_count; i++) {
+        int fold = found->cases[i].fold;
+        first = fold >= 0 && fold < first ? fold : first;
+        last = fold > last ? fold : last;
+    }
+    for (int i = 0; i < d->case_count; i++) {
+        if (found->cases[i].fold != (s->fold != NULL ? *s->fold : first))
+            continue;
+        part[i] = SPLIT_VALIDATION;
+        count++;
+    }
+    if (count == 0 && s->fold != NULL)
+        return pons_fail(err, PONS_CONFIG, "'fold' is %lld, but '%s' has no case of it, expected a "
+                         "fold of %d to %d", (long long)*s->fold, found->origin, first, last);
+    return PONS_OK;
+}
+
 static pons_status split_cases(dataset *d, const dataset_settings *s, const layout_result *found,
                                pons_error *err)
 {
-    bool *held = arena_alloc(d->memory, (size_t)d->case_count * sizeof *held);
+    split_part *part = arena_alloc(d->memory, (size_t)d->case_count * sizeof *part);
+    bool own = s->validation != NULL && strcmp(s->validation, "own") == 0;
     pons_status status = PONS_OK;
 
-    if (s->every_case) {
+    d->own_split = (own || s->validation == NULL) && (found->holds_out || found->has_folds);
+    if (s->every_case)
         status = PONS_OK;
-    } else if (s->validation == NULL && found->holds_out) {
-        for (int i = 0; i < d->case_count; i++)
-            held[i] = found->cases[i].held; /* sorted with the cases */
-    } else {
-        status = split_mark(s->validation != NULL ? s->validation : "0.2", s->seed, d->case_count,
-                            d->cases, held, err);
-        if (status != PONS_OK && d->problem_count > 0) { /* cases it names may be left out */
-            memset(held, 0, (size_t)d->case_count * sizeof *held);
-            *err = (pons_error)PONS_ERROR_INIT;
-            status = PONS_OK;
-        }
+    else if (own && !d->own_split)
+        status = pons_fail(err, PONS_CONFIG, "'validation' is 'own', but '%s' has no validation "
+                           "list and no folds", found->origin);
+    else if (!d->own_split)
+        status = mark_by_rule(d, s, part, err);
+    else if (found->holds_out)
+        status = mark_by_list(d, s, found, part, err);
+    else
+        status = mark_by_fold(d, s, found, part, err);
+    if (status == PONS_OK) {
+        remove_unused(d, part);
+        list_split(d, part);
     }
-    if (status == PONS_OK)
-        list_split(d, held);
     if (status == PONS_OK && d->training_count == 0 && d->problem_count == 0)
         status = pons_fail(err, PONS_DATA, "'%s' has no training case", found->origin);
     return status;
@@ -188,7 +273,7 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
 
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err)
 {
-    layout_read *reader;
+    layout_choice choice;
     arena *memory;
     dataset *d;
 
@@ -198,13 +283,18 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     d = arena_alloc(memory, sizeof *d);
     d->memory = memory;
     layout_result found = { .memory = memory };
-    pons_status status = layout_choose(settings, &d->layout, &reader, err);
-    if (status == PONS_OK)
-        status = reader(settings, &found, err);
+    pons_status status = layout_choose(memory, settings, &choice, err);
+    if (status == PONS_OK) {
+        found.origin = choice.file;
+        d->layout = choice.name;
+        d->layout_recognised = choice.recognised;
+        status = choice.reader(settings, &found, err);
+        d->unused_count = found.unused_count;
+    }
     if (status == PONS_OK)
         sort_cases(d, &found);
     if (status == PONS_OK)
-        status = take_problems(d, settings, &found, err);
+        status = handle_problems(d, settings, &found, err);
     if (status == PONS_OK)
         status = read_classes(d, settings, &found, err);
     if (status == PONS_OK)
@@ -214,16 +304,43 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
         return status;
     }
     d->origin = found.origin;
+    d->recognised = found.recognised;
+    d->warning = found.warning;
+    d->warning_count = found.warning_count;
     d->channels = found.channels;
     d->channel_names = found.channel_names;
     *out = d;
     return PONS_OK;
 }
 
+const char *dataset_layout_text(const dataset *d)
+{
+    return arena_format(d->memory, "layout: %s, %s '%s'", d->layout,
+                        d->layout_recognised ? "by" : "as given, of", d->origin);
+}
+
 void dataset_close(dataset *d)
 {
     if (d != NULL)
         arena_free(d->memory);
+}
+
+void dataset_log(const dataset *d, logger *l)
+{
+    const dataset_problem *first = d->warning;
+    char numbers[64] = "";
+
+    if (l == NULL)
+        return;
+    if (d->recognised != NULL)
+        log_line(l, "layout %s: %s", d->layout, d->recognised);
+    if (d->warning_count > 1)
+        snprintf(numbers, sizeof numbers, "%d warnings of the cases, the first: ",
+                 d->warning_count);
+    if (d->warning_count > 0 && first->case_id != NULL)
+        log_warning(l, "%scase '%s': %s", numbers, first->case_id, first->text);
+    else if (d->warning_count > 0)
+        log_warning(l, "%s%s", numbers, first->text);
 }
 
 void dataset_task(const dataset *d, pons_task *task)

@@ -1,19 +1,24 @@
 /*
- * dataset.h - which cases there are, what their labels mean, and which are held out.
+ * dataset.h - the cases of a dataset, the classes of their labels, and the validation split.
  *
- * A dataset is a sorted manifest: cases by id (bytes compared), each with its files. Nothing of a
- * volume is read before 'dataset_check' or 'cache_open'. All texts belong to the dataset.
+ * Words: a label file holds label ids; 'labels' gives ids names and so makes classes; the position
+ * of a class in 'labels' is its class index, 0 is background. The target is what the network
+ * learns: the class index of each voxel, or one 0/1 channel per region. label_map.h makes targets
+ * of labels.
+ *
+ * Cases are sorted by id (bytes compared); the position of a case is its rank. No volume is read
+ * before 'dataset_check' or 'cache_open'. All texts belong to the dataset.
  */
 #ifndef CORE_DATA_DATASET_DATASET_H
 #define CORE_DATA_DATASET_DATASET_H
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "data/dataset/case_geometry.h"
+#include "data/packed/case_geometry.h"
 #include "data/transform/pipeline.h"
 #include <pons/model.h>
 
-/* An entry of 'labels' or 'regions': a name for one or several ids of the label file. */
+/* An entry of 'labels' or 'regions': a name for one or several label ids. */
 typedef struct data_class {
     const char *name;
     int id_count;
@@ -22,68 +27,90 @@ typedef struct data_class {
 
 typedef struct data_case {
     const char *id;
-    int rank;                  /* in the sorted manifest: 'case' of R5 and the index in 'cases'   */
+    int rank;                  /* position in 'cases'; the 'case' of R5                           */
     int image_count;
-    const char *const *image;  /* one file per channel, or one file with all of them (4D)         */
-    const char *label;         /* NULL: the layout has none for it                                */
+    const char *const *image;  /* one file per channel, or one 4D file with all                   */
+    const char *label;         /* NULL: the case has no label                                     */
     bool incomplete;           /* files are missing; only with 'keep_problems'                    */
 } data_case;
 
-/* One problem, or one warning, of one case or of the list of cases. */
+/* A problem, or a warning, of one case or of the list of cases. */
 typedef struct dataset_problem {
-    const char *case_id;        /* NULL: of no single case                                        */
+    const char *case_id;        /* NULL: not of a single case                                     */
     const char *file;
-    const char *text;           /* complete line without the case                                 */
+    const char *text;           /* complete line without the case's id                            */
     bool warning;
 } dataset_problem;
 
-/* [data] as far as it says what there is; relative paths are resolved by the caller. */
+/* The options of [data] that describe the dataset; the caller has resolved relative paths. */
 typedef struct dataset_settings {
-    const char *file;          /* that says it, for a hint; NULL: none                            */
-    const char *source;        /* a root folder or a dataset.json; NULL: 'image' and 'label'      */
-    const char *layout;        /* "auto" or NULL, "globs", "decathlon"                            */
+    const char *file;          /* the INI file, named in a hint; NULL: none                       */
+    const char *source;        /* a root folder or a file of cases; NULL: 'image' and 'label'     */
+    const char *layout;        /* "auto" or NULL, or the name of a layout                         */
     pons_texts image;          /* globs, one per channel                                          */
     const char *label;         /* glob; NULL: none                                                */
-    const char *validation;    /* "0.2", "none", "random:0.2", "last:9", "fold:0/5", "names:a,b"  */
+    pons_texts image_suffix;   /* bids: endings of image names, one per channel; none: T1w        */
+    const char *label_suffix;  /* bids: ending of label names; NULL: dseg                         */
+    const char *validation;    /* "0.2", "none", "random:0.2", "last:9", "fold:0/5", "names:a,b", */
+                               /* "file:F", "own": the dataset's list or folds; NULL: "own" where */
+                               /* there are some, else "0.2"                                      */
+    const int64_t *fold;       /* the fold to validate on; NULL: 0 where the split has folds      */
     pons_texts labels;         /* "spleen:1", "kidney:1,3"; none: from the layout                 */
+    const char *label_table;   /* in place of 'labels': a table of ids and classes; NULL: none    */
     pons_texts regions;        /* "WT:1,2,3"                                                      */
+    pons_texts map;            /* "4:3": id 4 counts as id 3                                      */
     uint64_t seed;             /* [experiment] seed, for the split                                */
-    bool labels_optional;      /* no complaint when nothing says what the ids mean                */
+    bool labels_optional;      /* unknown classes are no error                                    */
     bool every_case;           /* no split: all cases are in 'training'                           */
-    bool keep_problems;        /* cases that are not as they should be go to 'problem', where all */
-                               /* are listed, instead of ending dataset_open                      */
+    /*
+     * Put problems of cases into 'problem' and leave these cases out, instead of failing in
+     * dataset_open.
+     */
+    bool keep_problems;
 } dataset_settings;
 
 typedef struct dataset {
     arena *memory;
-    const char *layout;            /* the one that was recognised                                 */
-    const char *origin;            /* what was read: folder, file or pattern                      */
+    const char *layout;            /* name of the layout in use                                   */
+    bool layout_recognised;        /* found by 'auto'                                             */
+    const char *origin;            /* folder, file or pattern that was read                       */
+    const char *recognised;        /* family and label ids that the names tell; NULL: none        */
     int channels;                  /* image globs, or entries of "modality"; a 4D file holds all  */
     const char *const *channel_names; /* may be NULL                                              */
     int class_count;
-    const data_class *classes;     /* of 'labels'; [0] is background                              */
+    const data_class *classes;     /* from 'labels'; [0] is background                            */
+    const data_class *ignored;     /* label ids that no loss and no metric counts; NULL: none     */
     int region_count;
-    const data_class *regions;     /* 0: the target is LABELS                                     */
+    const data_class *regions;     /* region_count 0: the target is class indices                 */
     int case_count;
     const data_case *cases;        /* sorted by id                                                */
+    bool own_split;                /* 'validation' is the dataset's own list or fold              */
+    int unused_count;              /* cases of neither part, which are not in 'cases'             */
     int training_count, validation_count;
     const int *training, *validation; /* ranks, ascending                                         */
-    int problem_count;             /* of the list of cases; 0 without 'keep_problems'             */
+    int problem_count;             /* problems of the list of cases; 0 without 'keep_problems'    */
     const dataset_problem *problem;
+    int warning_count;             /* warnings of the list of cases                               */
+    const dataset_problem *warning;
 } dataset;
 
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err);
 void dataset_close(dataset *d);
-/* PONS_DATA with the first of 'count' problems; 'hint' is put behind it where there are more. */
+/* The line for the user: "layout: csv, by 'train.csv'". */
+const char *dataset_layout_text(const dataset *d);
+/* PONS_DATA with the first of 'count' problems; 'hint' follows if there are more. */
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
                                   pons_error *err);
 
-/* What is to be learned; size, flat and flat_axis are left to the caller. Borrows the names. */
+/* Log the family that was recognised, and the first warning with the number of warnings. */
+void dataset_log(const dataset *d, logger *l);
+
+/* The network's task without size, flat and flat_axis, which the caller sets. Borrows the names. */
 void dataset_task(const dataset *d, pons_task *task);
-/* Channels of the target: 1 for labels, R for regions. */
+/* Channels of the target: 1 for classes, else the number of regions. */
 int dataset_target_channels(const dataset *d);
 
-/* What the check has seen of a case. */
+/* Findings of the check in one case. */
 typedef struct dataset_facts {
     int rank;
     bool readable;
@@ -91,7 +118,7 @@ typedef struct dataset_facts {
     double spacing[3], affine[3][4];
     char orientation[4];        /* "RAS"                                                          */
     int64_t voxels;
-    int64_t foreground;         /* voxels with an id that is not of classes[0] */
+    int64_t foreground;         /* voxels whose class index is not 0 */
 } dataset_facts;
 
 typedef struct dataset_report {
@@ -100,24 +127,24 @@ typedef struct dataset_report {
     const dataset_problem *problem;
     int facts_count;
     const dataset_facts *facts;
-    case_geometry geometry;     /* of all images, as the files have it; no values                 */
-    int id_count;               /* every id met in a label file, ascending */
+    case_geometry geometry;     /* of all image files, without intensities                        */
+    int id_count;               /* label ids that occur, ascending */
     const int64_t *id, *id_voxels, *id_cases;
 } dataset_report;
 
 /*
- * Read every case. *report is written even when there are errors; then the status is PONS_DATA and
- * 'err' holds the first problem and how many there are. The caller frees the report.
+ * Read every case. *report is written even if cases have errors; the status is then PONS_DATA, and
+ * 'err' holds the first problem and the number of problems. The caller frees the report.
  */
 pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err);
 /*
- * Add warnings of orientations and spacings that differ between the images behind the steps of
- * 'chain', [preprocess]. Where the steps refuse a single voxel, the images as they are count, and a
- * step 'orient' or 'spacing' is taken to make them alike.
+ * Add warnings if orientations or spacings differ between images after [preprocess] ('chain'). If
+ * a step refuses a volume of one voxel, the images as stored are compared, and a step 'orient' or
+ * 'spacing' is trusted to unify them.
  */
-void dataset_report_mixtures(dataset_report *report, const volume_chain *chain, int channels);
-/* "step 'spacing' in [preprocess] makes them alike": the mend of spacings that 'chain' leaves. */
-const char *dataset_spacing_remedy(const volume_chain *chain);
+void dataset_report_add_mixtures(dataset_report *report, const pipeline *chain, int channels);
+/* The advice at the end of a warning of spacings: how to give all images one spacing. */
+const char *dataset_spacing_remedy(const pipeline *chain);
 void dataset_report_free(dataset_report *report);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * dataset_check.c - read every case and list all that is wrong with it.
+ * dataset_check.c - read every case and list all problems.
  *
- * Errors: what is wrong with the list of cases, a file that cannot be read, channels or grids that
- * differ within a case, an id that 'labels' does not list, a label with values that are not whole,
- * a file that two cases share. Warnings: no foreground, equal voxels in two cases, a class that no
- * case has. A case goes on after a problem as far as it can.
+ * Errors: problems of the list of cases, an unreadable file, channels or grids that differ within
+ * a case, a label id that 'labels' does not list, a label value that is not whole, a file in two
+ * cases. Warnings: no foreground, equal voxels in two cases, a class that no case has. A case with
+ * a problem is checked further as far as possible.
  */
 #include "data/dataset/dataset.h"
 
@@ -19,15 +19,15 @@
 #include "data/volume/geometry.h"
 #include "data/volume/volume.h"
 
-#define IDS_MAX 4096   /* a label with more is an image                                           */
-#define UNLISTED_MAX 8 /* more are summed up                                                      */
+#define IDS_MAX 4096   /* different ids; a file with more is no label                             */
+#define UNLISTED_MAX 8 /* unlisted ids reported one by one                                        */
 
 typedef struct id_count {
     int64_t id, voxels, cases;
 } id_count;
 
 typedef struct id_list {
-    id_count *item;            /* malloc'ed, ascending                                            */
+    id_count *item;            /* malloc'ed, ascending by id                                      */
     int count, room;
 } id_list;
 
@@ -35,10 +35,10 @@ typedef struct checker {
     const dataset *data;
     dataset_report *report;
     label_map map;
-    dataset_problem *problem;  /* malloc'ed until the end                                         */
+    dataset_problem *problem;  /* malloc'ed; copied into the report at the end                    */
     int problem_count, problem_room;
     id_list ids;               /* of all cases                                                    */
-    uint64_t *hash;            /* [case] of the image's voxels; 0: not read                       */
+    uint64_t *hash;            /* [case] hash of the image's voxels; 0: not read                  */
     bool failed;               /* out of memory                                                   */
 } checker;
 
@@ -63,7 +63,10 @@ static void push_problem(checker *c, dataset_problem problem)
     c->report->error_count += !problem.warning;
 }
 
-/* 'format' begins with a verb; the file's name is put before it. */
+/*
+ * Add a problem. 'format' begins with a verb; the file's name precedes it unless it is in the
+ * text.
+ */
 static void add_problem(checker *c, const data_case *info, const char *file, bool warning,
                         const char *format, ...)
 {
@@ -82,13 +85,14 @@ static void add_problem(checker *c, const data_case *info, const char *file, boo
     });
 }
 
-static void add_cause(checker *c, const data_case *info, const char *file, const pons_error *cause)
+static void add_file_error(checker *c, const data_case *info, const char *file,
+                           const pons_error *cause)
 {
     add_problem(c, info, file, false, "%s", cause->text);
 }
 
-/* The count of an id, which is added if it is new; NULL: there is no room. */
-static id_count *count_of(id_list *l, int64_t id)
+/* The count of an id, added if new; NULL: no capacity or more than IDS_MAX ids. */
+static id_count *count_of_id(id_list *l, int64_t id)
 {
     int low = 0, high = l->count;
 
@@ -117,14 +121,14 @@ static id_count *count_of(id_list *l, int64_t id)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Voxels of each id; false: there are too many ids. */
+/* Count the voxels of each id; false: too many ids. */
 static bool count_voxels(const volume *label, id_list *out)
 {
     int64_t count = pons_volume_count(label);
     const int32_t *ids = label->voxels;
 
     for (int64_t begin = 0, end; begin < count; begin = end) {
-        id_count *item = count_of(out, ids[begin]);
+        id_count *item = count_of_id(out, ids[begin]);
         for (end = begin; end < count && ids[end] == ids[begin]; end++)
             ;
         if (item == NULL)
@@ -134,10 +138,10 @@ static bool count_voxels(const volume *label, id_list *out)
     return true;
 }
 
-/* One id of a case with its voxels; true: it is foreground. */
+/* Add one id of a case to the totals; true: foreground. */
 static bool check_id(checker *c, const data_case *info, int64_t id, int64_t voxels)
 {
-    id_count *total = count_of(&c->ids, id);
+    id_count *total = count_of_id(&c->ids, id);
     int target;
 
     if (total == NULL)
@@ -146,27 +150,27 @@ static bool check_id(checker *c, const data_case *info, int64_t id, int64_t voxe
     total->cases++;
     if (c->data->class_count == 0)
         return id != 0;
-    target = label_map_class(&c->map, id);
+    target = label_map_class_index(&c->map, id);
     if (target < 0)
         add_problem(c, info, info->label, false,
                     "has id %" PRId64 " in %" PRId64 " voxel%s, which 'labels' does not list", id,
                     voxels, voxels == 1 ? "" : "s");
-    return target > 0;
+    return target > 0 && target != LABEL_MAP_IGNORED;
 }
 
-/* How many ids 'labels' does not list; *first is the first of them. */
+/* The number of ids that 'labels' does not list; *first is the first of them. */
 static int count_unlisted(const checker *c, const id_list *ids, id_count *first)
 {
     int count = 0;
 
     for (int i = 0; i < ids->count && c->data->class_count > 0; i++) {
-        if (label_map_class(&c->map, ids->item[i].id) < 0 && count++ == 0)
+        if (label_map_class_index(&c->map, ids->item[i].id) < 0 && count++ == 0)
             *first = ids->item[i];
     }
     return count;
 }
 
-/* Foreground voxels. */
+/* Check all ids of a label; the number of foreground voxels. */
 static int64_t check_ids(checker *c, const data_case *info, const volume *label)
 {
     id_list ids = { .count = 0 };
@@ -194,7 +198,7 @@ static int64_t check_ids(checker *c, const data_case *info, const volume *label)
     return foreground;
 }
 
-/* 'grid' is that of 'grid_of'; NULL: no image could be read. */
+/* 'grid' belongs to file 'grid_of'; NULL: no image could be read. */
 static void check_label(checker *c, const data_case *info, const volume_grid *grid,
                         const char *grid_of, dataset_facts *facts)
 {
@@ -204,14 +208,14 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
 
     if (info->label == NULL)
         return;
-    if (volume_read_label(info->label, &label, &header, &cause) != PONS_OK) {
-        add_cause(c, info, info->label, &cause);
+    if (nifti_read_label(info->label, &label, &header, &cause) != PONS_OK) {
+        add_file_error(c, info, info->label, &cause);
         facts->readable = false;
         return;
     }
     if (grid_of != NULL
         && volume_grid_compare(&header.grid, info->label, grid, grid_of, &cause) != PONS_OK)
-        add_cause(c, info, info->label, &cause);
+        add_file_error(c, info, info->label, &cause);
     facts->foreground = check_ids(c, info, &label);
     if (facts->foreground == 0)
         add_problem(c, info, info->label, true, "has no foreground");
@@ -220,7 +224,7 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* A hash of the voxels, never 0. */
+/* A hash of the voxels; never 0. */
 static uint64_t hash_voxels(const volume *image)
 {
     int64_t count = pons_volume_count(image) * image->channels;
@@ -236,7 +240,7 @@ static uint64_t hash_voxels(const volume *image)
     return hash | 1;
 }
 
-/* Read one file of the image; adds its channels and its hash. The first one gives the grid. */
+/* Read one image file and add its channels and hash. The first file gives the grid. */
 static bool check_image(checker *c, const data_case *info, int file, volume_grid *grid,
                         const char **grid_of, int *channels, uint64_t *hash)
 {
@@ -245,15 +249,15 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     volume_facts header;
     volume image;
 
-    if (volume_read_image(path, &image, &header, &cause) != PONS_OK) {
-        add_cause(c, info, path, &cause);
+    if (nifti_read_image(path, &image, &header, &cause) != PONS_OK) {
+        add_file_error(c, info, path, &cause);
         return false;
     }
     if (*grid_of == NULL) {
         *grid = header.grid;
         *grid_of = path;
     } else if (volume_grid_compare(&header.grid, path, grid, *grid_of, &cause) != PONS_OK) {
-        add_cause(c, info, path, &cause);
+        add_file_error(c, info, path, &cause);
     }
     *channels += image.channels;
     *hash = *hash * 31 + hash_voxels(&image);
@@ -261,7 +265,7 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     return true;
 }
 
-static void find_twin(checker *c, const data_case *info)
+static void find_equal_image(checker *c, const data_case *info)
 {
     for (int i = 0; i < info->rank; i++) {
         if (c->hash[i] != 0 && c->hash[i] == c->hash[info->rank]) {
@@ -274,7 +278,7 @@ static void find_twin(checker *c, const data_case *info)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-static void note_grid(checker *c, const volume_grid *grid, dataset_facts *facts)
+static void record_grid(checker *c, const volume_grid *grid, dataset_facts *facts)
 {
     volume place = { .channels = 1 };
     case_geometry g;
@@ -284,11 +288,11 @@ static void note_grid(checker *c, const volume_grid *grid, dataset_facts *facts)
         facts->spacing[a] = grid->spacing[a];
         facts->voxels *= grid->extent[a];
     }
-    volume_codes((const double (*)[4])grid->affine, facts->orientation);
+    volume_orientation_codes((const double (*)[4])grid->affine, facts->orientation);
     memcpy(facts->affine, grid->affine, sizeof facts->affine);
     memcpy(place.extent, grid->extent, sizeof place.extent);
     memcpy(place.affine, grid->affine, sizeof place.affine);
-    case_geometry_place(&place, &g);
+    case_geometry_of_position(&place, &g);
     case_geometry_join(&c->report->geometry, &g);
 }
 
@@ -308,10 +312,10 @@ static void check_case(checker *c, const data_case *info, dataset_facts *facts)
                     channels == 1 ? "" : "s", c->data->channels);
     facts->voxels = 1;
     if (read > 0)
-        note_grid(c, &grid, facts);
+        record_grid(c, &grid, facts);
     if (facts->readable) {
         c->hash[info->rank] = hash;
-        find_twin(c, info);
+        find_equal_image(c, info);
     }
     check_label(c, info, &grid, grid_of, facts);
 }
@@ -329,8 +333,8 @@ static int compare_files(const void *a, const void *b)
     return order != 0 ? order : left->info->rank - right->info->rank;
 }
 
-/* A file that occurs twice, as image and label or in two cases. */
-static void check_shared(checker *c)
+/* Report each file that occurs twice: as image and label, or in two cases. */
+static void check_shared_files(checker *c)
 {
     const dataset *d = c->data;
     size_t count = 0;
@@ -354,34 +358,34 @@ static void check_shared(checker *c)
     }
 }
 
-static bool class_was_met(const checker *c, const data_class *class)
+static bool class_occurs(const checker *c, const data_class *class)
 {
     for (int i = 0; i < c->ids.count; i++) {
         int64_t id = c->ids.item[i].id;
-        if (id >= 0 && id <= LABEL_ID_MAX && class_list_find(class, 1, (int)id) == 0)
+        if (id >= 0 && id <= LABEL_ID_MAX && class_index_of_id(class, 1, (int)id) == 0)
             return true;
     }
     return false;
 }
 
-/* Classes, or regions, that cannot be learned. A file that could not be read may hold any. */
-static void check_classes(checker *c)
+/* Warn of classes that no label contains, unless an unreadable file may contain them. */
+static void check_classes_occur(checker *c)
 {
     const dataset *d = c->data;
     const data_class *list = d->region_count > 0 ? d->regions : d->classes;
     int count = d->region_count > 0 ? d->region_count : d->class_count;
 
     for (int i = 0; i < count && c->ids.count > 0 && c->report->error_count == 0; i++) {
-        if (!class_was_met(c, &list[i]))
+        if (!class_occurs(c, &list[i]))
             push_problem(c, (dataset_problem){
-                .text = class_list_missing(c->report->memory, d, i), .warning = true
+                .text = class_list_missing_text(c->report->memory, d, i), .warning = true
             });
     }
 }
 
 /* ---- report ---------------------------------------------------------------------------------- */
 
-/* Move what was collected into the report. */
+/* Copy the lists into the report's memory. */
 static void finish_report(checker *c)
 {
     dataset_report *r = c->report;
@@ -422,10 +426,12 @@ static pons_status run_check(checker *c, pons_error *err)
         return err->status;
     for (int i = 0; i < d->problem_count; i++)
         push_problem(c, d->problem[i]);
+    for (int i = 0; i < d->warning_count; i++)
+        push_problem(c, d->warning[i]);
     for (int i = 0; i < d->case_count; i++)
         check_case(c, &d->cases[i], &facts[i]);
-    check_shared(c);
-    check_classes(c);
+    check_shared_files(c);
+    check_classes_occur(c);
     finish_report(c);
     c->report->facts = facts;
     c->report->facts_count = d->case_count;

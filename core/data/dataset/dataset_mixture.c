@@ -1,9 +1,8 @@
 /*
- * dataset_mixture.c - warnings of images with different spacings or orientations.
+ * dataset_mixture.c - warnings that images differ in spacing or orientation.
  *
- * The network sees images after [preprocess]. Their geometry is predicted for each case by a volume
- * of one voxel, placed like the first voxel of the case: the steps that move voxels are applied to
- * it.
+ * The network sees images after [preprocess]. To predict their geometry without reading them, a
+ * volume of one voxel at the position of a case's first voxel runs through the geometric steps.
  */
 #include "data/dataset/dataset.h"
 
@@ -19,8 +18,9 @@ static void add_warning(dataset_report *r, const char *text)
     r->problem = more;
 }
 
-/* One voxel of foreground where the case's first voxel lies. */
-static pons_status voxel_of(const dataset_facts *f, int channels, pons_case *out, pons_error *err)
+/* A case of one foreground voxel, at the position of the first voxel. */
+static pons_status make_voxel_case(const dataset_facts *f, int channels, pons_case *out,
+                                   pons_error *err)
 {
     static const int64_t extent[3] = { 1, 1, 1 };
 
@@ -36,27 +36,27 @@ static pons_status voxel_of(const dataset_facts *f, int channels, pons_case *out
     return PONS_OK;
 }
 
-/* The geometry of a one-voxel volume after the steps; false: a step refuses it. */
-static bool place_after(const dataset_facts *f, const volume_chain *moves, int channels,
-                        case_geometry *out)
+/* The geometry of a one-voxel volume after the geometric steps; false: a step refuses it. */
+static bool geometry_of_case_after(const dataset_facts *f, const pipeline *moves, int channels,
+                                   case_geometry *out)
 {
     pons_error inner = PONS_ERROR_INIT;
     pons_case c;
-    bool good = voxel_of(f, channels, &c, &inner) == PONS_OK
-                && volume_chain_apply(moves, &c, NULL, &inner) == PONS_OK;
+    bool good = make_voxel_case(f, channels, &c, &inner) == PONS_OK
+                && pipeline_apply(moves, &c, NULL, &inner) == PONS_OK;
 
     if (good)
-        case_geometry_place(&c.image, out);
+        case_geometry_of_position(&c.image, out);
     pons_volume_clear(&c.image);
     pons_volume_clear(&c.label);
     return good;
 }
 
-/* The geometry of all images behind the steps; false: it cannot be told from one voxel. */
-static bool geometry_after(const dataset_report *r, const volume_chain *chain, int channels,
+/* The geometry of all images after the steps; false: one voxel is not enough to predict it. */
+static bool geometry_after(const dataset_report *r, const pipeline *chain, int channels,
                            case_geometry *out)
 {
-    volume_chain moves = { 0, arena_alloc(r->memory, (size_t)chain->count * sizeof *moves.step
+    pipeline moves = { 0, arena_alloc(r->memory, (size_t)chain->count * sizeof *moves.step
                                                          + 1) };
     case_geometry place;
 
@@ -67,33 +67,33 @@ static bool geometry_after(const dataset_report *r, const volume_chain *chain, i
     for (int i = 0; i < r->facts_count; i++) {
         if (r->facts[i].orientation[0] == '\0')
             continue;
-        if (!place_after(&r->facts[i], &moves, channels, &place))
+        if (!geometry_of_case_after(&r->facts[i], &moves, channels, &place))
             return false;
         case_geometry_join(out, &place);
     }
     return true;
 }
 
-const char *dataset_spacing_remedy(const volume_chain *chain)
+const char *dataset_spacing_remedy(const pipeline *chain)
 {
-    return volume_chain_has(chain, "spacing")
+    return pipeline_has(chain, "spacing")
                ? "one 'mm' above 0 for each axis of step 'spacing', without 'min_pixdim' and "
                  "'max_pixdim', makes them alike"
                : "step 'spacing' in [preprocess] makes them alike";
 }
 
-void dataset_report_mixtures(dataset_report *r, const volume_chain *chain, int channels)
+void dataset_report_add_mixtures(dataset_report *r, const pipeline *chain, int channels)
 {
     case_geometry after;
-    bool told = geometry_after(r, chain, channels, &after);
-    const case_geometry *g = told ? &after : &r->geometry;
-    const char *when = told && chain->count > 0 ? " after [preprocess]" : "";
+    bool predicted = geometry_after(r, chain, channels, &after);
+    const case_geometry *g = predicted ? &after : &r->geometry;
+    const char *when = predicted && chain->count > 0 ? " after [preprocess]" : "";
 
-    if ((told || !volume_chain_has(chain, "orient")) && case_geometry_orientation_count(g) > 1)
+    if ((predicted || !pipeline_has(chain, "orient")) && case_geometry_orientation_count(g) > 1)
         add_warning(r, arena_format(r->memory, "images have different orientations%s (%s), and no "
                                     "step 'orient' in [preprocess] turns them alike", when,
                                     case_geometry_orientations(r->memory, g)));
-    if ((told || !volume_chain_has(chain, "spacing")) && case_geometry_spacing_varies(g))
+    if ((predicted || !pipeline_has(chain, "spacing")) && case_geometry_spacing_varies(g))
         add_warning(r, arena_format(r->memory, "images have different spacings%s (%s mm along "
                                     "left-right, back-front, feet-head); %s", when,
                                     case_geometry_spacings(r->memory, g),

@@ -1,5 +1,7 @@
 /*
- * label_map.c - a table from id to target, applied to a whole label.
+ * label_map.c - a table from label id to target, applied to all voxels of a label.
+ *
+ * The target is written in place where label and target both take one byte per voxel.
  */
 #include "data/dataset/label_map.h"
 
@@ -9,45 +11,59 @@
 
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
-#include "data/dataset/class_list.h"
 
-static void map_id(label_map *m, const dataset *d, int id)
+/* Set the class and the target of every id that a class lists. */
+static void set_targets(label_map *m, const dataset *d)
 {
-    int c = class_list_find(d->classes, d->class_count, id);
-
-    m->class_of[id] = (int16_t)c;
-    if (c < 0)
-        return;
-    if (d->region_count == 0)
-        m->value[id] = (uint8_t)c;
+    for (int id = 0; id < m->count; id++)
+        m->class_index[id] = -1;
+    for (int c = 0; c < d->class_count; c++)
+        for (int i = 0; i < d->classes[c].id_count; i++) {
+            int id = d->classes[c].id[i];
+            m->class_index[id] = (int16_t)c;
+            if (d->region_count == 0)
+                m->target_value[id] = (uint8_t)c;
+        }
+    for (int i = 0; d->ignored != NULL && i < d->ignored->id_count; i++)
+        m->class_index[d->ignored->id[i]] = LABEL_MAP_IGNORED;
     for (int r = 0; r < d->region_count; r++)
-        m->value[(size_t)id * m->channels + r] = class_list_find(&d->regions[r], 1, id) == 0;
+        for (int i = 0; i < d->regions[r].id_count; i++) {
+            int id = d->regions[r].id[i];
+            if (label_map_class_index(m, id) >= 0)
+                m->target_value[(size_t)id * (size_t)m->channels + (size_t)r] = 1;
+        }
+}
+
+/* Enlarge the table to hold the ids of a class. */
+static void include_ids(label_map *m, const data_class *c)
+{
+    for (int i = 0; i < c->id_count; i++) {
+        if (c->id[i] >= m->count)
+            m->count = c->id[i] + 1;
+    }
 }
 
 pons_status label_map_init(label_map *m, const dataset *d, pons_error *err)
 {
     *m = (label_map){ .count = 1, .channels = dataset_target_channels(d) };
-    for (int c = 0; c < d->class_count; c++) {
-        for (int i = 0; i < d->classes[c].id_count; i++) {
-            if (d->classes[c].id[i] >= m->count)
-                m->count = d->classes[c].id[i] + 1;
-        }
-    }
-    m->class_of = calloc((size_t)m->count, sizeof *m->class_of);
-    m->value = calloc((size_t)m->count, (size_t)m->channels);
-    if (m->class_of == NULL || m->value == NULL) {
+    for (int c = 0; c < d->class_count; c++)
+        include_ids(m, &d->classes[c]);
+    if (d->ignored != NULL)
+        include_ids(m, d->ignored);
+    m->class_index = calloc((size_t)m->count, sizeof *m->class_index);
+    m->target_value = calloc((size_t)m->count, (size_t)m->channels);
+    if (m->class_index == NULL || m->target_value == NULL) {
         label_map_clear(m);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
-    for (int id = 0; id < m->count; id++)
-        map_id(m, d, id);
+    set_targets(m, d);
     return PONS_OK;
 }
 
 void label_map_clear(label_map *m)
 {
-    free(m->class_of);
-    free(m->value);
+    free(m->class_index);
+    free(m->target_value);
     *m = (label_map){ 0 };
 }
 
@@ -57,13 +73,13 @@ static int64_t id_at(const volume *label, int64_t voxel)
                                   : ((const int32_t *)label->voxels)[voxel];
 }
 
-/* The first id that is not listed is refused, with its voxels. */
+/* Fail for the first unlisted label id, with its number of voxels. */
 static pons_status refuse_unlisted(const label_map *m, const volume *label, const char *case_id,
                                    const char *file, pons_error *err)
 {
     int64_t count = pons_volume_count(label), first = 0, voxels = 0;
 
-    while (label_map_class(m, id_at(label, first)) >= 0)
+    while (label_map_class_index(m, id_at(label, first)) >= 0)
         first++;
     for (int64_t v = first; v < count; v++)
         voxels += id_at(label, v) == id_at(label, first);
@@ -72,19 +88,46 @@ static pons_status refuse_unlisted(const label_map *m, const volume *label, cons
                      voxels == 1 ? "" : "s");
 }
 
-/* ---- bytes to one channel -------------------------------------------------------------------- */
+/* ---- mask of counted voxels ------------------------------------------------------------------ */
 
-/* What becomes of each id that a byte holds. */
+typedef struct masking {
+    const label_map *map;
+    const volume *label;
+    uint8_t *valid;
+} masking;
+
+static void mask_piece(void *context, int64_t first, int64_t end)
+{
+    const masking *m = context;
+
+    for (int64_t v = first; v < end; v++)
+        m->valid[v] = label_map_class_index(m->map, id_at(m->label, v)) != LABEL_MAP_IGNORED;
+}
+
+pons_status label_map_valid(const label_map *m, const volume *label, volume *valid,
+                            pons_error *err)
+{
+    if (pons_volume_init(valid, PONS_U8, 1, label->extent, err) != PONS_OK)
+        return err->status;
+    memcpy(valid->affine, label->affine, sizeof valid->affine);
+    parallel_run(pons_volume_count(label), parallel_piece(1), mask_piece,
+                 &(masking){ m, label, valid->voxels });
+    return PONS_OK;
+}
+
+/* ---- U8 labels to one channel ---------------------------------------------------------------- */
+
+/* The target value of each of the 256 ids of a U8 label. */
 typedef struct byte_map {
-    uint8_t value[256];
+    uint8_t target_value[256];
     bool listed[256];
 } byte_map;
 
 static void byte_map_init(byte_map *b, const label_map *m)
 {
     for (int id = 0; id < 256; id++) {
-        b->listed[id] = label_map_class(m, id) >= 0;
-        b->value[id] = b->listed[id] && m->channels == 1 ? m->value[id] : 0;
+        b->listed[id] = label_map_class_index(m, id) >= 0;
+        b->target_value[id] = b->listed[id] && m->channels == 1 ? m->target_value[id] : 0;
     }
 }
 
@@ -100,23 +143,22 @@ static bool bytes_listed(const byte_map *b, const uint8_t *x, int64_t count)
 static void map_bytes(const byte_map *b, uint8_t *x, int64_t count)
 {
     for (int64_t v = 0; v < count; v++)
-        x[v] = b->value[x[v]];
+        x[v] = b->target_value[x[v]];
 }
 
 /*
- * Most labels are one id over long stretches: a run of voxels that equals the one before it needs
- * no look at the table.
+ * Labels have long runs of one id: a group of voxels equal to the previous group is not looked up.
  */
-enum { RUN = 8 };
+enum { GROUP = 8 };
 
 static bool all_bytes_listed(const byte_map *b, const uint8_t *x, int64_t count)
 {
     int64_t v = 0;
 
-    for (; v + RUN <= count; v += RUN) {
-        if (v > 0 && memcmp(x + v, x + v - RUN, RUN) == 0)
+    for (; v + GROUP <= count; v += GROUP) {
+        if (v > 0 && memcmp(x + v, x + v - GROUP, GROUP) == 0)
             continue;
-        if (!bytes_listed(b, x + v, RUN))
+        if (!bytes_listed(b, x + v, GROUP))
             return false;
     }
     return bytes_listed(b, x + v, count - v);
@@ -127,54 +169,54 @@ static void map_all_bytes(const byte_map *b, uint8_t *x, int64_t count)
     uint64_t before = 0, mapped = 0, now;
     int64_t v = 0;
 
-    for (; v + RUN <= count; v += RUN) {
-        memcpy(&now, x + v, RUN);
+    for (; v + GROUP <= count; v += GROUP) {
+        memcpy(&now, x + v, GROUP);
         if (v == 0 || now != before) {
             before = mapped = now;
-            map_bytes(b, (uint8_t *)&mapped, RUN);
+            map_bytes(b, (uint8_t *)&mapped, GROUP);
         }
-        memcpy(x + v, &mapped, RUN);
+        memcpy(x + v, &mapped, GROUP);
     }
     map_bytes(b, x + v, count - v);
 }
 
-/* ---- any ids to any target ------------------------------------------------------------------- */
+/* ---- other label ids and targets ------------------------------------------------------------- */
 
-/* A label and its target while pieces of it are looked at. */
-typedef struct mapping {
+/* The context of the parallel loops over a label. */
+typedef struct label_mapping {
     const label_map *map;
     const byte_map *bytes;
     const volume *label;
     uint8_t *target;
     _Atomic bool unlisted;
-} mapping;
+} label_mapping;
 
-static void ids_listed(void *context, int64_t first, int64_t end)
+static void check_ids_listed(void *context, int64_t first, int64_t end)
 {
-    mapping *m = context;
+    label_mapping *m = context;
     bool listed = true;
 
     for (int64_t v = first; v < end; v++)
-        listed &= label_map_class(m->map, id_at(m->label, v)) >= 0;
+        listed &= label_map_class_index(m->map, id_at(m->label, v)) >= 0;
     if (!listed)
         m->unlisted = true;
 }
 
 static void map_ids(void *context, int64_t first, int64_t end)
 {
-    const mapping *m = context;
+    const label_mapping *m = context;
     size_t channels = (size_t)m->map->channels;
 
     for (int64_t v = first; v < end; v++)
         memcpy(m->target + (size_t)v * channels,
-               m->map->value + (size_t)id_at(m->label, v) * channels, channels);
+               m->map->target_value + (size_t)id_at(m->label, v) * channels, channels);
 }
 
-static pons_status map_voxels(mapping *m, volume *label, pons_error *err)
+static pons_status map_voxels(label_mapping *m, volume *label, pons_error *err)
 {
     size_t size = (size_t)pons_volume_count(label) * (size_t)m->map->channels;
 
-    m->target = pages_alloc(size);
+    m->target = huge_pages_alloc(size);
     if (m->target == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     parallel_run(pons_volume_count(label), parallel_piece(1), map_ids, m);
@@ -187,7 +229,7 @@ static pons_status map_voxels(mapping *m, volume *label, pons_error *err)
 
 static void bytes_of_piece_listed(void *context, int64_t first, int64_t end)
 {
-    mapping *m = context;
+    label_mapping *m = context;
 
     if (!all_bytes_listed(m->bytes, (const uint8_t *)m->label->voxels + first, end - first))
         m->unlisted = true;
@@ -195,7 +237,7 @@ static void bytes_of_piece_listed(void *context, int64_t first, int64_t end)
 
 static void map_bytes_of_piece(void *context, int64_t first, int64_t end)
 {
-    const mapping *m = context;
+    const label_mapping *m = context;
 
     map_all_bytes(m->bytes, (uint8_t *)m->label->voxels + first, end - first);
 }
@@ -206,10 +248,10 @@ pons_status label_map_apply(const label_map *m, volume *label, const char *case_
     bool bytes = label->type == PONS_U8;
     int64_t count = pons_volume_count(label), piece = parallel_piece(1);
     byte_map table;
-    mapping all = { .map = m, .bytes = &table, .label = label };
+    label_mapping all = { .map = m, .bytes = &table, .label = label };
 
     byte_map_init(&table, m);
-    parallel_run(count, piece, bytes ? bytes_of_piece_listed : ids_listed, &all);
+    parallel_run(count, piece, bytes ? bytes_of_piece_listed : check_ids_listed, &all);
     if (all.unlisted)
         return refuse_unlisted(m, label, case_id, file, err);
     if (!bytes || m->channels > 1)

@@ -1,11 +1,13 @@
 /*
- * layout.c - recognise how a dataset lies on disk.
+ * layout.c - choose the layout of a dataset.
  *
- * A value of 'layout' wins; 'auto' looks at what 'source' names. Layouts that a later build will
- * read are recognised, so that their users are told and not misread.
+ * The option 'layout' decides; 'auto' looks for the signs of each layout in 'source'. Exactly one
+ * file of a folder may have them. Known layouts without a reader are recognised, so that the
+ * message names them.
  */
 #include "data/dataset/layout.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,41 +16,174 @@
 #include <sys/stat.h>
 
 #include "base/errno_status.h"
+#include "base/file/file.h"
 #include "base/file/file_kind.h"
 #include "base/text/quote.h"
+#include "base/text/shell_word.h"
 #include "base/text/text.h"
 
 static const struct layout {
     const char *name;
-    layout_read *reader;       /* NULL: not in this build                                         */
+    layout_read *reader;       /* NULL: no reader in this build                                   */
+    const char *file;          /* the name of the file that tells it; NULL: any name              */
+    layout_sign *is;           /* whether a file of that name tells it; NULL: it does             */
+    layout_sign *is_folder;    /* whether a folder tells it; NULL: its files alone do             */
+    const char *looked_for;    /* the sign in messages                                            */
 } layouts[] = {
-    { "globs", layout_globs_read },
-    { "decathlon", layout_decathlon_read },
-    { "nnunet", NULL },
-    { "datalist", NULL },
-    { "csv", NULL },
-    { "brats", NULL },
-    { "bids", NULL },
+    { "globs", layout_globs_read, NULL, NULL, NULL, NULL },
+    { "decathlon", layout_decathlon_read, "dataset.json", layout_decathlon_is, NULL,
+      "dataset.json" },
+    { "nnunet", layout_nnunet_read, "dataset.json", layout_nnunet_is, NULL, NULL },
+    { "datalist", layout_datalist_read, NULL, layout_datalist_is, NULL, ".json with 'training'" },
+    { "csv", layout_csv_read, NULL, layout_csv_is, NULL, ".csv or .tsv with a column 'image'" },
+    { "brats", layout_brats_read, NULL, NULL, layout_brats_is, "names of BraTS" },
+    { "bids", layout_bids_read, "dataset_description.json", NULL, NULL,
+      "dataset_description.json" },
 };
+enum { LAYOUT_COUNT = sizeof layouts / sizeof layouts[0] };
 
-static bool has_file(const char *folder, const char *name)
+/* ---- the signs in a folder ------------------------------------------------------------------- */
+
+typedef struct sign_search {
+    arena *memory;
+    const char *folder;
+    const struct layout *only; /* NULL: all layouts                                               */
+    int count;
+    struct { const struct layout *layout; const char *file; } found[2]; /* the first ones         */
+} sign_search;
+
+static int is_shown(const struct dirent *entry)
 {
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = malloc(size);
-    struct stat facts;
-    bool found;
-
-    if (path == NULL)
-        return false;
-    snprintf(path, size, "%s/%s", folder, name);
-    found = stat(path, &facts) == 0;
-    free(path);
-    return found;
+    return entry->d_name[0] != '.';
 }
 
-/* The layout of 'source', or NULL and the reason in 'err'. */
-static const char *source_layout(const char *source, pons_error *err)
+/* Whether a name is the sign of a layout, so that it is none of another. */
+static bool is_fixed_name(const char *name)
 {
+    for (int i = 0; i < LAYOUT_COUNT; i++)
+        if (layouts[i].file != NULL && strcmp(layouts[i].file, name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a file tells a layout; where this one was asked for, the name of the file is enough. */
+static bool tells(const struct layout *l, const char *path, const char *name, bool asked)
+{
+    if (l->file != NULL)
+        return strcmp(l->file, name) == 0 && (asked || l->is == NULL || l->is(path));
+    return l->is != NULL && !is_fixed_name(name) && l->is(path);
+}
+
+static void add_sign(sign_search *s, const struct layout *l, const char *file)
+{
+    if (s->count < 2) {
+        s->found[s->count].layout = l;
+        s->found[s->count].file = file;
+    }
+    s->count++;
+}
+
+static void search_file(sign_search *s, const char *name)
+{
+    const char *path = arena_format(s->memory, "%s/%s", s->folder, name);
+
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        const struct layout *l = &layouts[i];
+        if ((s->only == NULL || s->only == l) && tells(l, path, name, s->only != NULL))
+            add_sign(s, l, path);
+    }
+}
+
+static pons_status search_folder(sign_search *s, pons_error *err)
+{
+    struct dirent **entry = NULL;
+    int count = scandir(s->folder, &entry, is_shown, alphasort);
+
+    if (count < 0)
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s': %s",
+                         s->folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        search_file(s, entry[i]->d_name);
+        free(entry[i]);
+    }
+    free(entry);
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        const struct layout *l = &layouts[i];
+        if (l->is_folder != NULL && (s->only == l || (s->only == NULL && l->is_folder(s->folder))))
+            add_sign(s, l, s->folder);
+    }
+    return PONS_OK;
+}
+
+static pons_status refuse_second(const sign_search *s, pons_error *err)
+{
+    const char *file = s->found[1].file;
+    size_t size = 4 * strlen(file) + 32;
+    char *word = arena_alloc(s->memory, size);
+
+    shell_word_bare(word, size, arena_format(s->memory, "data.source=%s", file));
+    return pons_fail(err, PONS_CONFIG, "'%s' has %d datasets: %s by '%s' and %s by '%s', expected "
+                     "one\nhint: --set %.1000s chooses a file", s->folder, s->count,
+                     s->found[0].layout->name, s->found[0].file, s->found[1].layout->name, file,
+                     word);
+}
+
+/* Every sign that was looked for, as in "dataset.json, no .json with 'training'". */
+static const char *signs_text(const sign_search *s)
+{
+    const char *text = NULL;
+
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        const char *sign = layouts[i].looked_for;
+        if (sign == NULL || (s->only != NULL && s->only != &layouts[i]))
+            continue;
+        text = text == NULL ? sign : arena_format(s->memory, "%s, no %s", text, sign);
+    }
+    return text != NULL ? text : "sign of it";
+}
+
+static pons_status refuse_none(const sign_search *s, pons_error *err)
+{
+    if (file_kind_refuse_folder(s->folder, FILE_VOLUME, err) != PONS_OK)
+        return err->status;
+    return pons_fail(err, PONS_DATA, "folder '%s' has no %s\n"
+                     "hint: 'image' and 'label' with * in them name files without one", s->folder,
+                     signs_text(s));
+}
+
+/* ---- the layout of a source ------------------------------------------------------------------ */
+
+static const struct layout *layout_named(const char *name)
+{
+    for (int i = 0; i < LAYOUT_COUNT; i++)
+        if (strcmp(layouts[i].name, name) == 0)
+            return &layouts[i];
+    return NULL;
+}
+
+/* A single file: the signs of a layout; a .json without any is a dataset.json of another name. */
+static const struct layout *file_layout(const char *path, pons_error *err)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
+    for (int i = 0; i < LAYOUT_COUNT; i++)
+        if (tells(&layouts[i], path, name, false))
+            return &layouts[i];
+    if (text_ends_with(path, ".json"))
+        return layout_named(layout_nnunet_is(path) ? "nnunet" : "decathlon");
+    if (text_ends_with(path, ".csv") || text_ends_with(path, ".tsv"))
+        return layout_named("csv");
+    pons_fail(err, PONS_DATA, "'%s' is no dataset, expected a folder with a dataset.json or a "
+              ".json, .csv or .tsv file", path);
+    return NULL;
+}
+
+/* The layout of 'source', which is 'only' unless that is NULL, and the file that tells it. */
+static const struct layout *source_layout(arena *memory, const char *source,
+                                          const struct layout *only, const char **file,
+                                          pons_error *err)
+{
+    sign_search s = { .memory = memory, .folder = source, .only = only };
     struct stat facts;
 
     if (stat(source, &facts) != 0) {
@@ -56,32 +191,26 @@ static const char *source_layout(const char *source, pons_error *err)
                   "source: %s", source, strerror(errno));
         return NULL;
     }
-    if (!S_ISDIR(facts.st_mode)) {
-        if (text_ends_with(source, ".json"))
-            return "decathlon";
-        if (text_ends_with(source, ".csv") || text_ends_with(source, ".tsv"))
-            return "csv";
-        pons_fail(err, PONS_DATA, "'%s' is no dataset, expected a folder with a dataset.json or a "
-                  ".json file", source);
+    *file = arena_string(memory, source);
+    if (!S_ISDIR(facts.st_mode))
+        return only != NULL ? only : file_layout(source, err);
+    /* The reader of such a layout says itself what a folder lacks. */
+    if (only != NULL && (only->file != NULL || only->is_folder != NULL))
+        return only;
+    if (search_folder(&s, err) != PONS_OK)
+        return NULL;
+    if (s.count != 1) {
+        if (s.count == 0)
+            refuse_none(&s, err);
+        else
+            refuse_second(&s, err);
         return NULL;
     }
-    if (has_file(source, "dataset.json"))
-        return "decathlon";
-    if (has_file(source, "dataset_description.json"))
-        return "bids";
-    if (file_kind_refuse_folder(source, FILE_VOLUME, err) != PONS_OK)
-        return NULL;
-    pons_fail(err, PONS_DATA, "folder '%s' has no dataset.json\n"
-              "hint: 'image' and 'label' with * in them name files without one", source);
-    return NULL;
+    *file = s.found[0].file;
+    return s.found[0].layout;
 }
 
-static const char *settings_layout(const dataset_settings *s, pons_error *err)
-{
-    if (s->layout != NULL && strcmp(s->layout, "auto") != 0)
-        return s->layout;
-    return s->source != NULL ? source_layout(s->source, err) : "globs";
-}
+/* ---- the choice ------------------------------------------------------------------------------ */
 
 static pons_status check_names(const dataset_settings *s, pons_error *err)
 {
@@ -96,30 +225,78 @@ static pons_status check_names(const dataset_settings *s, pons_error *err)
     return PONS_OK;
 }
 
-pons_status layout_choose(const dataset_settings *s, const char **name, layout_read **reader,
+/* Refuse endings that a layout other than bids would ignore. */
+static pons_status check_suffixes(const dataset_settings *s, const struct layout *l,
+                                  pons_error *err)
+{
+    const pons_texts *images = &s->image_suffix;
+    bool image = images->count > 1 || (images->count == 1 && strcmp(images->item[0], "T1w") != 0);
+
+    if (l->reader != layout_bids_read
+        && (image || (s->label_suffix != NULL && strcmp(s->label_suffix, "dseg") != 0)))
+        return pons_fail(err, PONS_CONFIG, "'%s' is given for the layout '%s', expected the layout "
+                         "bids", image ? "image_suffix" : "label_suffix", l->name);
+    return PONS_OK;
+}
+
+/* "auto, globs, decathlon or datalist": the values of 'layout' in this build. */
+static const char *layout_words(arena *memory)
+{
+    const char *text = "auto", *last = NULL;
+
+    for (int i = 0; i < LAYOUT_COUNT; i++) {
+        if (layouts[i].reader == NULL)
+            continue;
+        if (last != NULL)
+            text = arena_format(memory, "%s, %s", text, last);
+        last = layouts[i].name;
+    }
+    return arena_format(memory, "%s or %s", text, last);
+}
+
+pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choice *out,
                           pons_error *err)
 {
-    const char *wanted;
+    bool automatic = s->layout == NULL || strcmp(s->layout, "auto") == 0;
+    const struct layout *l = NULL;
 
     if (check_names(s, err) != PONS_OK)
         return err->status;
-    wanted = settings_layout(s, err);
-    if (wanted == NULL)
+    if (!automatic && (l = layout_named(s->layout)) == NULL)
+        return pons_fail(err, PONS_CONFIG, "'layout' is '%s', expected %s", s->layout,
+                         layout_words(memory));
+    if (l != NULL && l->reader == NULL)
+        return pons_fail(err, PONS_CONFIG, "'%s' is not in this build", l->name);
+    if (l != NULL && (s->source == NULL) != (l->reader == layout_globs_read))
+        return pons_fail(err, PONS_CONFIG, "layout '%s' needs '%s'", l->name,
+                         s->source == NULL ? "source" : "image");
+    out->file = s->image.count > 0 ? s->image.item[0] : NULL;
+    l = s->source == NULL ? layout_named("globs")
+                          : source_layout(memory, s->source, l, &out->file, err);
+    if (l == NULL)
         return err->status;
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        if (strcmp(layouts[i].name, wanted) != 0)
-            continue;
-        if (layouts[i].reader == NULL)
-            return pons_fail(err, PONS_CONFIG, "'%s' is not in this build", wanted);
-        if ((s->source == NULL) != (layouts[i].reader == layout_globs_read))
-            return pons_fail(err, PONS_CONFIG, "layout '%s' needs '%s'", wanted,
-                             s->source == NULL ? "source" : "image");
-        *name = layouts[i].name;
-        *reader = layouts[i].reader;
-        return PONS_OK;
+    if (l->reader == NULL)
+        return pons_fail(err, PONS_CONFIG, "'%s' is not in this build", l->name);
+    if (check_suffixes(s, l, err) != PONS_OK)
+        return err->status;
+    out->name = l->name;
+    out->reader = l->reader;
+    out->recognised = automatic;
+    return PONS_OK;
+}
+
+/* Add a line to a list of 'count' lines. */
+static void add_line(arena *memory, dataset_problem **list, int *count, int *room,
+                     dataset_problem line)
+{
+    if (*count == *room) {
+        dataset_problem *more = arena_alloc(memory, (2 * (size_t)*count + 16) * sizeof *more);
+        if (*count > 0)
+            memcpy(more, *list, (size_t)*count * sizeof *more);
+        *list = more;
+        *room = 2 * *count + 16;
     }
-    return pons_fail(err, PONS_CONFIG,
-                     "'layout' is '%s', expected auto, globs or decathlon", wanted);
+    (*list)[(*count)++] = line;
 }
 
 void layout_problem(layout_result *out, const char *id, const char *file, const char *format, ...)
@@ -127,20 +304,23 @@ void layout_problem(layout_result *out, const char *id, const char *file, const 
     char text[sizeof ((pons_error *)NULL)->text];
     va_list list;
 
-    if (out->problem_count == out->problem_room) {
-        size_t count = (size_t)out->problem_count;
-        dataset_problem *more = arena_alloc(out->memory, (2 * count + 16) * sizeof *more);
-        if (count > 0)
-            memcpy(more, out->problem, count * sizeof *more);
-        out->problem = more;
-        out->problem_room = 2 * out->problem_count + 16;
-    }
     va_start(list, format);
     quote_format(text, sizeof text, format, list);
     va_end(list);
-    out->problem[out->problem_count++] = (dataset_problem){
-        id, file, arena_string(out->memory, text), false
-    };
+    add_line(out->memory, &out->problem, &out->problem_count, &out->problem_room,
+             (dataset_problem){ id, file, arena_string(out->memory, text), false });
+}
+
+void layout_warning(layout_result *out, const char *id, const char *file, const char *format, ...)
+{
+    char text[sizeof ((pons_error *)NULL)->text];
+    va_list list;
+
+    va_start(list, format);
+    quote_format(text, sizeof text, format, list);
+    va_end(list);
+    add_line(out->memory, &out->warning, &out->warning_count, &out->warning_room,
+             (dataset_problem){ id, file, arena_string(out->memory, text), true });
 }
 
 pons_status layout_check_id(const char *id, const char *file, pons_error *err)

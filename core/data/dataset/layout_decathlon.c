@@ -4,140 +4,31 @@
  *   "modality": { "0": "CT" }                       channels, by number
  *   "labels":   { "0": "background", "1": "spleen" } id to name
  *   "training": [ { "image": "./imagesTr/a.nii.gz", "label": "./labelsTr/a.nii.gz" } ]
- *   "validation": as "training"; held out where the INI file has no rule of its own
+ *   "validation": as "training"; held out unless the INI file has a rule of its own
  *
- * 'image' may be a list of files, one per channel. Paths are relative to the file's folder and stay
- * in it. Anything else in the file is not read ("tensorImageSize", "numTraining" and "test" are
- * wrong in published sets).
+ * 'image' may be a list of files, one per channel. Paths are relative to the file's folder and
+ * stay in it. All other keys are ignored ("tensorImageSize", "numTraining" and "test" are wrong in
+ * published datasets).
  */
 #include "data/dataset/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file/file.h"
-#include "base/file/json.h"
-#include "base/text/shell_word.h"
-#include "config/list.h"
 #include "data/dataset/class_list.h"
 #include "data/volume/volume_files.h"
 
-#define JSON_SIZE_MAX ((size_t)64 << 20)
+/* ---- labels ---------------------------------------------------------------------------------- */
 
-typedef struct reader {
-    arena *memory;
-    const char *path, *folder; /* folder ends with '/' or is empty */
-    const json_value *root;
-    layout_result *out;
-} reader;
-
-static const char *type_name(const json_value *value)
+static pons_status read_labels(const layout_json *r, pons_error *err)
 {
-    static const char *const names[] = {
-        "missing", "null", "false", "true", "a number", "a text", "a list", "an object"
-    };
-
-    return names[value == NULL ? 0 : value->type];
-}
-
-static bool is_type(const json_value *value, json_type type)
-{
-    return value != NULL && value->type == type;
-}
-
-static pons_status wrong_type(const reader *r, const char *field, const json_value *value,
-                              const char *expected, pons_error *err)
-{
-    return pons_fail(err, PONS_DATA, "'%s': '%s' is %s, expected %s", r->path, field,
-                     type_name(value), expected);
-}
-
-/* ---- numbered names: "modality" and "labels" ------------------------------------------------- */
-
-typedef struct numbered {
-    int number;
-    const char *name;
-} numbered;
-
-static int compare_numbers(const void *a, const void *b)
-{
-    return ((const numbered *)a)->number - ((const numbered *)b)->number;
-}
-
-static bool number_of(const char *text, int *number)
-{
-    char *end;
-    long value = strtol(text, &end, 10);
-
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || value > LABEL_ID_MAX)
-        return false;
-    *number = (int)value;
-    return true;
-}
-
-/* {"0": "name", ...} sorted by number; numbers differ. */
-static pons_status read_numbered(const reader *r, const char *field, const json_value *object,
-                                 numbered **out, int *count, pons_error *err)
-{
-    int n = 0;
-
-    if (!is_type(object, JSON_OBJECT) || object->count == 0)
-        return wrong_type(r, field, object, "an object of numbers and names", err);
-    numbered *list = arena_alloc(r->memory, (size_t)object->count * sizeof *list);
-    for (const json_value *value = object->child; value != NULL; value = value->next) {
-        if (!number_of(value->key, &list[n].number))
-            return pons_fail(err, PONS_DATA,
-                             "'%s': '%s' has the key '%s', expected a number from 0 to %d", r->path,
-                             field, value->key, LABEL_ID_MAX);
-        if (!is_type(value, JSON_TEXT) || value->text[0] == '\0')
-            return wrong_type(r, arena_format(r->memory, "%s.%s", field, value->key), value,
-                              "a name that is not empty", err);
-        list[n++].name = arena_string(r->memory, value->text);
-    }
-    qsort(list, (size_t)n, sizeof *list, compare_numbers);
-    for (int i = 1; i < n; i++) {
-        if (list[i].number == list[i - 1].number)
-            return pons_fail(err, PONS_DATA, "'%s': '%s' has the number %d twice", r->path, field,
-                             list[i].number);
-    }
-    *out = list;
-    *count = n;
-    return PONS_OK;
-}
-
-static pons_status read_channels(const reader *r, pons_error *err)
-{
-    const json_value *object = json_member(r->root, "modality");
-    numbered *list;
+    json_t *object = json_object_get(r->root, "labels");
+    layout_numbered *list;
     int count;
 
-    if (object == NULL) { /* one channel per file */
-        r->out->channels = 0;
+    if (object == NULL) /* dataset_open fails unless the INI file has 'labels' */
         return PONS_OK;
-    }
-    if (read_numbered(r, "modality", object, &list, &count, err) != PONS_OK)
-        return err->status;
-    const char **names = arena_alloc(r->memory, (size_t)count * sizeof *names);
-    for (int i = 0; i < count; i++) {
-        if (list[i].number != i)
-            return pons_fail(err, PONS_DATA, "'%s': 'modality' has no channel %d, expected 0 to %d",
-                             r->path, i, count - 1);
-        names[i] = list[i].name;
-    }
-    r->out->channels = count;
-    r->out->channel_names = names;
-    return PONS_OK;
-}
-
-static pons_status read_labels(const reader *r, pons_error *err)
-{
-    const json_value *object = json_member(r->root, "labels");
-    numbered *list;
-    int count;
-
-    if (object == NULL) /* the INI file says it, or dataset_open complains */
-        return PONS_OK;
-    if (read_numbered(r, "labels", object, &list, &count, err) != PONS_OK)
+    if (layout_json_numbered(r, "labels", object, &list, &count, err) != PONS_OK)
         return err->status;
     data_class *classes = arena_alloc(r->memory, (size_t)count * sizeof *classes);
     for (int i = 0; i < count; i++) {
@@ -153,7 +44,7 @@ static pons_status read_labels(const reader *r, pons_error *err)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* A relative path that stays in the folder. */
+/* True for a relative path that stays in the folder. */
 static bool path_is_inside(const char *path)
 {
     if (path[0] == '/' || path[0] == '\0')
@@ -168,14 +59,13 @@ static bool path_is_inside(const char *path)
     }
 }
 
-static pons_status read_path(const reader *r, const char *field, const json_value *value,
+static pons_status read_path(const layout_json *r, const char *field, const json_t *value,
                              const char **path, pons_error *err)
 {
-    const char *text;
+    const char *text = json_string_value(value);
 
-    if (!is_type(value, JSON_TEXT))
-        return wrong_type(r, field, value, "a path", err);
-    text = value->text;
+    if (text == NULL)
+        return layout_json_wrong_type(r, field, value, "a path", err);
     if (!path_is_inside(text))
         return pons_fail(err, PONS_DATA, "'%s': '%s' is '%s', expected a path inside the folder of "
                          "the dataset", r->path, field, text);
@@ -185,12 +75,11 @@ static pons_status read_path(const reader *r, const char *field, const json_valu
     return PONS_OK;
 }
 
-static pons_status read_images(const reader *r, const char *field, const json_value *value,
+static pons_status read_images(const layout_json *r, const char *field, const json_t *value,
                                data_case *c, pons_error *err)
 {
-    bool list = is_type(value, JSON_LIST);
-    const json_value *next = list ? value->child : NULL;
-    int count = list ? value->count : 1;
+    bool list = json_is_array(value);
+    int count = list ? (int)json_array_size(value) : 1;
 
     if (count == 0)
         return pons_fail(err, PONS_DATA, "'%s': '%s' is an empty list, expected a path for each "
@@ -199,8 +88,8 @@ static pons_status read_images(const reader *r, const char *field, const json_va
         return pons_fail(err, PONS_DATA, "'%s': '%s' has %d files, expected %d as in 'modality'",
                          r->path, field, count, r->out->channels);
     const char **image = arena_alloc(r->memory, (size_t)count * sizeof *image);
-    for (int i = 0; i < count; i++, next = list ? next->next : NULL) {
-        const json_value *one = list ? next : value;
+    for (int i = 0; i < count; i++) {
+        const json_t *one = list ? json_array_get(value, (size_t)i) : value;
         const char *name = list ? arena_format(r->memory, "%s[%d]", field, i) : field;
         if (read_path(r, name, one, &image[i], err) != PONS_OK)
             return err->status;
@@ -210,7 +99,7 @@ static pons_status read_images(const reader *r, const char *field, const json_va
     return PONS_OK;
 }
 
-/* The stem of the first image without the suffix of channel 0. */
+/* The case id: stem of the first image without the suffix "_0000" of channel 0. */
 static const char *case_id(arena *memory, const char *image)
 {
     const char *stem = volume_file_stem(memory, image);
@@ -229,13 +118,13 @@ static bool is_hidden(const char *path)
 }
 
 /* The image of an item and with it the case's id; *listed: it is one of the cases. */
-static pons_status read_head(const reader *r, const char *field, const json_value *item,
-                             data_case *c, bool *listed, pons_error *err)
+static pons_status read_image_and_id(const layout_json *r, const char *field, const json_t *item,
+                                     data_case *c, bool *listed, pons_error *err)
 {
     *listed = false;
-    if (!is_type(item, JSON_OBJECT))
-        return wrong_type(r, field, item, "an object with 'image' and 'label'", err);
-    if (read_images(r, arena_format(r->memory, "%s.image", field), json_member(item, "image"),
+    if (!json_is_object(item))
+        return layout_json_wrong_type(r, field, item, "an object with 'image' and 'label'", err);
+    if (read_images(r, arena_format(r->memory, "%s.image", field), json_object_get(item, "image"),
                     c, err) != PONS_OK)
         return err->status;
     c->id = case_id(r->memory, c->image[0]);
@@ -244,47 +133,45 @@ static pons_status read_head(const reader *r, const char *field, const json_valu
 }
 
 /* One entry of a list; what is wrong with it is noted, and the next one is read. */
-static void read_item(const reader *r, const char *field, const json_value *item, bool held)
+static void read_item(const layout_json *r, const char *field, const json_t *item, bool held_out)
 {
     pons_error cause = PONS_ERROR_INIT;
     data_case c = { .id = NULL };
-    const json_value *label;
+    const json_t *label;
     bool listed;
 
-    if (read_head(r, field, item, &c, &listed, &cause) != PONS_OK) {
+    if (read_image_and_id(r, field, item, &c, &listed, &cause) != PONS_OK) {
         layout_problem(r->out, NULL, r->path, "%s", cause.text);
         return;
     }
-    label = listed ? json_member(item, "label") : NULL;
-    if (!listed || (label == NULL && held)) /* published lists hold images to be predicted */
+    label = listed ? json_object_get(item, "label") : NULL;
+    if (!listed || (label == NULL && held_out)) /* published lists hold images to be predicted */
         return;
     if (read_path(r, arena_format(r->memory, "%s.label", field), label, &c.label, &cause)
         != PONS_OK) {
         layout_problem(r->out, c.id, r->path, "%s", cause.text);
         c.incomplete = true;
     }
-    r->out->cases[r->out->case_count++] = (layout_case){ c, held };
-    r->out->holds_out = r->out->holds_out || held;
+    r->out->cases[r->out->case_count++] = (layout_case){ c, held_out, -1 };
+    r->out->holds_out = r->out->holds_out || held_out;
 }
 
-static pons_status read_cases(const reader *r, pons_error *err)
+static pons_status read_case_lists(const layout_json *r, pons_error *err)
 {
-    const json_value *list[] = { json_member(r->root, "training"),
-                             json_member(r->root, "validation") };
+    const json_t *list[] = { json_object_get(r->root, "training"),
+                             json_object_get(r->root, "validation") }, *item;
     static const char *const field[] = { "training", "validation" };
-    size_t count = 0;
+    size_t count = 0, i;
 
     for (int l = 0; l < 2; l++) {
-        if (!is_type(list[l], JSON_LIST) && (l == 0 || list[l] != NULL))
-            return wrong_type(r, field[l], list[l], "a list of cases", err);
-        count += list[l] != NULL ? (size_t)list[l]->count : 0;
+        if (!json_is_array(list[l]) && (l == 0 || list[l] != NULL))
+            return layout_json_wrong_type(r, field[l], list[l], "a list of cases", err);
+        count += json_array_size(list[l]);
     }
     r->out->cases = arena_alloc(r->memory, (count + 1) * sizeof *r->out->cases);
-    for (int l = 0; l < 2; l++) {
-        const json_value *item = list[l] != NULL ? list[l]->child : NULL;
-        for (int i = 0; item != NULL; i++, item = item->next)
-            read_item(r, arena_format(r->memory, "%s[%d]", field[l], i), item, l == 1);
-    }
+    for (int l = 0; l < 2; l++)
+        json_array_foreach(list[l], i, item)
+            read_item(r, arena_format(r->memory, "%s[%zu]", field[l], i), item, l == 1);
     if (r->out->case_count == 0 && r->out->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s': 'training' has no case", r->path);
     return PONS_OK;
@@ -292,110 +179,32 @@ static pons_status read_cases(const reader *r, pons_error *err)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* One pattern a channel, with the folder, so that it means the same in any file. */
-static const char *image_patterns(const reader *r, const char *ending)
+static pons_status refuse_nnunet(const layout_json *r, pons_error *err)
 {
-    const json_value *names = json_member(r->root, "channel_names");
-    int count = names->count > 0 ? names->count : 1;
-    const char **pattern = arena_alloc(r->memory, (size_t)(count + 1) * sizeof *pattern);
-
-    for (int i = 0; i < count; i++)
-        pattern[i] = arena_format(r->memory, "%simagesTr/*_%04d%s", r->folder, i, ending);
-    return list_join(r->memory, count, pattern);
-}
-
-/* " --set 'key=value'" */
-static const char *set_key(arena *memory, const char *key, const char *value)
-{
-    const char *text = arena_format(memory, "%s=%s", key, value);
-    size_t size = 4 * strlen(text) + 3; /* an apostrophe becomes four characters */
-
-    return arena_format(memory, " --set %s", shell_word(arena_alloc(memory, size), size, text));
-}
-
-/* The key 'labels', or "" where a class has no id of its own or a name that needs thought. */
-static const char *set_labels(const reader *r)
-{
-    const json_value *labels = json_member(r->root, "labels");
-    const char *text = "", *between = "";
-    uint64_t id;
-
-    if (!is_type(labels, JSON_OBJECT))
-        return "";
-    for (const json_value *v = labels->child; v != NULL; v = v->next) {
-        if (!json_whole(v, &id) || v->key[strcspn(v->key, " \t\r\n,:;\"'")] != '\0')
-            return "";
-        text = arena_format(r->memory, "%s%s%s:%llu", text, between, v->key,
-                            (unsigned long long)id);
-        between = " ";
-    }
-    return set_key(r->memory, "data.labels", text);
-}
-
-static pons_status refuse_nnunet(const reader *r, pons_error *err)
-{
-    const char *ending = json_member(r->root, "file_ending")->text;
-    const char *image, *label;
-
-    if (ending == NULL)
-        ending = ".nii.gz";
-    image = set_key(r->memory, "data.image", image_patterns(r, ending));
-    label = arena_format(r->memory, "%slabelsTr/*%s", r->folder, ending);
-    label = set_key(r->memory, "data.label", list_single(r->memory, label));
-    return pons_fail(err, PONS_CONFIG, "'nnunet' is not in this build, and '%s' has that layout\n"
-                     "hint: its files are read with --set data.source=%s%s%.1000s", r->path, image,
-                     label, set_labels(r));
-}
-
-static pons_status refuse_relatives(const reader *r, pons_error *err)
-{
-    if (!is_type(r->root, JSON_OBJECT))
-        return pons_fail(err, PONS_DATA, "'%s' is %s, expected an object", r->path,
-                         type_name(r->root));
-    if (json_member(r->root, "channel_names") != NULL &&
-        json_member(r->root, "file_ending") != NULL)
-        return refuse_nnunet(r, err);
-    return PONS_OK;
-}
-
-static pons_status parse(const char *path, json_document *out, pons_error *err)
-{
-    char *text;
-    size_t size;
-
-    if (file_read(path, JSON_SIZE_MAX, &text, &size, PONS_DATA, err) != PONS_OK)
-        return err->status;
-    pons_status status = json_parse(text, size, path, PONS_DATA, out, err);
-    free(text);
-    return status;
+    if (json_object_get(r->root, "channel_names") == NULL
+        || json_object_get(r->root, "file_ending") == NULL)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "'%s' has the layout 'nnunet', expected 'decathlon'\n"
+                     "hint: --set data.layout=nnunet", r->path);
 }
 
 pons_status layout_decathlon_read(const dataset_settings *settings, layout_result *out,
                                   pons_error *err)
 {
-    reader r = { .memory = out->memory, .out = out };
-    json_document document;
-    const char *slash;
+    layout_json r;
+    pons_status status;
 
-    r.path = folder_is_there(settings->source)
-                 ? arena_format(out->memory, "%s/dataset.json", settings->source)
-                 : arena_string(out->memory, settings->source);
-    slash = strrchr(r.path, '/');
-    r.folder = slash == NULL ? ""
-               : arena_format(out->memory, "%.*s", (int)(slash + 1 - r.path), r.path);
-    out->origin = r.path;
-    if (parse(r.path, &document, err) != PONS_OK)
+    if (layout_json_open(settings, out, &r, err) != PONS_OK)
         return err->status;
-    r.root = document.root;
-    pons_status status = refuse_relatives(&r, err);
-    if (status == PONS_OK)
-        status = read_channels(&r, err);
+    status = refuse_nnunet(&r, err);
+    if (status == PONS_OK && json_object_get(r.root, "modality") != NULL)
+        status = layout_json_channels(&r, "modality", err);
     if (status == PONS_OK)
         status = read_labels(&r, err);
     if (status == PONS_OK)
-        status = read_cases(&r, err);
+        status = read_case_lists(&r, err);
     if (status == PONS_OK && out->channels == 0 && out->case_count > 0)
         out->channels = out->cases[0].info.image_count;
-    json_free(&document);
+    layout_json_close(&r);
     return status;
 }

@@ -1,10 +1,11 @@
 /*
- * layout_globs.c - 'image' (one pattern per channel) and 'label': files pair by what '*' matched.
+ * layout_globs.c - 'image' (one pattern per channel) and 'label', paired by the text that '*'
+ * matches.
  *
- * '*' stands for one or more characters of one file or folder name; no other character is special.
- * A pattern with several of them has the key A_B, or A where all matched the same text. Names that
- * begin with a dot match only a pattern that says so ("._" files of archives). Patterns without '*'
- * name one case, whose files belong together as they are.
+ * '*' matches one or more characters of one file or folder name; no other character is special.
+ * The matched text is the case id: A_B for two stars, or A if both matched the same text. A name
+ * with a leading dot matches only a pattern with a leading dot (archives contain "._" files).
+ * Patterns without '*' name the files of a single case.
  */
 #include "data/dataset/layout.h"
 
@@ -20,27 +21,27 @@
 
 #define STARS_MAX 4
 
-typedef struct span {
+typedef struct star_text {
     const char *text;
     size_t size;
-} span;
+} star_text;
 
 typedef struct found_file {
     const char *key, *path;
 } found_file;
 
-typedef struct search {
+typedef struct glob_search {
     arena *memory;
-    const char *key, *pattern; /* what the INI file calls it                                      */
-    found_file *file;          /* malloc'ed */
+    const char *key, *pattern; /* the option's name and value                                     */
+    found_file *file;          /* malloc'ed, sorted by key */
     int count, room;
-    span star[STARS_MAX];
-} search;
+    star_text star[STARS_MAX];
+} glob_search;
 
-/* ---- one name -------------------------------------------------------------------------------- */
+/* ---- matching a name ------------------------------------------------------------------------- */
 
-/* Match 'name' against 'pattern' up to its end or '/'; stars from number 'at' on are recorded. */
-static bool name_matches(const char *pattern, const char *name, span *star)
+/* Match 'name' against 'pattern' up to its end or '/'; star[0] and up receive the matched texts. */
+static bool name_matches(const char *pattern, const char *name, star_text *star)
 {
     for (; *pattern != '*'; pattern++, name++) {
         if (*pattern == '\0' || *pattern == '/')
@@ -49,14 +50,14 @@ static bool name_matches(const char *pattern, const char *name, span *star)
             return false;
     }
     for (size_t size = 1; size <= strlen(name); size++) {
-        *star = (span){ name, size };
+        *star = (star_text){ name, size };
         if (name_matches(pattern + 1, name + size, star + 1))
             return true;
     }
     return false;
 }
 
-static const char *key_of(arena *memory, const span *star, int count)
+static const char *key_of(arena *memory, const star_text *star, int count)
 {
     char *key = arena_format(memory, "%.*s", (int)star[0].size, star[0].text);
     bool same = true;
@@ -80,7 +81,7 @@ static int count_stars(const char *text, const char *end)
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-static pons_status add_file(search *s, int stars, const char *path, pons_error *err)
+static pons_status add_found_file(glob_search *s, int stars, const char *path, pons_error *err)
 {
     if (s->count == s->room) {
         int room = s->room == 0 ? 64 : 2 * s->room;
@@ -94,12 +95,12 @@ static pons_status add_file(search *s, int stars, const char *path, pons_error *
     return PONS_OK;
 }
 
-/* 'rest' is what is still to be matched below 'prefix' (which ends with '/' or is empty). */
-static pons_status walk(search *s, const char *prefix, const char *rest, int stars,
-                        pons_error *err);
+/* Match 'rest' below 'prefix', which ends with '/' or is empty. */
+static pons_status match_path(glob_search *s, const char *prefix, const char *rest, int stars,
+                              pons_error *err);
 
-static pons_status walk_folder(search *s, DIR *folder, const char *prefix, const char *part,
-                               const char *rest, int stars, pons_error *err)
+static pons_status match_folder(glob_search *s, DIR *folder, const char *prefix, const char *part,
+                                const char *rest, int stars, pons_error *err)
 {
     size_t part_size = strcspn(part, "/");
     int more = count_stars(part, part + part_size);
@@ -117,9 +118,10 @@ static pons_status walk_folder(search *s, DIR *folder, const char *prefix, const
         if (folder_is_there(path) != (*rest == '/'))
             continue;
         if (*rest != '/') {
-            if (add_file(s, stars + more, path, err) != PONS_OK)
+            if (add_found_file(s, stars + more, path, err) != PONS_OK)
                 return err->status;
-        } else if (walk(s, arena_format(s->memory, "%s/", path), rest + 1, stars + more, err) !=
+        } else if (match_path(s, arena_format(s->memory, "%s/", path), rest + 1, stars + more,
+                              err) !=
                    PONS_OK) {
             return err->status;
         }
@@ -127,17 +129,17 @@ static pons_status walk_folder(search *s, DIR *folder, const char *prefix, const
     return PONS_OK;
 }
 
-static pons_status walk(search *s, const char *prefix, const char *rest, int stars,
-                        pons_error *err)
+static pons_status match_path(glob_search *s, const char *prefix, const char *rest, int stars,
+                              pons_error *err)
 {
     const char *part = rest, *end;
     DIR *folder;
 
     for (end = part + strcspn(part, "/"); count_stars(part, end) == 0; ) {
-        if (*end == '\0') { /* below a folder that a star matched, a plain name */
+        if (*end == '\0') { /* a plain name below a folder that a star matched */
             const char *path = arena_format(s->memory, "%s%s", prefix, rest);
             struct stat facts;
-            return stat(path, &facts) == 0 ? add_file(s, stars, path, err) : PONS_OK;
+            return stat(path, &facts) == 0 ? add_found_file(s, stars, path, err) : PONS_OK;
         }
         part = end + 1;
         end = part + strcspn(part, "/");
@@ -145,17 +147,18 @@ static pons_status walk(search *s, const char *prefix, const char *rest, int sta
     const char *below = arena_format(s->memory, "%s%.*s", prefix, (int)(part - rest), rest);
     folder = opendir(*below == '\0' ? "." : below);
     if (folder == NULL) {
-        if (stars > 0 && errno_status(errno, PONS_OK) == PONS_OK) /* another one may hold it */
+        /* another matched folder may hold the file */
+        if (stars > 0 && errno_status(errno, PONS_OK) == PONS_OK)
             return PONS_OK;
         return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s' of '%s': %s",
                          below, s->pattern, strerror(errno));
     }
-    pons_status status = walk_folder(s, folder, below, part, end, stars, err);
+    pons_status status = match_folder(s, folder, below, part, end, stars, err);
     closedir(folder);
     return status;
 }
 
-/* ---- one pattern ----------------------------------------------------------------------------- */
+/* ---- matching files -------------------------------------------------------------------------- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -165,8 +168,8 @@ static int compare_keys(const void *a, const void *b)
     return order != 0 ? order : strcmp(left->path, right->path);
 }
 
-/* Files with a usable name of their own stay; the others are problems. */
-static void keep_sound(search *s, layout_result *out)
+/* Keep files with a usable and unique case id; report the others. */
+static void keep_usable_files(glob_search *s, layout_result *out)
 {
     int kept = 0;
 
@@ -185,7 +188,7 @@ static void keep_sound(search *s, layout_result *out)
     s->count = kept;
 }
 
-static pons_status search_pattern(search *s, layout_result *out, pons_error *err)
+static pons_status search_pattern(glob_search *s, layout_result *out, pons_error *err)
 {
     size_t size = strlen(s->pattern);
 
@@ -195,16 +198,16 @@ static pons_status search_pattern(search *s, layout_result *out, pons_error *err
     if (count_stars(s->pattern, s->pattern + size) > STARS_MAX)
         return pons_fail(err, PONS_CONFIG, "'%s' is '%s', which has more than %d '*'", s->key,
                          s->pattern, STARS_MAX);
-    if (walk(s, "", s->pattern, 0, err) != PONS_OK)
+    if (match_path(s, "", s->pattern, 0, err) != PONS_OK)
         return err->status;
     if (s->count == 0)
         return pons_fail(err, PONS_DATA, "[data] %s: no file matches '%s'", s->key,
                          s->pattern);
-    keep_sound(s, out);
+    keep_usable_files(s, out);
     return PONS_OK;
 }
 
-static const char *search_find(const search *s, const char *key)
+static const char *search_find(const glob_search *s, const char *key)
 {
     found_file wanted = { key, "" };
     int low = 0, high = s->count;
@@ -221,7 +224,7 @@ static const char *search_find(const search *s, const char *key)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* The file that a key would have; a pattern with several stars stands for itself. */
+/* The file that a pattern expects for a key; a pattern with several stars stands for itself. */
 static const char *expected_path(arena *memory, const char *pattern, const char *key)
 {
     const char *star = strchr(pattern, '*');
@@ -231,8 +234,8 @@ static const char *expected_path(arena *memory, const char *pattern, const char 
     return arena_format(memory, "%.*s%s%s", (int)(star - pattern), pattern, key, star + 1);
 }
 
-/* The case of a key; 'from' is a pattern that has a file for it. */
-static data_case make_case(const search *s, int images, bool labels, int from, const char *key,
+/* The case of a key; pattern 'from' has a file for it. */
+static data_case make_case(const glob_search *s, int images, bool labels, int from, const char *key,
                            layout_result *out)
 {
     const char **image = arena_alloc(out->memory, (size_t)images * sizeof *image);
@@ -254,7 +257,7 @@ static data_case make_case(const search *s, int images, bool labels, int from, c
     return c;
 }
 
-static bool found_before(const search *s, int pattern, const char *key)
+static bool has_earlier_file(const glob_search *s, int pattern, const char *key)
 {
     for (int p = 0; p < pattern; p++) {
         if (search_find(&s[p], key) != NULL)
@@ -263,8 +266,8 @@ static bool found_before(const search *s, int pattern, const char *key)
     return false;
 }
 
-/* A case for every key of any pattern. */
-static void make_cases(const search *s, int images, bool labels, layout_result *out)
+/* Make a case for every key of any pattern. */
+static void make_cases(const glob_search *s, int images, bool labels, layout_result *out)
 {
     size_t room = 0;
 
@@ -274,13 +277,14 @@ static void make_cases(const search *s, int images, bool labels, layout_result *
     for (int p = 0; p < images + labels; p++) {
         for (int i = 0; i < s[p].count; i++) {
             const char *key = s[p].file[i].key;
-            if (!found_before(s, p, key))
+            if (!has_earlier_file(s, p, key))
                 out->cases[out->case_count++].info = make_case(s, images, labels, p, key, out);
         }
     }
 }
 
-static pons_status one_case(const dataset_settings *settings, layout_result *out, pons_error *err)
+static pons_status make_single_case(const dataset_settings *settings, layout_result *out,
+                                    pons_error *err)
 {
     const char **image = arena_alloc(out->memory, (size_t)settings->image.count * sizeof *image);
 
@@ -296,7 +300,7 @@ static pons_status one_case(const dataset_settings *settings, layout_result *out
     return layout_check_id(out->cases[0].info.id, image[0], err);
 }
 
-/* How many of the patterns have a star. */
+/* The number of patterns with a star. */
 static int count_globs(int count, const char *const *pattern)
 {
     int globs = 0;
@@ -311,7 +315,7 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
 {
     int images = settings->image.count, count = images + (settings->label != NULL);
     const char **pattern = arena_alloc(out->memory, (size_t)count * sizeof *pattern);
-    search *s = arena_alloc(out->memory, (size_t)count * sizeof *s);
+    glob_search *s = arena_alloc(out->memory, (size_t)count * sizeof *s);
     int globs;
 
     for (int i = 0; i < count; i++)
@@ -320,7 +324,7 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
     out->channels = images;
     globs = count_globs(count, pattern);
     if (globs == 0)
-        return one_case(settings, out, err);
+        return make_single_case(settings, out, err);
     for (int i = 0; i < count && globs != count; i++) {
         if (strchr(pattern[i], '*') == NULL)
             return pons_fail(err, PONS_CONFIG, "'%s' is '%s', which has no '*' but another pattern "
@@ -330,8 +334,8 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
     }
     pons_status status = PONS_OK;
     for (int i = 0; i < count && status == PONS_OK; i++) {
-        s[i] = (search){ .memory = out->memory, .key = i < images ? "image" : "label",
-                         .pattern = pattern[i] };
+        s[i] = (glob_search){ .memory = out->memory, .key = i < images ? "image" : "label",
+                              .pattern = pattern[i] };
         status = search_pattern(&s[i], out, err);
     }
     if (status == PONS_OK)

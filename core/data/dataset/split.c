@@ -1,8 +1,8 @@
 /*
  * split.c - the rules of data.validation, one function each.
  *
- * 'random' and 'fold' walk one permutation of the sorted cases that is keyed by the seed, so the
- * folds of one seed are disjoint and cover every case.
+ * 'random' and 'fold' use one permutation of the sorted cases, keyed by the seed. Folds of one
+ * seed are disjoint and cover every case.
  */
 #include "data/dataset/split.h"
 
@@ -14,17 +14,18 @@
 #include "base/text/text.h"
 
 typedef struct split_input {
-    const char *rule;  /* the whole value                                                         */
-    const char *text;  /* behind the colon                                                        */
+    const char *rule;  /* the whole value of the option                                           */
+    const char *text;  /* the part behind the colon                                               */
     uint64_t seed;
+    const int64_t *fold;
     int case_count;
     const data_case *cases;
 } split_input;
 
-/* order[i]: the rank at place i of the permutation; the caller frees it. */
-static int *order_of_cases(const split_input *in, pons_error *err)
+/* A permutation of the ranks; the caller frees it. */
+static int *permute_cases(const split_input *in, pons_error *err)
 {
-    uint64_t stream = stream_hash("data.validation");
+    uint64_t stream = random_stream_hash("data.validation");
     int *order = malloc((size_t)in->case_count * sizeof *order);
 
     if (order == NULL) {
@@ -44,12 +45,12 @@ static int *order_of_cases(const split_input *in, pons_error *err)
     return order;
 }
 
-static pons_status split_none(const split_input *in, bool *held, pons_error *err)
+static pons_status split_none(const split_input *in, split_part *part, pons_error *err)
 {
     return PONS_OK;
 }
 
-static pons_status split_random(const split_input *in, bool *held, pons_error *err)
+static pons_status split_random(const split_input *in, split_part *part, pons_error *err)
 {
     double share;
     int count, *order;
@@ -64,17 +65,17 @@ static pons_status split_random(const split_input *in, bool *held, pons_error *e
         count = in->case_count - 1;
     if (count <= 0)
         return PONS_OK;
-    order = order_of_cases(in, err);
+    order = permute_cases(in, err);
     if (order == NULL)
         return err->status;
     for (int i = 0; i < count; i++)
-        held[order[i]] = true;
+        part[order[i]] = SPLIT_VALIDATION;
     free(order);
     return PONS_OK;
 }
 
-/* A whole number from 0 to 'limit', up to 'stop'; -1: none. */
-static long number_read(const char *text, char stop, const char **next, long limit)
+/* Parse a whole number from 0 to 'limit' that ends at character 'stop'; -1: malformed. */
+static long parse_number(const char *text, char stop, const char **next, long limit)
 {
     char *end;
     long value;
@@ -88,10 +89,10 @@ static long number_read(const char *text, char stop, const char **next, long lim
     return value;
 }
 
-static pons_status split_last(const split_input *in, bool *held, pons_error *err)
+static pons_status split_last(const split_input *in, split_part *part, pons_error *err)
 {
     const char *next;
-    long count = number_read(in->text, '\0', &next, INT32_MAX);
+    long count = parse_number(in->text, '\0', &next, INT32_MAX);
 
     if (count < 0)
         return pons_fail(err, PONS_CONFIG, "'validation' is '%s', expected last:COUNT", in->rule);
@@ -102,15 +103,15 @@ static pons_status split_last(const split_input *in, bool *held, pons_error *err
                          in->case_count, in->case_count == 1 ? "" : "s",
                          in->case_count == 1 ? "\nhint: --set data.validation=none" : "");
     for (int i = in->case_count - (int)count; i < in->case_count; i++)
-        held[i] = true;
+        part[i] = SPLIT_VALIDATION;
     return PONS_OK;
 }
 
-static pons_status split_fold(const split_input *in, bool *held, pons_error *err)
+static pons_status split_fold(const split_input *in, split_part *part, pons_error *err)
 {
     const char *next = "";
-    long fold = number_read(in->text, '/', &next, INT32_MAX);
-    long folds = fold < 0 ? -1 : number_read(next, '\0', &next, INT32_MAX);
+    long fold = parse_number(in->text, '/', &next, INT32_MAX);
+    long folds = fold < 0 ? -1 : parse_number(next, '\0', &next, INT32_MAX);
     int *order;
 
     if (folds < 2 || fold >= folds)
@@ -122,16 +123,16 @@ static pons_status split_fold(const split_input *in, bool *held, pons_error *err
                          "'validation' is '%s' but there %s %d case%s, expected at most as many "
                          "folds as cases", in->rule, in->case_count == 1 ? "is" : "are",
                          in->case_count, in->case_count == 1 ? "" : "s");
-    order = order_of_cases(in, err);
+    order = permute_cases(in, err);
     if (order == NULL)
         return err->status;
     for (int i = (int)fold; i < in->case_count; i += (int)folds)
-        held[order[i]] = true;
+        part[order[i]] = SPLIT_VALIDATION;
     free(order);
     return PONS_OK;
 }
 
-static pons_status split_names(const split_input *in, bool *held, pons_error *err)
+static pons_status split_names(const split_input *in, split_part *part, pons_error *err)
 {
     const char *at = in->text;
     int count = 0;
@@ -146,10 +147,10 @@ static pons_status split_names(const split_input *in, bool *held, pons_error *er
         if (found < 0)
             return pons_fail(err, PONS_CONFIG, "'validation' names '%.*s', which is no case",
                              (int)size, at);
-        if (held[found])
+        if (part[found] == SPLIT_VALIDATION)
             return pons_fail(err, PONS_CONFIG, "'validation' names '%.*s' twice", (int)size, at);
         count++;
-        held[found] = true;
+        part[found] = SPLIT_VALIDATION;
         at += size;
     } while (*at++ == ',');
     if (count == in->case_count)
@@ -159,41 +160,55 @@ static pons_status split_names(const split_input *in, bool *held, pons_error *er
     return PONS_OK;
 }
 
-static pons_status split_file(const split_input *in, bool *held, pons_error *err)
+static pons_status split_file(const split_input *in, split_part *part, pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "'validation' is '%s', but 'file' is not in this build",
-                     in->rule);
+    return split_file_mark(in->text, in->fold, in->case_count, in->cases, part, err);
 }
 
 static const struct split_kind {
     const char *word;
-    pons_status (*mark)(const split_input *in, bool *held, pons_error *err);
+    bool has_folds;            /* [data] fold chooses one of several splits                       */
+    pons_status (*mark)(const split_input *in, split_part *part, pons_error *err);
 } kinds[] = {
-    { "random:", split_random },
-    { "last:", split_last },
-    { "fold:", split_fold },
-    { "names:", split_names },
-    { "file:", split_file },
+    { "random:", false, split_random },
+    { "last:", false, split_last },
+    { "fold:", false, split_fold },
+    { "names:", false, split_names },
+    { "file:", true, split_file },
 };
 
-pons_status split_mark(const char *rule, uint64_t seed, int case_count, const data_case *cases,
-                       bool *held, pons_error *err)
+/* The kind of a rule; *text: the part behind the colon. NULL: the rule is unknown. */
+static const struct split_kind *find_kind(const char *rule, const char **text)
 {
-    split_input in = { rule, rule, seed, case_count, cases };
+    static const struct split_kind none = { "none", false, split_none };
 
-    memset(held, 0, (size_t)case_count * sizeof *held);
-    if (strcmp(rule, "none") == 0)
-        return split_none(&in, held, err);
+    *text = rule;
+    if (strcmp(rule, none.word) == 0)
+        return &none;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         size_t size = strlen(kinds[i].word);
         if (strncmp(rule, kinds[i].word, size) == 0) {
-            in.text = rule + size;
-            return kinds[i].mark(&in, held, err);
+            *text = rule + size;
+            return &kinds[i];
         }
     }
-    if (rule[0] >= '0' && rule[0] <= '9')
-        return split_random(&in, held, err);
-    return pons_fail(err, PONS_CONFIG,
-                     "'validation' is '%s', expected a share, 'none', 'random:F', 'last:N', "
-                     "'fold:K/N', 'names:a,b' or 'file:F'", rule);
+    return rule[0] >= '0' && rule[0] <= '9' ? &kinds[0] : NULL;
+}
+
+pons_status split_mark(const split_rule *rule, int case_count, const data_case *cases,
+                       split_part *part, pons_error *err)
+{
+    split_input in = { .rule = rule->validation, .seed = rule->seed, .fold = rule->fold,
+                       .case_count = case_count, .cases = cases };
+    const struct split_kind *kind = find_kind(rule->validation, &in.text);
+
+    memset(part, 0, (size_t)case_count * sizeof *part);
+    if (kind == NULL)
+        return pons_fail(err, PONS_CONFIG,
+                         "'validation' is '%s', expected a share, 'none', 'random:F', 'last:N', "
+                         "'fold:K/N', 'names:a,b', 'file:F' or 'own'", in.rule);
+    if (rule->fold != NULL && !kind->has_folds)
+        return pons_fail(err, PONS_CONFIG, "'fold' is %lld, but 'validation' is '%s', which has no "
+                         "folds to choose from", (long long)*rule->fold, in.rule);
+    return kind->mark(&in, part, err);
 }

@@ -1,37 +1,39 @@
 /*
- * batch_layout.h - what a micro-batch consists of: for each input of the training program its name
- * and shape. Either voxels that the host has cut, or what a device needs to cut them itself.
+ * batch_layout.h - the parts of a micro-batch: name and shape of each input of the training
+ * program.
+ *
+ * The parts are voxels extracted on the host, or the parameters with which a device extracts them.
  */
 #ifndef CORE_DATA_LOADER_BATCH_LAYOUT_H
 #define CORE_DATA_LOADER_BATCH_LAYOUT_H
 
 #include "data/transform/pipeline.h"
 
-typedef enum patch_part_kind {
-    PATCH_IMAGE = 0,           /* voxels, or a row of PONS_KERNEL_PATCH                           */
-    PATCH_TARGET,
-    PATCH_NUMBER,              /* of a step of [augment], [C] each: pons_sample_params            */
-    PATCH_KEY                  /* of such a step: a row of PONS_KERNEL_PATCH_NORMAL               */
-} patch_part_kind;
+typedef enum batch_part_kind {
+    BATCH_IMAGE = 0,           /* voxels, or a row of PONS_KERNEL_PATCH                           */
+    BATCH_TARGET,
+    BATCH_NUMBER,              /* a parameter of a step of [augment], [C]: pons_sample_params     */
+    BATCH_KEY                  /* the key of such a step: a row of PONS_KERNEL_PATCH_NORMAL       */
+} batch_part_kind;
 
-typedef struct patch_part {
-    patch_part_kind kind;
+typedef struct batch_part {
+    batch_part_kind kind;
     char name[256];
     pons_type type;
-    pons_shape shape;          /* with one sample                                                 */
-    size_t size;               /* bytes of a sample                                               */
-    int step, number;          /* NUMBER, KEY                                                     */
-} patch_part;
+    pons_shape shape;          /* of one sample                                                   */
+    size_t size;               /* bytes of one sample                                             */
+    int step, number;          /* of NUMBER and KEY                                               */
+} batch_part;
 
-typedef struct patch_parts {
+typedef struct batch_layout {
     int count;
-    patch_part *item;          /* image and target first                                          */
-} patch_parts;
+    batch_part *item;          /* image and target first                                          */
+} batch_layout;
 
-/* 'placed': for a device that cuts. 'extent' along the axes of the file, as memory has them. */
-pons_status patch_parts_make(bool placed, const volume_chain *augment, const int extent[3],
-                             int channels, int label_channels, patch_parts *out, pons_error *err);
-void patch_parts_clear(patch_parts *p);
-size_t patch_parts_size(const patch_parts *p); /* bytes of a sample                               */
+/* 'on_device': the device extracts patches. 'extent' is in file axes, as in memory. */
+pons_status batch_layout_make(bool on_device, const pipeline *augment, const int extent[3],
+                              int channels, int label_channels, batch_layout *out, pons_error *err);
+void batch_layout_clear(batch_layout *p);
+size_t batch_layout_size(const batch_layout *p); /* bytes of one sample                           */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * device_case_layout.c - preprocessed cases one after another: values, their table, the target.
+ * device_case_layout.c - lay out packed cases one after another: codes, value table, target.
  */
 #include "data/loader/device_case_layout.h"
 
@@ -11,27 +11,28 @@
 #include "base/integer.h"
 #include "data/cache/cache.h"
 
-/* The pieces of a case, in their order. */
-typedef struct case_piece {
+/* The arrays of a case, in this order. */
+typedef struct case_array {
     const void *from;
     size_t size;
-} case_piece;
+} case_array;
 
 enum { PIECE_VALUES, PIECE_TABLE, PIECE_TARGET, PIECE_COUNT };
 
-static void list_pieces(const packed_case *p, case_piece piece[PIECE_COUNT])
+static void list_arrays(const packed_case *p, case_array piece[PIECE_COUNT])
 {
     size_t values = (size_t)pons_volume_count(&p->image) * (size_t)p->image.channels;
     size_t targets = (size_t)pons_volume_count(&p->label) * (size_t)p->label.channels;
 
-    piece[PIECE_VALUES] = (case_piece){ p->codes, values * (size_t)p->code_size };
-    piece[PIECE_TABLE] = (case_piece){ p->table, (size_t)p->table_count * sizeof *p->table };
-    piece[PIECE_TARGET] = (case_piece){ p->target, p->target != NULL ? targets : 0 };
+    piece[PIECE_VALUES] = (case_array){ p->codes, values * (size_t)p->code_size };
+    piece[PIECE_TABLE] = (case_array){ p->table, (size_t)p->table_count * sizeof *p->table };
+    piece[PIECE_TARGET] = (case_array){ p->target, p->target != NULL ? targets : 0 };
 }
 
-static pons_status check_case(const cache *held, int rank, const packed_case *p, pons_error *err)
+static pons_status check_case_size(const cache *cases, int rank, const packed_case *p,
+                                   pons_error *err)
 {
-    const char *id = cache_dataset(held)->cases[rank].id;
+    const char *id = cache_dataset(cases)->cases[rank].id;
 
     if (p == NULL)
         return pons_fail(err, PONS_DEVICE, "[data] cache = device needs all training cases, but "
@@ -43,14 +44,14 @@ static pons_status check_case(const cache *held, int rank, const packed_case *p,
     return PONS_OK;
 }
 
-static pons_status place_case(case_layout *l, const packed_case *p, case_place *place,
-                              pons_error *err)
+static pons_status set_offsets(device_case_layout *l, const packed_case *p,
+                               device_case_offsets *offsets, pons_error *err)
 {
-    int32_t *const begin[PIECE_COUNT] = { &place->values, &place->table, &place->target };
-    case_piece piece[PIECE_COUNT];
+    int32_t *const begin[PIECE_COUNT] = { &offsets->values, &offsets->table, &offsets->target };
+    case_array piece[PIECE_COUNT];
 
-    list_pieces(p, piece);
-    place->code_size = p->code_size;
+    list_arrays(p, piece);
+    offsets->code_size = p->code_size;
     for (int i = 0; i < PIECE_COUNT; i++) {
         if (l->size / PONS_PATCH_UNIT > INT32_MAX)
             return pons_fail(err, PONS_DEVICE, "the training cases take more than %lld bytes, the "
@@ -63,56 +64,57 @@ static pons_status place_case(case_layout *l, const packed_case *p, case_place *
     return PONS_OK;
 }
 
-pons_status case_layout_make(const cache *held, int count, const int *ranks, case_layout *out,
-                             pons_error *err)
+pons_status device_case_layout_make(const cache *cases, int count, const int *ranks,
+                                    device_case_layout *out, pons_error *err)
 {
-    case_layout l = { .count = count };
+    device_case_layout l = { .count = count };
 
     l.rank = malloc((size_t)count * sizeof *l.rank);
-    l.place = malloc((size_t)count * sizeof *l.place);
-    if (l.rank == NULL || l.place == NULL)
+    l.offsets = malloc((size_t)count * sizeof *l.offsets);
+    if (l.rank == NULL || l.offsets == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");
     for (int i = 0; i < count && err->status == PONS_OK; i++) {
-        const packed_case *p = cache_packed(held, ranks[i]);
+        const packed_case *p = cache_packed(cases, ranks[i]);
         l.rank[i] = ranks[i];
-        if (check_case(held, ranks[i], p, err) == PONS_OK)
-            place_case(&l, p, &l.place[i], err);
+        if (check_case_size(cases, ranks[i], p, err) == PONS_OK)
+            set_offsets(&l, p, &l.offsets[i], err);
     }
     if (err->status != PONS_OK)
-        case_layout_clear(&l);
+        device_case_layout_clear(&l);
     *out = l;
     return err->status;
 }
 
-void case_layout_clear(case_layout *l)
+void device_case_layout_clear(device_case_layout *l)
 {
     free(l->rank);
-    free(l->place);
-    *l = (case_layout){ .size = 0 };
+    free(l->offsets);
+    *l = (device_case_layout){ .size = 0 };
 }
 
-case_place case_layout_of(const case_layout *l, int rank)
+device_case_offsets device_case_layout_find(const device_case_layout *l, int rank)
 {
     int i = 0;
 
     while (l->rank[i] != rank)
         i++;
-    return l->place[i];
+    return l->offsets[i];
 }
 
-pons_status case_layout_fill(const case_layout *l, const cache *held, case_layout_put *put,
-                             void *context, pons_error *err)
+pons_status device_case_layout_copy(const device_case_layout *l, const cache *cases,
+                                    device_case_layout_writer *write,
+                                    void *context, pons_error *err)
 {
     for (int i = 0; i < l->count; i++) {
-        const case_place *place = &l->place[i];
-        const int32_t begin[PIECE_COUNT] = { place->values, place->table, place->target };
-        const packed_case *p = cache_packed(held, l->rank[i]);
-        case_piece piece[PIECE_COUNT];
+        const device_case_offsets *offsets = &l->offsets[i];
+        const int32_t begin[PIECE_COUNT] = { offsets->values, offsets->table, offsets->target };
+        const packed_case *p = cache_packed(cases, l->rank[i]);
+        case_array piece[PIECE_COUNT];
 
-        list_pieces(p, piece);
+        list_arrays(p, piece);
         for (int k = 0; k < PIECE_COUNT; k++)
-            if (piece[k].size > 0 && put(context, (size_t)begin[k] * PONS_PATCH_UNIT, piece[k].from,
-                                         piece[k].size, err) != PONS_OK)
+            if (piece[k].size > 0 && write(context, (size_t)begin[k] * PONS_PATCH_UNIT,
+                                           piece[k].from, piece[k].size, err) != PONS_OK)
                 return err->status;
         if (packed_case_check(p, err) != PONS_OK)
             return err->status;

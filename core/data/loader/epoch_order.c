@@ -1,31 +1,31 @@
 /*
- * epoch_order.c - the stream of cases (R6): the epochs' permutations one after another.
+ * epoch_order.c - the sequence of training cases (R6): the permutations of the epochs, one after
+ * another.
  *
- * A step takes the next batch x M cases, across epoch borders if need be, so that each case occurs
- * exactly once per epoch whatever the batch. Which case stands where depends on the seed, the epoch
- * and the number of cases alone.
+ * A step takes the next batch x M cases, across epoch borders, so each case occurs once per epoch
+ * for any batch size. The order depends on the seed, the epoch and the number of cases alone.
  */
 #include "data/loader/epoch_order.h"
 
 #include "base/integer.h"
 #include "base/random.h"
 
-int64_t stream_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches)
+int64_t epoch_order_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t micro_batches)
 {
     int64_t taken = batch * micro_batches;
 
     return ceil_div_i64(epochs * cases, taken);
 }
 
-int64_t stream_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches)
+int64_t epoch_order_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches)
 {
     return steps * batch * micro_batches / cases;
 }
 
-/* Fisher and Yates, from the end; place i swaps with one of 0 .. i. */
-void stream_order(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order)
+/* Fisher-Yates shuffle from the end: index i is exchanged with one of 0 .. i. */
+void epoch_order_permutation(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order)
 {
-    uint64_t stream = stream_hash("data.order");
+    uint64_t stream = random_stream_hash("data.order");
 
     for (int64_t i = 0; i < cases; i++)
         order[i] = i;

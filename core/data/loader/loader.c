@@ -1,10 +1,10 @@
 /*
- * loader.c - micro-batches, made ahead by threads of lower priority.
+ * loader.c - make micro-batches in advance, in threads of lower priority.
  *
- * A job is one case of one micro-batch. Threads take jobs in order and write into the slots of a
- * ring; the consumer takes the slots in order. What a job writes depends on nothing but the job, so
- * the number of threads, 0 included, changes no bit. After the ring is made nothing is allocated
- * (but for cases that the cache does not hold).
+ * A job is one case of one micro-batch. Threads take jobs in order and write to the slots of a
+ * ring buffer; the consumer takes slots in order. The result of a job depends on the job alone, so
+ * the number of threads, also 0, changes no bit. After loader_open nothing is allocated, except
+ * for cases that the cache does not hold.
  */
 #include "data/loader/loader.h"
 
@@ -12,49 +12,53 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "base/thread/thread.h"
+#include "base/thread/worker.h"
 #include "data/loader/epoch_order.h"
 #include "data/loader/patch_batch.h"
 
 #define THREADS_MAX 64
-#define NICENESS 10
 
 typedef struct loader_slot {
     loader_batch batch;
     loader_part *part;
     const char **case_id;      /* [batch]                                                         */
-    int done;                  /* jobs                                                            */
-    int failed;                /* place of the earliest failure; 'batch' cases: none              */
+    int done;                  /* finished jobs                                                   */
+    int failed;                /* position of the earliest failed case; 'batch': none             */
     pons_error error;
 } loader_slot;
 
 typedef struct loader_job {
-    int64_t number;            /* sequence number of the micro-batch                              */
-    int place;                 /* case in it                                                      */
+    int64_t number;            /* number of the micro-batch in this loader's sequence             */
+    int position;              /* position of the case in the micro-batch                         */
     int64_t epoch;
     int rank;
 } loader_job;
 
+/* A thread of the loader and its working memory. */
+typedef struct loader_thread_start {
+    struct loader *loader;
+    int index;                 /* of its bench                                                    */
+} loader_thread_start;
+
 struct loader {
-    patch_maker maker;
+    patch_batch patches;
     int rank_count;
     int *ranks;
-    int64_t *order;            /* of epoch 'order_epoch'                                          */
+    int64_t *order;            /* permutation of epoch 'order_epoch'                              */
     int64_t order_epoch;
     int slot_count;
     loader_slot *slot;
-    int64_t taken;             /* micro-batches handed out, from number 0 on                      */
-    bool lent;                 /* the last one is still with the consumer                         */
+    int64_t taken;             /* number of micro-batches handed to the consumer                  */
+    bool in_use;               /* the consumer still reads the last one                           */
     loader_job next;
     int thread_count, active;
-    pthread_t thread[THREADS_MAX];
-    patch_bench bench[THREADS_MAX + 1]; /* the last one is the consumer's                         */
+    loader_thread_start seat[THREADS_MAX];
+    worker *worker[THREADS_MAX];
+    patch_scratch scratch[THREADS_MAX + 1]; /* the last one is the consumer's                     */
     bool stop, pause;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -62,26 +66,27 @@ struct loader {
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static int64_t step_of(const loader *l, int64_t number)
+static int64_t step_of_batch(const loader *l, int64_t number)
 {
-    return number / l->maker.settings.count;
+    return number / l->patches.settings.count;
 }
 
 static int micro_batch_of(const loader *l, int64_t number)
 {
-    return l->maker.settings.first + (int)(number % l->maker.settings.count);
+    return l->patches.settings.first + (int)(number % l->patches.settings.count);
 }
 
-/* Where in the stream of cases a job's case stands (R6). */
-static void locate_case(loader *l, loader_job *job)
+/* Find the epoch and the case of a job (R6). */
+static void set_case_of_job(loader *l, loader_job *job)
 {
-    const loader_settings *s = &l->maker.settings;
-    int64_t batch = step_of(l, job->number) * s->micro_batches + micro_batch_of(l, job->number);
-    int64_t position = batch * s->batch + job->place;
+    const loader_settings *s = &l->patches.settings;
+    int64_t batch = step_of_batch(l, job->number) * s->micro_batches + micro_batch_of(l,
+                                                                                      job->number);
+    int64_t position = batch * s->batch + job->position;
 
     job->epoch = position / l->rank_count;
     if (job->epoch != l->order_epoch) {
-        stream_order(s->seed, job->epoch, l->rank_count, l->order);
+        epoch_order_permutation(s->seed, job->epoch, l->rank_count, l->order);
         l->order_epoch = job->epoch;
     }
     job->rank = l->ranks[l->order[position % l->rank_count]];
@@ -92,45 +97,45 @@ static void slot_begin(loader *l, const loader_job *job)
     loader_slot *slot = &l->slot[job->number % l->slot_count];
 
     slot->done = 0;
-    slot->failed = l->maker.settings.batch;
+    slot->failed = l->patches.settings.batch;
     slot->error = (pons_error)PONS_ERROR_INIT;
-    slot->batch.step = step_of(l, job->number);
+    slot->batch.step = step_of_batch(l, job->number);
     slot->batch.micro_batch = micro_batch_of(l, job->number);
 }
 
-/* The next job is described and counted; its slot is free. Under the lock, or without threads. */
-static loader_job job_take(loader *l)
+/* Take the next job, whose slot is free. The caller holds the lock, unless there are no threads. */
+static loader_job take_job(loader *l)
 {
     loader_job job = l->next;
     loader_slot *slot = &l->slot[job.number % l->slot_count];
 
-    if (job.place == 0)
+    if (job.position == 0)
         slot_begin(l, &job);
-    locate_case(l, &job);
+    set_case_of_job(l, &job);
     slot->batch.epoch = job.epoch;
-    slot->case_id[job.place] = cache_dataset(l->maker.held)->cases[job.rank].id;
-    l->next.place++;
-    if (l->next.place == l->maker.settings.batch)
+    slot->case_id[job.position] = cache_dataset(l->patches.cases)->cases[job.rank].id;
+    l->next.position++;
+    if (l->next.position == l->patches.settings.batch)
         l->next = (loader_job){ .number = job.number + 1 };
     return job;
 }
 
-static void job_run(loader *l, const loader_job *job, patch_bench *bench, pons_error *err)
+static void run_job(loader *l, const loader_job *job, patch_scratch *scratch, pons_error *err)
 {
-    const patch_maker *m = &l->maker;
+    const patch_batch *m = &l->patches;
     loader_slot *slot = &l->slot[job->number % l->slot_count];
 
-    patch_make(m, bench, job->epoch, job->rank, slot->batch.part,
-               (int64_t)job->place * m->settings.per_case, err);
+    patch_batch_make(m, scratch, job->epoch, job->rank, slot->batch.part,
+                     (int64_t)job->position * m->settings.per_case, err);
 }
 
-static void job_end(loader *l, const loader_job *job, const pons_error *err)
+static void end_job(loader *l, const loader_job *job, const pons_error *err)
 {
     loader_slot *slot = &l->slot[job->number % l->slot_count];
 
     slot->done++;
-    if (err->status != PONS_OK && job->place < slot->failed) {
-        slot->failed = job->place;
+    if (err->status != PONS_OK && job->position < slot->failed) {
+        slot->failed = job->position;
         slot->error = *err;
     }
 }
@@ -139,80 +144,69 @@ static void job_end(loader *l, const loader_job *job, const pons_error *err)
 
 static bool job_is_open(const loader *l)
 {
-    int64_t released = l->taken - (l->lent ? 1 : 0);
+    int64_t released = l->taken - (l->in_use ? 1 : 0);
 
     return !l->pause && l->next.number < released + l->slot_count;
 }
 
-typedef struct loader_seat {
-    loader *loader;
-    int index;
-} loader_seat;
-
-static void *loader_work(void *argument)
+/* Take jobs until the loader is closed. */
+static pons_status loader_thread(void *context, pons_error *err)
 {
-    loader_seat start = *(loader_seat *)argument;
-    loader *l = start.loader;
-    parallel_spare none = { 0 };
+    const loader_thread_start *seat = context;
+    loader *l = seat->loader;
+    thread_budget none = { 0 };
 
-    free(argument);
-    parallel_borrow(&none);
-    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
+    (void)err; /* the slots keep failures */
+    thread_budget_set(&none);
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
         if (!job_is_open(l)) {
             pthread_cond_wait(&l->changed, &l->lock);
             continue;
         }
-        pons_error err = PONS_ERROR_INIT;
-        loader_job job = job_take(l);
+        pons_error problem = PONS_ERROR_INIT;
+        loader_job job = take_job(l);
         l->active++;
         pthread_mutex_unlock(&l->lock);
-        job_run(l, &job, &l->bench[start.index], &err);
+        run_job(l, &job, &l->scratch[seat->index], &problem);
         pthread_mutex_lock(&l->lock);
         l->active--;
-        job_end(l, &job, &err);
+        end_job(l, &job, &problem);
         pthread_cond_broadcast(&l->changed);
     }
     pthread_mutex_unlock(&l->lock);
-    return NULL;
+    thread_budget_set(NULL);
+    return PONS_OK;
 }
 
-/* Signals are for the thread that trains. */
+/* Start the threads. They block all signals, which the training thread handles. */
 static pons_status start_threads(loader *l, int count, pons_error *err)
 {
     sigset_t before;
 
     thread_block_signals(&before);
-    for (int i = 0; i < count; i++) {
-        loader_seat *start = malloc(sizeof *start);
-        if (start != NULL)
-            *start = (loader_seat){ l, i };
-        if (start == NULL)
-            pons_fail(err, PONS_DEVICE, "out of memory for a thread that prepares patches");
-        else
-            thread_start(&l->thread[i], loader_work, start, "a thread that prepares patches", err);
-        if (err->status != PONS_OK) {
-            free(start);
+    for (; l->thread_count < count; l->thread_count++) {
+        int i = l->thread_count;
+        l->seat[i] = (loader_thread_start){ l, i };
+        if (worker_open(WORKER_LOW, "a thread that prepares patches", &l->worker[i], err) != PONS_OK
+            || worker_start(l->worker[i], loader_thread, &l->seat[i], err) != PONS_OK)
             break;
-        }
-        l->thread_count++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return l->thread_count == count ? PONS_OK : err->status;
 }
 
-/* One for every two processors of this process, four at most. */
+/* One thread for every two processors of this process; at most four. */
 int loader_threads_chosen(void)
 {
     int count = thread_processors() / 2;
 
-    return count < 1 ? 1 : count > 4 ? 4 : count;
+    return max_int(1, min_int(count, 4));
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-void loader_patch(const int extent[3], int dhw[3], int *flat_axis)
+void loader_patch_shape(const int extent[3], int dhw[3], int *flat_axis)
 {
     int flat = 0, axis = -1, next = 0;
 
@@ -230,9 +224,9 @@ void loader_patch(const int extent[3], int dhw[3], int *flat_axis)
     }
 }
 
-static pons_status check_settings(const cache *held, const loader_settings *s, pons_error *err)
+static pons_status check_settings(const cache *cases, const loader_settings *s, pons_error *err)
 {
-    const dataset *d = cache_dataset(held);
+    const dataset *d = cache_dataset(cases);
     int targets = d->region_count > 0 ? d->region_count : d->class_count;
 
     if (s->sampling == SAMPLING_BALANCED && !(s->positive + s->negative > 0))
@@ -246,9 +240,9 @@ static pons_status check_settings(const cache *held, const loader_settings *s, p
     return PONS_OK;
 }
 
-static pons_status take_ranks(loader *l, int count, const int *ranks, pons_error *err)
+static pons_status set_ranks(loader *l, int count, const int *ranks, pons_error *err)
 {
-    const dataset *d = cache_dataset(l->maker.held);
+    const dataset *d = cache_dataset(l->patches.cases);
 
     if (count == 0)
         return pons_fail(err, PONS_DATA, "there is no case to train on");
@@ -260,7 +254,7 @@ static pons_status take_ranks(loader *l, int count, const int *ranks, pons_error
         return pons_fail(err, PONS_DEVICE, "out of memory");
     memcpy(l->ranks, ranks, (size_t)count * sizeof *l->ranks);
     for (int i = 0; i < count; i++) {
-        if (!cache_knows(l->maker.held, ranks[i]))
+        if (!cache_has_rank(l->patches.cases, ranks[i]))
             return pons_fail(err, PONS_FAILURE, "case %d is not among the cache's", ranks[i]);
         if (d->cases[ranks[i]].label == NULL)
             return pons_fail(err, PONS_CONFIG, "case '%s' has no label to learn from\n"
@@ -273,10 +267,17 @@ static int thread_count(const loader_settings *s)
 {
     if (s->threads < 0)
         return loader_threads_chosen();
-    return s->threads > THREADS_MAX ? THREADS_MAX : s->threads;
+    return min_int(s->threads, THREADS_MAX);
 }
 
-/* Enough to keep every thread busy while one is with the consumer. */
+double loader_scratch_size(const pipeline *steps, const loader_settings *settings)
+{
+    int threads = thread_count(settings);
+
+    return (threads > 0 ? threads : 1) * (double)patch_scratch_size(steps, settings->extent);
+}
+
+/* Slots that keep every thread busy while the consumer reads one. */
 int loader_slots(const loader_settings *settings)
 {
     int threads = thread_count(settings);
@@ -284,7 +285,7 @@ int loader_slots(const loader_settings *settings)
     return threads == 0 ? 1 : 2 + (threads - 1) / settings->batch;
 }
 
-/* Where kernels may read it. */
+/* Memory aligned for kernels, which may read it in place. */
 static void *part_alloc(size_t size)
 {
     enum { ALIGNMENT = 64 };
@@ -294,8 +295,8 @@ static void *part_alloc(size_t size)
 
 static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
 {
-    const loader_settings *s = &l->maker.settings;
-    const patch_parts *parts = &l->maker.parts;
+    const loader_settings *s = &l->patches.settings;
+    const batch_layout *parts = &l->patches.parts;
 
     slot->part = calloc((size_t)parts->count, sizeof *slot->part);
     slot->case_id = calloc((size_t)s->batch, sizeof *slot->case_id);
@@ -310,8 +311,8 @@ static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
             return pons_fail(err, PONS_DEVICE, "out of memory for micro-batches");
     }
     if (s->layout == NULL) {
-        slot->batch.image = slot->part[PATCH_IMAGE].data;
-        slot->batch.label = slot->part[PATCH_TARGET].data;
+        slot->batch.image = slot->part[BATCH_IMAGE].data;
+        slot->batch.label = slot->part[BATCH_TARGET].data;
     }
     return PONS_OK;
 }
@@ -326,10 +327,11 @@ static void free_parts(loader_slot *slot)
 
 static pons_status make_slots(loader *l, pons_error *err)
 {
-    const loader_settings *s = &l->maker.settings;
+    const loader_settings *s = &l->patches.settings;
 
-    if (patch_parts_make(s->layout != NULL, l->maker.augment.chain, s->extent, l->maker.channels,
-                         l->maker.label_channels, &l->maker.parts, err) != PONS_OK)
+    if (batch_layout_make(s->layout != NULL, l->patches.augment.steps, s->extent,
+                          l->patches.channels,
+                          l->patches.label_channels, &l->patches.parts, err) != PONS_OK)
         return err->status;
     l->slot_count = loader_slots(s);
     l->slot = calloc((size_t)l->slot_count, sizeof *l->slot);
@@ -342,41 +344,41 @@ static pons_status make_slots(loader *l, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status make_benches(loader *l, int threads, pons_error *err)
+static pons_status make_scratch(loader *l, int threads, pons_error *err)
 {
     for (int i = 0; i < threads; i++) {
-        if (patch_bench_init(&l->maker, &l->bench[i], err) != PONS_OK)
+        if (patch_scratch_init(&l->patches, &l->scratch[i], err) != PONS_OK)
             return err->status;
     }
-    return patch_bench_init(&l->maker, &l->bench[THREADS_MAX], err);
+    return patch_scratch_init(&l->patches, &l->scratch[THREADS_MAX], err);
 }
 
 static pons_status loader_prepare(loader *l, int rank_count, const int *ranks,
-                                  const volume_chain *chain, pons_error *err)
+                                  const pipeline *steps, pons_error *err)
 {
-    const loader_settings *s = &l->maker.settings;
+    const loader_settings *s = &l->patches.settings;
     int threads = thread_count(s);
 
-    if (check_settings(l->maker.held, s, err) != PONS_OK ||
-        augment_init(&l->maker.augment, chain, err) != PONS_OK ||
-        take_ranks(l, rank_count, ranks, err) != PONS_OK ||
-        make_slots(l, err) != PONS_OK || make_benches(l, threads, err) != PONS_OK)
+    if (check_settings(l->patches.cases, s, err) != PONS_OK ||
+        augment_init(&l->patches.augment, steps, err) != PONS_OK ||
+        set_ranks(l, rank_count, ranks, err) != PONS_OK ||
+        make_slots(l, err) != PONS_OK || make_scratch(l, threads, err) != PONS_OK)
         return err->status;
     return start_threads(l, threads, err);
 }
 
-pons_status loader_open(cache *held, int rank_count, const int *ranks,
-                        const volume_chain *augment, const loader_settings *settings, loader **out,
+pons_status loader_open(cache *cases, int rank_count, const int *ranks,
+                        const pipeline *augment, const loader_settings *settings, loader **out,
                         pons_error *err)
 {
     loader *l = calloc(1, sizeof *l);
 
     if (l == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    l->maker = (patch_maker){
-        .held = held, .settings = *settings,
-        .channels = cache_dataset(held)->channels,
-        .label_channels = dataset_target_channels(cache_dataset(held))
+    l->patches = (patch_batch){
+        .cases = cases, .settings = *settings,
+        .channels = cache_dataset(cases)->channels,
+        .label_channels = dataset_target_channels(cache_dataset(cases))
     };
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);
@@ -396,41 +398,41 @@ void loader_close(loader *l)
     l->stop = true;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);
-    for (int i = 0; i < l->thread_count; i++)
-        pthread_join(l->thread[i], NULL);
+    for (int i = 0; i < THREADS_MAX; i++)
+        worker_close(l->worker[i]);
     for (int i = 0; i <= THREADS_MAX; i++)
-        patch_bench_clear(&l->bench[i]);
+        patch_scratch_clear(&l->scratch[i]);
     for (int i = 0; l->slot != NULL && i < l->slot_count; i++)
         free_parts(&l->slot[i]);
     free(l->slot);
     free(l->ranks);
     free(l->order);
-    patch_parts_clear(&l->maker.parts);
-    augment_clear(&l->maker.augment);
+    batch_layout_clear(&l->patches.parts);
+    augment_clear(&l->patches.augment);
     pthread_cond_destroy(&l->changed);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }
 
-/* ---- next and seek --------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
-/* Without threads: make the micro-batch here. */
-static void make_now(loader *l)
+/* Make a micro-batch in the calling thread, for a loader without threads. */
+static void make_batch_here(loader *l)
 {
-    parallel_spare none = { 0 }, *before = parallel_borrow(&none);
+    thread_budget none = { 0 }, *before = thread_budget_set(&none);
 
-    for (int i = 0; i < l->maker.settings.batch; i++) {
+    for (int i = 0; i < l->patches.settings.batch; i++) {
         pons_error err = PONS_ERROR_INIT;
-        loader_job job = job_take(l);
-        job_run(l, &job, &l->bench[THREADS_MAX], &err);
-        job_end(l, &job, &err);
+        loader_job job = take_job(l);
+        run_job(l, &job, &l->scratch[THREADS_MAX], &err);
+        end_job(l, &job, &err);
     }
-    parallel_borrow(before);
+    thread_budget_set(before);
 }
 
 static bool slot_is_full(const loader *l, const loader_slot *slot)
 {
-    return l->next.number > l->taken && slot->done == l->maker.settings.batch;
+    return l->next.number > l->taken && slot->done == l->patches.settings.batch;
 }
 
 bool loader_ready(loader *l)
@@ -439,7 +441,7 @@ bool loader_ready(loader *l)
     bool ready;
 
     pthread_mutex_lock(&l->lock);
-    ready = slot_is_full(l, slot) && slot->failed == l->maker.settings.batch;
+    ready = slot_is_full(l, slot) && slot->failed == l->patches.settings.batch;
     pthread_mutex_unlock(&l->lock);
     return ready;
 }
@@ -449,17 +451,17 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err)
     loader_slot *slot = &l->slot[l->taken % l->slot_count];
 
     pthread_mutex_lock(&l->lock);
-    l->lent = false;
+    l->in_use = false;
     if (l->thread_count == 0)
-        make_now(l);
+        make_batch_here(l);
     else
         pthread_cond_broadcast(&l->changed);
     while (!slot_is_full(l, slot))
         pthread_cond_wait(&l->changed, &l->lock);
     l->taken++;
-    l->lent = true;
+    l->in_use = true;
     pthread_mutex_unlock(&l->lock);
-    if (slot->failed < l->maker.settings.batch)
+    if (slot->failed < l->patches.settings.batch)
         return pons_fail(err, slot->error.status, "%s", slot->error.text);
     *batch = &slot->batch;
     return PONS_OK;
@@ -474,8 +476,8 @@ pons_status loader_seek(loader *l, int64_t step, pons_error *err)
     l->pause = true;
     while (l->active > 0)
         pthread_cond_wait(&l->changed, &l->lock);
-    l->taken = step * l->maker.settings.count;
-    l->lent = false;
+    l->taken = step * l->patches.settings.count;
+    l->in_use = false;
     l->next = (loader_job){ .number = l->taken };
     l->pause = false;
     pthread_cond_broadcast(&l->changed);

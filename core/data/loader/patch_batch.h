@@ -1,5 +1,5 @@
 /*
- * patch_batch.h - the patches of one case in a micro-batch: the unit of work of a loader.
+ * patch_batch.h - make the patches of one case in a micro-batch: a job of the loader.
  */
 #ifndef CORE_DATA_LOADER_PATCH_BATCH_H
 #define CORE_DATA_LOADER_PATCH_BATCH_H
@@ -9,28 +9,31 @@
 #include "data/loader/loader.h"
 #include "data/loader/batch_layout.h"
 
-typedef struct patch_maker {
-    cache *held;
+typedef struct patch_batch {
+    cache *cases;
     loader_settings settings;
     augment augment;
-    patch_parts parts;
+    batch_layout parts;
     int channels, label_channels;
-} patch_maker;
+} patch_batch;
 
-/* What one thread writes while it works. */
-typedef struct patch_bench {
+/* Scratch memory of a worker thread. */
+typedef struct patch_scratch {
     void *records;
-    float *numbers;             /* of a step, for a device */
-} patch_bench;
+    float *numbers;             /* parameters of a step, for a device */
+    float *voxels;              /* scratch memory of steps, displacements; NULL if none needs it  */
+} patch_scratch;
 
-pons_status patch_bench_init(const patch_maker *m, patch_bench *b, pons_error *err);
-void patch_bench_clear(patch_bench *b);
+/* Bytes that the steps of [augment] need beside a patch (NULL: no steps). */
+size_t patch_scratch_size(const pipeline *steps, const int extent[3]);
+pons_status patch_scratch_init(const patch_batch *m, patch_scratch *b, pons_error *err);
+void patch_scratch_clear(patch_scratch *b);
 
 /*
- * Samples 0 .. per_case - 1 of case 'rank' in 'epoch', one after the other; to each part as sample
- * 'first' and those behind it.
+ * Make samples 0 .. per_case - 1 of case 'rank' in 'epoch'. They become samples 'first' and
+ * following of each part.
  */
-pons_status patch_make(const patch_maker *m, patch_bench *b, int64_t epoch, int rank,
-                       const loader_part *part, int64_t first, pons_error *err);
+pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, int64_t epoch, int rank,
+                             const loader_part *part, int64_t first, pons_error *err);
 
 #endif

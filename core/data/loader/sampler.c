@@ -1,9 +1,9 @@
 /*
- * sampler.c - choose where a patch lies: uniform, balanced, by classes, whole.
+ * sampler.c - choose the position of a patch: uniform, balanced, by class, or the whole case.
  *
- * 'balanced' is MONAI's RandCropByPosNegLabel after a symmetric SpatialPad: with probability
- * positive / (positive + negative) a foreground voxel, else a background voxel, becomes the centre;
- * the box is then shifted into the case. An empty set gives way to the other one.
+ * 'balanced' is MONAI's RandCropByPosNegLabel after a symmetric SpatialPad: the centre is a
+ * foreground voxel with probability positive / (positive + negative), else a background voxel; the
+ * box is then shifted into the case. An empty set is replaced by the other one.
  */
 #include "data/loader/sampler.h"
 
@@ -12,21 +12,23 @@
 #include "data/loader/patch_extract.h"
 #include "data/packed/sampling_index.h"
 
-typedef pons_status find_rule(const packed_case *p, patch_place *place, const int64_t extent[3],
-                              int64_t start[3], pons_error *err);
+typedef pons_status sampler_rule(const packed_case *p, sampler_input *input,
+                                 const int64_t extent[3], int64_t start[3], pons_error *err);
 
-/* Along an axis of n voxels where a box of e does not fit: the odd voxel of padding comes last. */
+/*
+ * Start of a box of e voxels on a shorter axis of n: centred, the odd voxel of padding comes last.
+ */
 static int64_t centred_pad(int64_t n, int64_t e)
 {
     return -((e - n) / 2);
 }
 
-static pons_status find_uniform(const packed_case *p, patch_place *place, const int64_t extent[3],
-                                int64_t start[3], pons_error *err)
+static pons_status choose_uniform(const packed_case *p, sampler_input *input,
+                                  const int64_t extent[3], int64_t start[3], pons_error *err)
 {
     for (int a = 0; a < 3; a++) {
         int64_t n = p->image.extent[a], free_voxels = n - extent[a];
-        int64_t drawn = pons_draw_index(&place->draws, free_voxels > 0 ? free_voxels + 1 : 1);
+        int64_t drawn = pons_draw_index(&input->draws, free_voxels > 0 ? free_voxels + 1 : 1);
         start[a] = free_voxels >= 0 ? drawn : centred_pad(n, extent[a]);
     }
     return PONS_OK;
@@ -46,54 +48,54 @@ static void centre_on(const packed_case *p, int64_t voxel, const int64_t extent[
     }
 }
 
-static pons_status find_balanced(const packed_case *p, patch_place *place,
-                                 const int64_t extent[3], int64_t start[3], pons_error *err)
+static pons_status choose_balanced(const packed_case *p, sampler_input *input,
+                                   const int64_t extent[3], int64_t start[3], pons_error *err)
 {
-    const loader_settings *s = place->settings;
+    const loader_settings *s = input->settings;
     double share = s->positive / (s->positive + s->negative);
-    int set = (double)pons_draw_uniform(&place->draws) < share ? 0 : 1;
+    int set = (double)pons_draw_uniform(&input->draws) < share ? 0 : 1;
 
-    if (packed_set_size(p, set) == 0)
+    if (sampling_index_count(p, set) == 0)
         set = 1 - set;
-    if (packed_set_size(p, set) == 0)
+    if (sampling_index_count(p, set) == 0)
         return pons_fail(err, PONS_DATA, "there is no foreground voxel and no background voxel "
                          "above %g to centre a patch on", p->background_above);
-    int64_t n = pons_draw_index(&place->draws, packed_set_size(p, set));
-    centre_on(p, packed_set_voxel(p, set, n), extent, start);
+    int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, set));
+    centre_on(p, sampling_index_voxel(p, set, n), extent, start);
     return PONS_OK;
 }
 
-static double weight_of(const packed_case *p, const loader_settings *s, int set)
+static double weight_of_set(const packed_case *p, const loader_settings *s, int set)
 {
-    if (packed_set_size(p, set) == 0)
+    if (sampling_index_count(p, set) == 0)
         return 0;
     return s->class_weight_count > 0 ? s->class_weights[set] : 1;
 }
 
-static pons_status find_classes(const packed_case *p, patch_place *place, const int64_t extent[3],
-                                int64_t start[3], pons_error *err)
+static pons_status choose_by_class(const packed_case *p, sampler_input *input,
+                                   const int64_t extent[3], int64_t start[3], pons_error *err)
 {
     double total = 0, drawn;
     int chosen = -1;
 
     for (int set = 0; set < p->set_count; set++)
-        total += weight_of(p, place->settings, set);
-    drawn = pons_draw_range(&place->draws, 0, total);
+        total += weight_of_set(p, input->settings, set);
+    drawn = pons_draw_range(&input->draws, 0, total);
     for (int set = 0; set < p->set_count && drawn >= 0; set++) {
-        if (weight_of(p, place->settings, set) > 0)
+        if (weight_of_set(p, input->settings, set) > 0)
             chosen = set;
-        drawn -= weight_of(p, place->settings, set);
+        drawn -= weight_of_set(p, input->settings, set);
     }
     if (chosen < 0)
         return pons_fail(err, PONS_DATA, "there is no voxel of a class with a weight above 0");
-    int64_t n = pons_draw_index(&place->draws, packed_set_size(p, chosen));
-    centre_on(p, packed_set_voxel(p, chosen, n), extent, start);
+    int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, chosen));
+    centre_on(p, sampling_index_voxel(p, chosen, n), extent, start);
     return PONS_OK;
 }
 
 /* MONAI's CenterSpatialCrop after SpatialPad. */
-static pons_status find_whole(const packed_case *p, patch_place *place, const int64_t extent[3],
-                              int64_t start[3], pons_error *err)
+static pons_status choose_whole(const packed_case *p, sampler_input *input, const int64_t extent[3],
+                                int64_t start[3], pons_error *err)
 {
     for (int a = 0; a < 3; a++) {
         int64_t n = p->image.extent[a];
@@ -102,13 +104,13 @@ static pons_status find_whole(const packed_case *p, patch_place *place, const in
     return PONS_OK;
 }
 
-pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
-                       int64_t start[3], pons_error *err)
+pons_status sampler_choose(const packed_case *p, sampler_input *input, const int64_t extent[3],
+                           int64_t start[3], pons_error *err)
 {
-    static find_rule *const rules[] = {
-        [SAMPLING_UNIFORM] = find_uniform, [SAMPLING_BALANCED] = find_balanced,
-        [SAMPLING_CLASSES] = find_classes, [SAMPLING_WHOLE] = find_whole
+    static sampler_rule *const rules[] = {
+        [SAMPLING_UNIFORM] = choose_uniform, [SAMPLING_BALANCED] = choose_balanced,
+        [SAMPLING_CLASSES] = choose_by_class, [SAMPLING_WHOLE] = choose_whole
     };
 
-    return rules[place->settings->sampling](p, place, extent, start, err);
+    return rules[input->settings->sampling](p, input, extent, start, err);
 }

@@ -1,22 +1,22 @@
 /*
- * sampler.h - where a patch lies in a case.
+ * sampler.h - choose the position of a patch in a case.
  */
 #ifndef CORE_DATA_LOADER_SAMPLER_H
 #define CORE_DATA_LOADER_SAMPLER_H
 
 #include "data/loader/loader.h"
 
-/* Settings of the sampler, and the random numbers of this sample. */
-typedef struct patch_place {
+/* The settings of the sampler, and the random numbers of one sample. */
+typedef struct sampler_input {
     const loader_settings *settings;
     pons_rng draws;
-} patch_place;
+} sampler_input;
 
 /*
- * Choose the first voxel of the box of 'extent' that a patch is read from; negative along axes on
- * which the case is smaller. Fails if the case has no voxel to centre the box on.
+ * Choose the first voxel of a box of 'extent', from which a patch is read. It is negative along
+ * axes on which the case is smaller. PONS_DATA: the case has no voxel to centre the box on.
  */
-pons_status patch_find(const packed_case *p, patch_place *place, const int64_t extent[3],
-                       int64_t start[3], pons_error *err);
+pons_status sampler_choose(const packed_case *p, sampler_input *input, const int64_t extent[3],
+                           int64_t start[3], pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * crop - cut a box out of a file and write it where it was.
+ * crop.c - write a box of a NIfTI file to another file.
  */
 #include "data/nifti/crop.h"
 
@@ -40,8 +40,8 @@ static void move_grid(volume_grid *grid, const crop_settings *s, const int64_t e
     move_origin(grid->sform, s->start);
 }
 
-/* The file's own type where it can be written without loss. */
-static int type_kept(const volume_facts *facts)
+/* The NIfTI type of the result: the file's own if it is written without loss, else float32. */
+static int result_type(const volume_facts *facts)
 {
     bool plain = facts->slope == 1 && facts->intercept == 0;
     int type = facts->datatype;
@@ -71,7 +71,7 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
     if (file_is(out, image))
         return pons_fail(err, PONS_USAGE, "-o '%s' is the image itself, expected another file",
                          out);
-    status = volume_read_image(image, &v, &facts, err);
+    status = nifti_read_image(image, &v, &facts, err);
     if (status)
         return status;
     for (int a = 0; a < 3; a++)
@@ -83,7 +83,7 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
         move_grid(&facts.grid, s, extent);
         if (s->mask)
             make_mask(&v, s->above);
-        status = volume_write_as(out, &v, &facts.grid, s->mask ? 2 : type_kept(&facts), err);
+        status = nifti_write_as(out, &v, &facts.grid, s->mask ? 2 : result_type(&facts), err);
     }
     pons_volume_clear(&v);
     return status;

@@ -1,16 +1,18 @@
 /*
- * gzip_libdeflate - gzip by libdeflate, which takes whole buffers and half of zlib's time. It says
- * only that something is wrong; then zlib reads the file again and says what.
+ * gzip_libdeflate.c - gzip through libdeflate, which is faster than zlib and works on whole
+ * buffers.
+ *
+ * libdeflate reports no cause of an error, so zlib reads a damaged file again for the message.
  */
 #include <libdeflate.h>
 #include <stdlib.h>
 
 #include "data/nifti/nifti_internal.h"
 
-/* Of 12: images are mostly noise, which no level shrinks. */
+/* of 12; images contain noise, which higher levels do not compress further */
 enum { LEVEL = 4 };
 
-/* All members, exactly filling 'out'. */
+/* Inflate all members; true if they fill 'out' exactly. */
 static bool inflate_members(struct libdeflate_decompressor *d, const unsigned char *in,
                             size_t in_size, unsigned char *out, size_t out_size)
 {

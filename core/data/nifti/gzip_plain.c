@@ -1,5 +1,5 @@
 /*
- * gzip_plain - gzip by zlib alone, in a build without libdeflate.
+ * gzip_plain.c - gzip through zlib, for a build without libdeflate.
  */
 #include "data/nifti/nifti_internal.h"
 

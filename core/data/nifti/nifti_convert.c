@@ -1,11 +1,11 @@
 /*
- * nifti_convert - the voxels of a file as numbers, and the one transposition from the file's order
- * (i fastest) to [D, H, W, C].
+ * nifti_convert.c - convert the voxels of a file and transpose them from the file's order (i
+ * fastest) to [D, H, W, C].
  *
- * It goes plane by plane along j, slabs of them at the same time, in tiles of SIDE_K rows along i:
- * a tile is converted, row by row, and turned in the first level of the cache, so that either side
- * of the copy touches each line of memory once. Most types become floats at once; others pass as
- * doubles, as scaling and the check of labels do, so that a value is rounded once.
+ * Planes along j are converted in parallel. A plane is processed in tiles of SIDE_K rows of SIDE_I
+ * voxels: rows are converted into the tile, and the tile is transposed in the L1 cache, so both
+ * sides touch each cache line once. Images without scaling are converted to float directly. Scaled
+ * images, labels and some types go through double, so a value is rounded once.
  */
 #include "data/nifti/nifti_internal.h"
 
@@ -21,26 +21,27 @@
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 
-/* What was met that must be refused. */
-typedef struct findings {
-    int64_t bad_count, bad_first;  /* voxels refused; smallest index in the file's order          */
+/* Values that are refused. */
+typedef struct refused_values {
+    /* number of refused voxels; smallest index in the file's order */
+    int64_t bad_count, bad_first;
     double bad_value;
-    bool wide;                     /* an id that U8 does not hold                                 */
-} findings;
+    bool exceeds_u8;               /* an id that U8 cannot hold                                   */
+} refused_values;
 
-/* What all slabs have in common. */
-typedef struct whole {
+/* The results of all slabs. */
+typedef struct shared_result {
     pthread_mutex_t lock;
-    findings found;
-} whole;
+    refused_values found;
+} shared_result;
 
-/* What goes through the transposition, of one slab or all. */
+/* A conversion of one slab or of all. */
 typedef struct conversion {
     const nifti_layout *layout;
     const unsigned char *from;
     volume *to;
-    whole *whole;
-    findings found;                /* of this slab                                                */
+    shared_result *shared_result;
+    refused_values found;          /* of this slab                                                */
 } conversion;
 
 /* A tile [k][i] in the type of the volume. */
@@ -60,7 +61,7 @@ static void swap_row(const unsigned char *from, int64_t count, int size, unsigne
             to[n * size + b] = from[n * size + size - 1 - b];
 }
 
-static void note_bad(findings *f, int64_t count, int64_t index, double value)
+static void record_refused(refused_values *f, int64_t count, int64_t index, double value)
 {
     if (!f->bad_count || index < f->bad_first) {
         f->bad_first = index;
@@ -69,17 +70,17 @@ static void note_bad(findings *f, int64_t count, int64_t index, double value)
     f->bad_count += count;
 }
 
-/* Numbers that no finite float stands for. */
-static void note_infinite(conversion *c, int64_t index, int64_t count, const double *row)
+/* Record values that are not finite as float. */
+static void record_not_finite(conversion *c, int64_t index, int64_t count, const double *row)
 {
     for (int64_t n = 0; n < count; n++)
         if (!isfinite((float)row[n]))
-            note_bad(&c->found, 1, index + n, row[n]);
+            record_refused(&c->found, 1, index + n, row[n]);
 }
 
-/* An image's row: slope and intercept, finite numbers. */
-static void row_image(conversion *c, const void *from, int64_t index, int64_t count, tile *t,
-                      int64_t k)
+/* Convert a row of an image: apply slope and intercept, and record values that are not finite. */
+static void convert_image_row(conversion *c, const void *from, int64_t index, int64_t count,
+                              tile *t, int64_t k)
 {
     const volume_facts *facts = &c->layout->facts;
     const nifti_kind *kind = c->layout->kind;
@@ -98,7 +99,7 @@ static void row_image(conversion *c, const void *from, int64_t index, int64_t co
         out[n] = (float)row[n];
     }
     if (!floats_are_finite(out, count))
-        note_infinite(c, index, count, row);
+        record_not_finite(c, index, count, row);
 }
 
 static bool is_id(double x)
@@ -106,20 +107,22 @@ static bool is_id(double x)
     return fabs(x) <= INT32_MAX && (double)(int32_t)x == x;
 }
 
-/* A label's row: whole numbers. */
-static void row_ids(conversion *c, const void *from, int64_t index, int64_t count, int32_t *out)
+/* Convert a row of a label to I32; values that are not whole are recorded. */
+static void convert_label_row(conversion *c, const void *from, int64_t index, int64_t count,
+                              int32_t *out)
 {
     double row[SIDE_I];
 
     c->layout->kind->load(from, count, row);
     for (int64_t n = 0; n < count; n++) {
         if (!is_id(row[n]))
-            note_bad(&c->found, 1, index + n, row[n]);
+            record_refused(&c->found, 1, index + n, row[n]);
         out[n] = is_id(row[n]) ? (int32_t)row[n] : 0;
     }
 }
 
-static void row_bytes(conversion *c, const void *from, int64_t index, int64_t count, uint8_t *out)
+static void convert_label_row_u8(conversion *c, const void *from, int64_t index, int64_t count,
+                                 uint8_t *out)
 {
     int32_t ids[SIDE_I], seen = 0;
 
@@ -127,16 +130,16 @@ static void row_bytes(conversion *c, const void *from, int64_t index, int64_t co
         memcpy(out, from, (size_t)count);
         return;
     }
-    row_ids(c, from, index, count, ids);
+    convert_label_row(c, from, index, count, ids);
     for (int64_t n = 0; n < count; n++) {
         out[n] = (uint8_t)ids[n];
         seen |= ids[n];
     }
-    c->found.wide |= (seen & ~0xff) != 0;
+    c->found.exceeds_u8 |= (seen & ~0xff) != 0;
 }
 
-/* One row along i into row k of the tile; the order of bytes is that of this machine. */
-static void row_load(conversion *c, int64_t index, int64_t count, tile *t, int64_t k)
+/* Convert a row along i, in native byte order, into row k of the tile. */
+static void convert_row(conversion *c, int64_t index, int64_t count, tile *t, int64_t k)
 {
     const nifti_kind *kind = c->layout->kind;
     const unsigned char *from = c->from + index * kind->size;
@@ -147,17 +150,17 @@ static void row_load(conversion *c, int64_t index, int64_t count, tile *t, int64
         from = swapped;
     }
     if (c->to->type == PONS_F32)
-        row_image(c, from, index, count, t, k);
+        convert_image_row(c, from, index, count, t, k);
     else if (c->to->type == PONS_U8)
-        row_bytes(c, from, index, count, t->byte[k]);
+        convert_label_row_u8(c, from, index, count, t->byte[k]);
     else
-        row_ids(c, from, index, count, t->id[k]);
+        convert_label_row(c, from, index, count, t->id[k]);
 }
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-/* A tile of channel at[3], whose first voxel is at[0..2], into the volume. */
-static void tile_store(const conversion *c, const tile *t, const int64_t at[4], int64_t i_count,
+/* Write a tile to the volume; at[0..2] is its first voxel, at[3] its channel. */
+static void store_tile(const conversion *c, const tile *t, const int64_t at[4], int64_t i_count,
                        int64_t k_count)
 {
     const volume *v = c->to;
@@ -186,26 +189,26 @@ static void convert_plane(conversion *c, int64_t channel, int64_t j)
             int64_t k_count = min_i64(SIDE_K, n[2] - at[2]);
 
             for (int64_t k = 0; k < k_count; k++)
-                row_load(c, ((channel * n[2] + at[2] + k) * n[1] + j) * n[0] + at[0], i_count, &t,
-                         k);
-            tile_store(c, &t, at, i_count, k_count);
+                convert_row(c, ((channel * n[2] + at[2] + k) * n[1] + j) * n[0] + at[0], i_count,
+                            &t, k);
+            store_tile(c, &t, at, i_count, k_count);
         }
 }
 
-/* Planes of all channels: those of a channel one after the other. */
+/* Convert planes first .. end - 1, numbered channel by channel. */
 static void convert_slab(void *context, int64_t first, int64_t end)
 {
     conversion mine = *(const conversion *)context;
-    whole *w = mine.whole;
+    shared_result *w = mine.shared_result;
 
-    for (int64_t n = first; n < end && !mine.found.wide; n++)
+    for (int64_t n = first; n < end && !mine.found.exceeds_u8; n++)
         convert_plane(&mine, n / mine.layout->extent[1], n % mine.layout->extent[1]);
-    if (!mine.found.wide && !mine.found.bad_count)
+    if (!mine.found.exceeds_u8 && !mine.found.bad_count)
         return;
     pthread_mutex_lock(&w->lock);
     if (mine.found.bad_count)
-        note_bad(&w->found, mine.found.bad_count, mine.found.bad_first, mine.found.bad_value);
-    w->found.wide |= mine.found.wide;
+        record_refused(&w->found, mine.found.bad_count, mine.found.bad_first, mine.found.bad_value);
+    w->found.exceeds_u8 |= mine.found.exceeds_u8;
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -216,7 +219,7 @@ static bool is_whole(double x)
     return isfinite(x) && x == trunc(x);
 }
 
-/* The range that a refused value lies outside of, as text. */
+/* Text of the values that would be accepted instead of 'value'. */
 static const char *expected_value(double value, nifti_use use, char *out, size_t size)
 {
     if (use == NIFTI_IMAGE)
@@ -227,7 +230,7 @@ static const char *expected_value(double value, nifti_use use, char *out, size_t
     return out;
 }
 
-static pons_status refuse_bad(const char *path, const int64_t n[4], const findings *f,
+static pons_status refuse_bad(const char *path, const int64_t n[4], const refused_values *f,
                               nifti_use use, pons_error *err)
 {
     bool id = use != NIFTI_IMAGE && is_whole(f->bad_value);
@@ -247,13 +250,13 @@ pons_status nifti_convert(const char *path, const nifti_layout *layout, const vo
                           nifti_use use, volume *out, pons_error *err)
 {
     static const pons_type types[] = {
-        [NIFTI_IMAGE] = PONS_F32, [NIFTI_LABEL] = PONS_I32, [NIFTI_IDS] = PONS_U8
+        [NIFTI_IMAGE] = PONS_F32, [NIFTI_LABEL] = PONS_I32, [NIFTI_LABEL_COMPACT] = PONS_U8
     };
     const int64_t *n = layout->extent;
     volume fresh;
-    whole all = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    shared_result all = { .lock = PTHREAD_MUTEX_INITIALIZER };
     conversion c = { .layout = layout, .from = (const unsigned char *)data + layout->offset,
-                     .to = &fresh, .whole = &all };
+                     .to = &fresh, .shared_result = &all };
     pons_status status = pons_volume_init(&fresh, types[use], (int)n[3], n, err);
 
     if (status)
@@ -261,11 +264,11 @@ pons_status nifti_convert(const char *path, const nifti_layout *layout, const vo
     memcpy(fresh.affine, layout->facts.grid.affine, sizeof fresh.affine);
     parallel_run(n[3] * n[1], parallel_piece(n[0] * n[2]), convert_slab, &c);
     pthread_mutex_destroy(&all.lock);
-    if (!all.found.bad_count && !all.found.wide) {
+    if (!all.found.bad_count && !all.found.exceeds_u8) {
         *out = fresh;
         return PONS_OK;
     }
     pons_volume_clear(&fresh);
-    return all.found.wide ? nifti_convert(path, layout, data, NIFTI_LABEL, out, err)
+    return all.found.exceeds_u8 ? nifti_convert(path, layout, data, NIFTI_LABEL, out, err)
                           : refuse_bad(path, n, &all.found, use, err);
 }

@@ -1,6 +1,8 @@
 /*
- * nifti_header - check a header before anybody trusts it, and make one. Byte order, quaternions and
- * their matrices are libnifti2's; every field it would repair in silence has been refused before.
+ * nifti_header.c - check a NIfTI header and make one.
+ *
+ * libnifti2 converts byte order and quaternions. Every field that it would repair silently is
+ * refused before it is called.
  */
 #include "data/nifti/nifti_internal.h"
 
@@ -10,17 +12,17 @@
 
 #include "base/text/shell_word.h"
 
-/* What is checked, from either version. */
+/* A header under check; version 1 is converted to version 2. */
 typedef struct header {
     const char *path;
     nifti_2_header h;
-    double offset;            /* vox_offset as it stands */
-    int64_t size;             /* of the header */
+    double offset;            /* vox_offset as stored */
+    int64_t size;             /* size of the header */
     bool gzip;
     nifti_layout *out;
 } header;
 
-/* ---- from bytes to fields -------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 static void copy_version_1(const nifti_1_header *a, header *x)
 {
@@ -138,7 +140,7 @@ static pons_status read_fields(header *x, const void *bytes, size_t available, p
                      x->gzip ? "gzip of something else than NIfTI" : "not a NIfTI file");
 }
 
-/* ---- checks, in the order in which one relies on the other ----------------------------------- */
+/* ---- checks; each relies on the earlier ones ------------------------------------------------- */
 
 static pons_status check_dimensions(header *x, pons_error *err)
 {
@@ -185,8 +187,8 @@ static pons_status check_type(header *x, pons_error *err)
     return PONS_OK;
 }
 
-/* Deflate cannot shrink further than 1032:1, so a small file cannot ask for a large allocation. */
-static pons_status check_length(header *x, int64_t file_size, bool gzip, pons_error *err)
+/* Deflate shrinks at most 1032:1, which bounds the allocation that a small file can cause. */
+static pons_status check_file_length(header *x, int64_t file_size, bool gzip, pons_error *err)
 {
     int64_t least = x->size + 4, total;
     int64_t limit = gzip ? (file_size > INT64_MAX / 1040 ? INT64_MAX : file_size * 1040)
@@ -232,8 +234,9 @@ static pons_status check_scaling(header *x, pons_error *err)
 /* ---- geometry -------------------------------------------------------------------------------- */
 
 /*
- * b, c and d are a part of a unit quaternion. libnifti2 makes one of whatever is longer, which is a
- * rotation that nobody wrote. 1e-5 is more than float32 or six decimals lose of a length of 1.
+ * b, c and d are part of a unit quaternion. libnifti2 normalises a longer one, which gives a
+ * rotation that is not in the file. The tolerance 1e-5 exceeds the rounding of float32 and of six
+ * decimals.
  */
 static pons_status check_quaternion(const header *x, pons_error *err)
 {
@@ -248,7 +251,7 @@ static pons_status check_quaternion(const header *x, pons_error *err)
                      x->path, h->quatern_b, h->quatern_c, h->quatern_d, square);
 }
 
-static void take_qform(const nifti_2_header *h, double out[3][4])
+static void read_qform(const nifti_2_header *h, double out[3][4])
 {
     nifti_dmat44 m = nifti_quatern_to_dmat44(h->quatern_b, h->quatern_c, h->quatern_d,
                                              h->qoffset_x, h->qoffset_y, h->qoffset_z,
@@ -260,7 +263,7 @@ static void take_qform(const nifti_2_header *h, double out[3][4])
             out[r][c] = m.m[r][c];
 }
 
-static void take_sform(const nifti_2_header *h, double out[3][4])
+static void read_sform(const nifti_2_header *h, double out[3][4])
 {
     memcpy(out[0], h->srow_x, sizeof out[0]);
     memcpy(out[1], h->srow_y, sizeof out[1]);
@@ -290,7 +293,7 @@ static pons_status check_matrix(const header *x, const char *name, const double 
     return PONS_OK;
 }
 
-/* Both forms are given and mean different places: nobody can know which one was meant. */
+/* Refuse a file whose qform and sform disagree, since neither is known to be right. */
 static pons_status check_agreement(const header *x, const volume_grid *grid, pons_error *err)
 {
     volume_grid q = *grid, s = *grid;
@@ -345,7 +348,7 @@ static bool is_code(int code)
     return code >= 0 && code <= NIFTI_XFORM_TEMPLATE_OTHER;
 }
 
-/* A code of 0 on both leaves left and right open: programs disagree, so the file is refused. */
+/* With both codes 0 left and right are undefined, and programs disagree: the file is refused. */
 static pons_status check_codes(const header *x, pons_error *err)
 {
     const nifti_2_header *h = &x->h;
@@ -366,7 +369,7 @@ static pons_status check_codes(const header *x, pons_error *err)
     return PONS_OK;
 }
 
-/* Metres and micrometres become millimetres; the forms stay as they are for writing back. */
+/* Scales to millimetres. qform and sform keep the file's unit, since they are written back. */
 static const struct { int code; double scale; } units[] = {
     { NIFTI_UNITS_UNKNOWN, 1 }, { NIFTI_UNITS_METER, 1000 }, { NIFTI_UNITS_MM, 1 },
     { NIFTI_UNITS_MICRON, 0.001 },
@@ -407,11 +410,11 @@ static pons_status check_geometry(header *x, pons_error *err)
     grid->units = h->xyzt_units;
     grid->axes = h->dim[0] < 3 ? (int)h->dim[0] : 3;
     if (h->qform_code) {
-        take_qform(h, grid->qform);
+        read_qform(h, grid->qform);
         status = check_matrix(x, "qform", (const double (*)[4])grid->qform, err);
     }
     if (!status && h->sform_code) {
-        take_sform(h, grid->sform);
+        read_sform(h, grid->sform);
         status = check_matrix(x, "sform", (const double (*)[4])grid->sform, err);
     }
     if (status)
@@ -444,7 +447,7 @@ pons_status nifti_header_check(const char *path, const void *bytes, size_t avail
     if (!status)
         status = check_type(&x, err);
     if (!status)
-        status = check_length(&x, file_size, gzip, err);
+        status = check_file_length(&x, file_size, gzip, err);
     if (!status)
         status = check_geometry(&x, err);
     if (!status)
@@ -458,10 +461,10 @@ pons_status nifti_header_check(const char *path, const void *bytes, size_t avail
     return PONS_OK;
 }
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/* qform and what depends on it; a matrix that is no rotation loses its shear in the quaternion. */
-static void put_forms(const volume_grid *grid, nifti_2_header *h)
+/* Set qform, sform and pixdim. A qform with shear loses it, since a quaternion cannot hold it. */
+static void put_qform_and_sform(const volume_grid *grid, nifti_2_header *h)
 {
     bool quaternion = grid->qform_code > 0;
     nifti_dmat44 m = { { { 0 } } };
@@ -527,7 +530,7 @@ static size_t put_version_2(nifti_2_header *b, unsigned char *out)
     return NIFTI_2_HEADER_SIZE + 4;
 }
 
-/* dim[0]: axes that the grid's file did not have are left out as long as they hold one voxel. */
+/* dim[0]: axes that the grid's file did not have are left out if they hold one voxel. */
 static int count_axes(const volume_grid *grid, int channels)
 {
     int axes = 3;
@@ -557,6 +560,6 @@ size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind
         h.dim[a] = 1;
     for (int a = 4; a < 8; a++)
         h.pixdim[a] = 1;
-    put_forms(grid, &h);
+    put_qform_and_sform(grid, &h);
     return large ? put_version_2(&h, out) : put_version_1(&h, out);
 }

@@ -1,5 +1,5 @@
 /*
- * nifti_kind - the types of voxels that are read and written, one table row each.
+ * nifti_kind.c - voxel types of NIfTI: one row per type that is read; some are written.
  */
 #include "data/nifti/nifti_internal.h"
 

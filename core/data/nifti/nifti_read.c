@@ -1,5 +1,6 @@
 /*
- * nifti_read - bytes of a file, and the volumes they make. nifti_convert.c makes numbers of them.
+ * nifti_read.c - read the bytes of a file and make volumes of them; nifti_convert.c converts
+ * voxels.
  */
 #include "data/nifti/nifti_read.h"
 
@@ -27,7 +28,7 @@ typedef struct file_bytes {
     bool gzip;
 } file_bytes;
 
-/* Without O_NONBLOCK a FIFO would wait for its writer before it could be refused. */
+/* O_NONBLOCK: a FIFO is refused instead of waiting for its writer. */
 static pons_status bytes_open(file_bytes *f, const char *path, pons_error *err)
 {
     struct stat s;
@@ -68,11 +69,11 @@ static pons_status bytes_read(const file_bytes *f, int64_t offset, void *out, si
     return PONS_OK;
 }
 
-/* The beginning of a file, and of what it holds where that is compressed. */
+/* The beginning of a file, and of its inflated content if it is compressed. */
 typedef struct file_head {
     unsigned char bytes[16384], plain[NIFTI_HEADER_LARGEST];
-    const unsigned char *content;   /* one of both                                                */
-    size_t available, size;         /* of 'bytes', of 'content'                                   */
+    const unsigned char *content;   /* 'bytes' or 'plain'                                         */
+    size_t available, size;         /* bytes in 'bytes'; bytes in 'content'                       */
     bool compressed;
 } file_head;
 
@@ -91,8 +92,8 @@ static pons_status head_read(const file_bytes *f, file_head *h, pons_error *err)
     return gzip_peek(f->path, h->bytes, h->available, h->plain, &h->size, err);
 }
 
-/* Another format is named as what it is, whatever the file is called. */
-static pons_status check_kind(const file_bytes *f, const file_head *h, pons_error *err)
+/* Refuse a file of another format and name that format, whatever the file's name. */
+static pons_status check_file_kind(const file_bytes *f, const file_head *h, pons_error *err)
 {
     const file_kind *kind;
 
@@ -106,8 +107,8 @@ static pons_status check_kind(const file_bytes *f, const file_head *h, pons_erro
          : file_kind_refuse(kind, f->path, h->compressed ? "gzip of " : "", FILE_VOLUME, err);
 }
 
-/* The name and the content must agree on compression. */
-static pons_status check_name(const file_bytes *f, const file_head *h, pons_error *err)
+/* Check that name and content agree on compression. */
+static pons_status check_file_name(const file_bytes *f, const file_head *h, pons_error *err)
 {
     if (f->gzip && !h->compressed)
         return pons_fail(err, PONS_DATA, "cannot read '%s': gzip begins with %02x %02x, expected "
@@ -123,8 +124,8 @@ static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *
     file_head head;
 
     f->gzip = text_ends_with(f->path, ".gz");
-    if (head_read(f, &head, err) != PONS_OK || check_kind(f, &head, err) != PONS_OK
-        || check_name(f, &head, err) != PONS_OK)
+    if (head_read(f, &head, err) != PONS_OK || check_file_kind(f, &head, err) != PONS_OK
+        || check_file_name(f, &head, err) != PONS_OK)
         return err->status;
     return nifti_header_check(f->path, head.content, head.size, f->size, f->gzip, layout, err);
 }
@@ -132,7 +133,7 @@ static pons_status header_read(file_bytes *f, nifti_layout *layout, pons_error *
 static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layout,
                                   unsigned char *data, pons_error *err)
 {
-    unsigned char *packed = pages_alloc((size_t)f->size);
+    unsigned char *packed = huge_pages_alloc((size_t)f->size);
     pons_status status;
 
     if (!packed)
@@ -146,7 +147,7 @@ static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layou
     return status;
 }
 
-pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data, pons_error *err)
+pons_status nifti_read_bytes(const char *path, nifti_layout *layout, void **data, pons_error *err)
 {
     file_bytes f;
     void *fresh = NULL;
@@ -156,7 +157,7 @@ pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data
         return status;
     status = header_read(&f, layout, err);
     if (!status && data) {
-        fresh = pages_alloc((size_t)(layout->offset + layout->data_size));
+        fresh = huge_pages_alloc((size_t)(layout->offset + layout->data_size));
         if (!fresh)
             status = pons_fail(err, PONS_DEVICE, "out of memory: the voxels of '%s' need %lld "
                                "bytes", path, (long long)(layout->offset + layout->data_size));
@@ -175,7 +176,7 @@ pons_status nifti_bytes_read(const char *path, nifti_layout *layout, void **data
 
 /* ---- volumes --------------------------------------------------------------------------------- */
 
-static pons_status check_label(const char *path, const nifti_layout *layout, pons_error *err)
+static pons_status check_label_header(const char *path, const nifti_layout *layout, pons_error *err)
 {
     const volume_facts *facts = &layout->facts;
 
@@ -189,17 +190,17 @@ static pons_status check_label(const char *path, const nifti_layout *layout, pon
     return PONS_OK;
 }
 
-static pons_status volume_read(const char *path, nifti_use use, volume *out, volume_facts *facts,
+static pons_status read_volume(const char *path, nifti_use use, volume *out, volume_facts *facts,
                                pons_error *err)
 {
     nifti_layout layout;
     void *data;
-    pons_status status = nifti_bytes_read(path, &layout, &data, err);
+    pons_status status = nifti_read_bytes(path, &layout, &data, err);
 
     if (status)
         return status;
     if (use != NIFTI_IMAGE)
-        status = check_label(path, &layout, err);
+        status = check_label_header(path, &layout, err);
     if (!status)
         status = nifti_convert(path, &layout, data, use, out, err);
     free(data);
@@ -208,32 +209,33 @@ static pons_status volume_read(const char *path, nifti_use use, volume *out, vol
     return status;
 }
 
-pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err)
+pons_status nifti_read_facts(const char *path, volume_facts *facts, pons_error *err)
 {
     nifti_layout layout;
-    pons_status status = nifti_bytes_read(path, &layout, NULL, err);
+    pons_status status = nifti_read_bytes(path, &layout, NULL, err);
 
     if (!status)
         *facts = layout.facts;
     return status;
 }
 
-pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)
+pons_status nifti_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)
 {
-    return volume_read(path, NIFTI_IMAGE, out, facts, err);
+    return read_volume(path, NIFTI_IMAGE, out, facts, err);
 }
 
-pons_status volume_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err)
+pons_status nifti_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err)
 {
-    return volume_read(path, NIFTI_LABEL, out, facts, err);
+    return read_volume(path, NIFTI_LABEL, out, facts, err);
 }
 
-pons_status volume_read_ids(const char *path, volume *out, volume_facts *facts, pons_error *err)
+pons_status nifti_read_label_compact(const char *path, volume *out, volume_facts *facts,
+                                     pons_error *err)
 {
-    return volume_read(path, NIFTI_IDS, out, facts, err);
+    return read_volume(path, NIFTI_LABEL_COMPACT, out, facts, err);
 }
 
-/* One of several files, its channels from 'channel' on. */
+/* A file of an image; its channels begin at 'channel' of 'out'. */
 typedef struct channel_file {
     const char *path;
     int channel;
@@ -246,7 +248,7 @@ typedef struct channel_copy {
     const channel_file *file;
 } channel_copy;
 
-static void put_channels(void *context, int64_t first, int64_t end)
+static void copy_channels(void *context, int64_t first, int64_t end)
 {
     const volume *part = ((const channel_copy *)context)->part;
     const channel_file *f = ((const channel_copy *)context)->file;
@@ -258,26 +260,26 @@ static void put_channels(void *context, int64_t first, int64_t end)
             to[c] = from[c];
 }
 
-static void read_file(channel_file *f)
+static void read_channel_file(channel_file *f)
 {
     volume part;
 
-    if (volume_read_image(f->path, &part, NULL, &f->problem) != PONS_OK)
+    if (nifti_read_image(f->path, &part, NULL, &f->problem) != PONS_OK)
         return;
-    parallel_run(pons_volume_count(&part), parallel_piece(part.channels), put_channels,
+    parallel_run(pons_volume_count(&part), parallel_piece(part.channels), copy_channels,
                  &(channel_copy){ &part, f });
     pons_volume_clear(&part);
 }
 
-static void read_files(void *context, int64_t first, int64_t end)
+static void read_channel_files_of_task(void *context, int64_t first, int64_t end)
 {
     for (int64_t n = first; n < end; n++)
-        read_file((channel_file *)context + n);
+        read_channel_file((channel_file *)context + n);
 }
 
-/* Where the channels of each file begin, and how many there are. */
-static pons_status count_channels(int count, const char *const *path, volume_grid *grid,
-                                  channel_file *file, int *channels, pons_error *err)
+/* Read the headers, compare grids, and set the first channel of each file. */
+static pons_status read_channel_headers(int count, const char *const *path, volume_grid *grid,
+                                        channel_file *file, int *channels, pons_error *err)
 {
     volume_facts facts;
     pons_status status;
@@ -285,7 +287,7 @@ static pons_status count_channels(int count, const char *const *path, volume_gri
     *channels = 0;
     for (int n = 0; n < count; n++) {
         file[n] = (channel_file){ path[n], *channels, NULL, PONS_ERROR_INIT };
-        status = volume_read_facts(path[n], &facts, err);
+        status = nifti_read_facts(path[n], &facts, err);
         if (status)
             return status;
         if (n == 0)
@@ -299,20 +301,20 @@ static pons_status count_channels(int count, const char *const *path, volume_gri
     return PONS_OK;
 }
 
-/* All files, as many at a time as there are threads; the first one that fails is told. */
-static pons_status join_channels(int count, const char *const *path, channel_file *file,
-                                 volume *out, volume_grid *grid, pons_error *err)
+/* Read all files in parallel; the first error in their order is returned. */
+static pons_status read_channel_files(int count, const char *const *path, channel_file *file,
+                                      volume *out, volume_grid *grid, pons_error *err)
 {
     volume fresh;
     int channels;
 
-    if (count_channels(count, path, grid, file, &channels, err) != PONS_OK
+    if (read_channel_headers(count, path, grid, file, &channels, err) != PONS_OK
         || pons_volume_init(&fresh, PONS_F32, channels, grid->extent, err) != PONS_OK)
         return err->status;
     memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
     for (int n = 0; n < count; n++)
         file[n].out = &fresh;
-    parallel_run(count, 1, read_files, file);
+    parallel_run(count, 1, read_channel_files_of_task, file);
     for (int n = 0; n < count && err->status == PONS_OK; n++)
         if (file[n].problem.status != PONS_OK)
             pons_fail(err, file[n].problem.status, "%s", file[n].problem.text);
@@ -323,22 +325,22 @@ static pons_status join_channels(int count, const char *const *path, channel_fil
     return err->status;
 }
 
-pons_status volume_read_channels(int count, const char *const *path, volume *out,
-                                 volume_grid *grid, pons_error *err)
+pons_status nifti_read_channels(int count, const char *const *path, volume *out,
+                                volume_grid *grid, pons_error *err)
 {
     volume_facts facts;
     volume_grid first = { .units = 0 };
     channel_file *file;
 
     if (count == 1) {
-        if (volume_read_image(path[0], out, &facts, err) == PONS_OK && grid)
+        if (nifti_read_image(path[0], out, &facts, err) == PONS_OK && grid)
             *grid = facts.grid;
         return err->status;
     }
     file = malloc((size_t)count * sizeof *file);
     if (!file)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (join_channels(count, path, file, out, &first, err) == PONS_OK && grid)
+    if (read_channel_files(count, path, file, out, &first, err) == PONS_OK && grid)
         *grid = first;
     free(file);
     return err->status;

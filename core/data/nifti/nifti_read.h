@@ -1,5 +1,5 @@
 /*
- * nifti_read.h - volumes out of NIfTI files.
+ * nifti_read.h - read volumes from NIfTI files.
  */
 #ifndef CORE_DATA_NIFTI_NIFTI_READ_H
 #define CORE_DATA_NIFTI_NIFTI_READ_H
@@ -7,21 +7,23 @@
 #include "data/volume/volume.h"
 
 /*
- * Check header and length and read the facts, not the voxels (.nii.gz: only its first block is
- * inflated). Every refusal is PONS_DATA: path, field, found, expected.
+ * Check header and length and read the facts without the voxels; of .nii.gz only the first bytes
+ * are inflated. Every error of a file is PONS_DATA: path, field, found, expected.
  */
-pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err);
+pons_status nifti_read_facts(const char *path, volume_facts *facts, pons_error *err);
 /* Read an image: F32, channels = the fourth axis. 'facts' may be NULL. */
-pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err);
-/* Read a label: I32, one channel. Values that are not whole numbers are refused. */
-pons_status volume_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err);
-/* The same as U8 where every id is one of 0 to 255, which takes a quarter of the memory. */
-pons_status volume_read_ids(const char *path, volume *out, volume_facts *facts, pons_error *err);
+pons_status nifti_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err);
+/* Read a label as I32, one channel. A value that is not whole is PONS_DATA. */
+pons_status nifti_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err);
+/* Read a label as U8 if all ids are 0 to 255, which takes a quarter of the memory; else as I32. */
+pons_status nifti_read_label_compact(const char *path, volume *out, volume_facts *facts,
+                                     pons_error *err);
 /*
- * One image of several files with the same grid (a comma list, channels of one case); 'grid', which
- * may be NULL, is the first one's. A 4D file adds all its channels.
+ * Read one image from several files with the same grid: channels of one case, or a comma list.
+ * 'grid', which may be NULL, receives the first file's grid. A 4D file contributes all its
+ * channels.
  */
-pons_status volume_read_channels(int count, const char *const *path, volume *out,
-                                 volume_grid *grid, pons_error *err);
+pons_status nifti_read_channels(int count, const char *const *path, volume *out,
+                                volume_grid *grid, pons_error *err);
 
 #endif

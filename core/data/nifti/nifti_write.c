@@ -1,6 +1,8 @@
 /*
- * nifti_write - a volume to a file that is complete or absent: back to the file's order, header,
- * compression by name. The same volume gives the same bytes.
+ * nifti_write.c - write a volume: transpose to the file's order, make the header, compress if the
+ * name ends in .gz.
+ *
+ * The file is complete or absent. Equal volumes give equal bytes.
  */
 #include "data/nifti/nifti_write.h"
 
@@ -27,14 +29,14 @@ static double voxel_value(const volume *v, int64_t index)
     return ((const float *)v->voxels)[index];
 }
 
-typedef struct writing {
+typedef struct volume_writing {
     const volume *v;
     const nifti_kind *kind;
     unsigned char *out;
-} writing;
+} volume_writing;
 
-/* [D, H, W, C] to the file's order, plane j of a channel, in tiles of i and k. */
-static void transpose_plane(const writing *w, int64_t channel, int64_t j)
+/* Transpose plane j of a channel from [D, H, W, C] to the file's order, in tiles of i and k. */
+static void transpose_plane(const volume_writing *w, int64_t channel, int64_t j)
 {
     const volume *v = w->v;
     const int64_t *n = v->extent;
@@ -55,10 +57,10 @@ static void transpose_plane(const writing *w, int64_t channel, int64_t j)
         }
 }
 
-/* Planes of all channels: those of a channel one after the other. */
+/* Transpose planes first .. end - 1, numbered channel by channel. */
 static void transpose_slab(void *context, int64_t first, int64_t end)
 {
-    const writing *w = context;
+    const volume_writing *w = context;
 
     for (int64_t n = first; n < end; n++)
         transpose_plane(w, n / w->v->extent[1], n % w->v->extent[1]);
@@ -75,8 +77,8 @@ static int label_datatype(const volume *v)
     return 2;
 }
 
-/* A folder that is missing is made. */
-static pons_status folder_of(const char *path, pons_error *err)
+/* Make the folder of a path if it is missing. */
+static pons_status make_folder_of(const char *path, pons_error *err)
 {
     const char *slash = strrchr(path, '/');
     char *folder;
@@ -92,11 +94,11 @@ static pons_status folder_of(const char *path, pons_error *err)
     return status;
 }
 
-static pons_status file_write(const char *path, const unsigned char *data, size_t size,
+static pons_status write_file(const char *path, const unsigned char *data, size_t size,
                               pons_error *err)
 {
     safe_file f;
-    pons_status status = folder_of(path, err);
+    pons_status status = make_folder_of(path, err);
 
     if (!status)
         status = safe_file_open(&f, path, err);
@@ -122,9 +124,9 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
         return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %zu bytes", path, size);
     memcpy(bytes, header, begin);
     parallel_run(v->channels * v->extent[1], parallel_piece(v->extent[0] * v->extent[2]),
-                 transpose_slab, &(writing){ v, kind, bytes + begin });
+                 transpose_slab, &(volume_writing){ v, kind, bytes + begin });
     if (!text_ends_with(path, ".gz")) {
-        status = file_write(path, bytes, size, err);
+        status = write_file(path, bytes, size, err);
         free(bytes);
         return status;
     }
@@ -132,18 +134,18 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
     free(bytes);
     if (status)
         return status;
-    status = file_write(path, packed, packed_size, err);
+    status = write_file(path, packed, packed_size, err);
     free(packed);
     return status;
 }
 
-pons_status volume_write_as(const char *path, const volume *v, const volume_grid *grid,
-                            int datatype, pons_error *err)
+pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
+                           int datatype, pons_error *err)
 {
     const nifti_kind *kind = nifti_kind_find(datatype);
     volume_grid own;
 
-    if (!volume_file_named(path))
+    if (!volume_file_has_suffix(path))
         return pons_fail(err, PONS_USAGE, "cannot write '%s': its name ends in neither '.nii' nor "
                          "'.nii.gz'", path);
     if (!kind || !kind->store)
@@ -162,10 +164,10 @@ pons_status volume_write_as(const char *path, const volume *v, const volume_grid
     return write_kind(path, v, grid, kind, err);
 }
 
-pons_status volume_write(const char *path, const volume *v, const volume_grid *grid,
-                         pons_error *err)
+pons_status nifti_write(const char *path, const volume *v, const volume_grid *grid,
+                        pons_error *err)
 {
     int datatype = v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
 
-    return volume_write_as(path, v, grid, datatype, err);
+    return nifti_write_as(path, v, grid, datatype, err);
 }

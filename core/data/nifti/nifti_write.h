@@ -1,5 +1,5 @@
 /*
- * nifti_write.h - volumes into NIfTI files.
+ * nifti_write.h - write volumes to NIfTI files.
  */
 #ifndef CORE_DATA_NIFTI_NIFTI_WRITE_H
 #define CORE_DATA_NIFTI_NIFTI_WRITE_H
@@ -7,14 +7,15 @@
 #include "data/volume/volume.h"
 
 /*
- * Write .nii or .nii.gz, by the name; creates folders; complete or absent. The type: F32 float32,
- * U8 uint8, I32 uint8 or (an id above 255) uint16. Several channels become the fourth axis. 'grid'
- * NULL: both forms from the volume's affine, code 1 (scanner), millimetres.
+ * Write .nii or .nii.gz, by the name; make missing folders. The file is complete or absent. Types:
+ * F32 as float32, U8 as uint8, I32 as uint8 or (an id above 255) uint16. Several channels become
+ * the fourth axis. 'grid' NULL: qform and sform from the volume's affine, code 1 (scanner),
+ * millimetres.
  */
-pons_status volume_write(const char *path, const volume *v, const volume_grid *grid,
-                         pons_error *err);
-/* The same, F32 values as NIfTI type 'datatype' (2 uint8, 4 int16, 512 uint16, 16 float32). */
-pons_status volume_write_as(const char *path, const volume *v, const volume_grid *grid,
-                            int datatype, pons_error *err);
+pons_status nifti_write(const char *path, const volume *v, const volume_grid *grid,
+                        pons_error *err);
+/* The same with NIfTI type 'datatype' (2 uint8, 4 int16, 512 uint16, 16 float32). */
+pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
+                           int datatype, pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * packed_case.c - find the different values of an image, number them, and give them back.
+ * packed_case.c - pack an image as codes into a table of its values, and unpack it.
  */
 #include "data/packed/packed_case.h"
 
@@ -11,9 +11,9 @@
 #include "data/packed/sampling_index.h"
 
 #define VALUES_MAX 65536
-#define SLOTS (4 * VALUES_MAX) /* a quarter full at most */
+#define SLOTS (4 * VALUES_MAX) /* load factor of at most 1/4 */
 
-/* Different bit patterns in order of appearance, found by open addressing. */
+/* A hash table of bit patterns with open addressing; values are numbered in order of appearance. */
 typedef struct value_table {
     uint32_t *bits;   /* [VALUES_MAX] */
     int32_t *slot;    /* [SLOTS], index into bits; -1: free */
@@ -28,11 +28,11 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Number of a value, which is added if it is new; -1: there is no room. */
+/* The number of a value, which is added if new; -1: the table is full. */
 static int value_number(value_table *t, float x)
 {
     uint32_t bits = bits_of(x);
-    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> 14; /* 18 bits: SLOTS */
+    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> 14; /* 18 bits, as SLOTS */
 
     while (t->slot[at] >= 0) {
         if (t->bits[t->slot[at]] == bits)
@@ -63,7 +63,7 @@ static void value_table_clear(value_table *t)
     free(t->slot);
 }
 
-/* codes[i] for each value, or false when there are too many values. */
+/* Write the code of each value; false: too many different values. */
 static bool number_values(value_table *t, const float *x, int64_t count, uint16_t *codes)
 {
     uint32_t last_bits = 0;
@@ -81,8 +81,8 @@ static bool number_values(value_table *t, const float *x, int64_t count, uint16_
     return true;
 }
 
-/* 16-bit codes to 8-bit ones in place; 'codes' shrinks. */
-static void *narrow_codes(uint16_t *codes, int64_t count)
+/* Convert 16-bit codes to 8-bit codes in place; 'codes' shrinks. */
+static void *shrink_codes(uint16_t *codes, int64_t count)
 {
     uint8_t *bytes = (uint8_t *)codes;
     void *less;
@@ -93,7 +93,7 @@ static void *narrow_codes(uint16_t *codes, int64_t count)
     return less != NULL ? less : bytes;
 }
 
-/* Keep image values as codes; false: they are to be kept as they are. */
+/* Pack an image as codes; false: too many values or no memory, floats are kept. */
 static bool pack_values(packed_case *p, const float *x, int64_t count)
 {
     value_table t = { .count = 0 };
@@ -106,7 +106,7 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
     if (packed) {
         memcpy(p->table, t.bits, (size_t)t.count * sizeof *p->table);
         p->code_size = t.count <= 256 ? 1 : 2;
-        p->codes = p->code_size == 1 ? narrow_codes(codes, count) : codes;
+        p->codes = p->code_size == 1 ? shrink_codes(codes, count) : codes;
         p->table_count = t.count;
         p->size += (size_t)t.count * sizeof *p->table;
     } else {
@@ -116,11 +116,26 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
     return packed;
 }
 
-pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wish,
+void packed_case_mark_ignored(pons_case *c)
+{
+    const uint8_t *valid = c->valid.voxels;
+    uint8_t *target = c->label.voxels;
+    size_t channels = (size_t)c->label.channels;
+    int64_t count = valid != NULL && target != NULL ? pons_volume_count(&c->label) : 0;
+
+    for (int64_t v = 0; v < count; v++) {
+        if (valid[v] == 0)
+            memset(target + (size_t)v * channels, TARGET_IGNORED, channels);
+    }
+    pons_volume_clear(&c->valid);
+}
+
+pons_status packed_case_init(packed_case *p, pons_case *c, const sampling_spec *spec,
                              pons_error *err)
 {
     int64_t count = pons_volume_count(&c->image) * c->image.channels;
 
+    packed_case_mark_ignored(c);
     *p = (packed_case){ .image = c->image, .label = c->label, .code_size = 4 };
     p->image.voxels = NULL;
     p->label.voxels = NULL;
@@ -135,8 +150,7 @@ pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wi
         p->size += (size_t)pons_volume_count(&p->label) * (size_t)p->label.channels;
     pons_volume_clear(&c->image);
     pons_volume_clear(&c->label);
-    pons_volume_clear(&c->valid);
-    if (packed_set_find(p, wish, err) == PONS_OK)
+    if (sampling_index_make(p, spec, err) == PONS_OK)
         return PONS_OK;
     packed_case_clear(p);
     return PONS_DEVICE;
@@ -159,29 +173,29 @@ pons_status packed_case_check(const packed_case *p, pons_error *err)
 {
     if (p->mapping == NULL || mapped_file_is_whole(p->mapping))
         return PONS_OK;
-    return pons_fail(err, PONS_DATA, "its file in the cache was cut or cannot be read any more\n"
-                     "hint: start it again, which preprocesses the case anew");
+    return pons_fail(err, PONS_DATA, "its file in the cache was cut or cannot be read\n"
+                     "hint: start again, which preprocesses the case anew");
 }
 
-typedef struct opening {
+typedef struct unpacking {
     const packed_case *p;
     float *image;
-} opening;
+} unpacking;
 
-static void open_piece(void *context, int64_t first, int64_t end)
+static void unpack_values(void *context, int64_t first, int64_t end)
 {
-    const opening *o = context;
+    const unpacking *o = context;
 
     for (int64_t i = first; i < end; i++)
-        o->image[i] = packed_value(o->p, i);
+        o->image[i] = packed_case_value(o->p, i);
 }
 
-pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *err)
+pons_status packed_case_unpack(const packed_case *p, pons_case *out, pons_error *err)
 {
     int64_t count = pons_volume_count(&p->image) * p->image.channels;
     size_t target_size = p->target == NULL ? 0
                          : (size_t)pons_volume_count(&p->label) * (size_t)p->label.channels;
-    float *image = pages_alloc((size_t)count * sizeof *image);
+    float *image = huge_pages_alloc((size_t)count * sizeof *image);
     uint8_t *target = target_size > 0 ? malloc(target_size) : NULL;
 
     if (image == NULL || (target == NULL && target_size > 0)) {
@@ -189,7 +203,7 @@ pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *e
         free(target);
         return pons_fail(err, PONS_DEVICE, "out of memory");
     }
-    parallel_run(count, parallel_piece(1), open_piece, &(opening){ p, image });
+    parallel_run(count, parallel_piece(1), unpack_values, &(unpacking){ p, image });
     if (target != NULL)
         memcpy(target, p->target, target_size);
     if (packed_case_check(p, err) != PONS_OK) {

@@ -1,13 +1,14 @@
 /*
- * packed_case.h - a preprocessed case in as few bytes as give every value back exactly (R27).
+ * packed_case.h - a preprocessed case in few bytes, without loss (R27).
  *
- * An image whose values are at most 65536 different floats (any 8- or 16-bit file, until it is
- * interpolated) is kept as codes into a table of them; any other as floats. Codes into a table do
- * what R27's int16 with a scale and float16 do, and more of it: an image that either holds exactly
- * has at most 65536 values, but not the other way round. A CT that was clipped and scaled, or a
- * normalised 12-bit MR, has 256 to 4096 values that are no multiples of one number and not exact in
- * 11 bits of a float16: they would need 4 bytes. Up to 256 values take 1 byte instead of 2. The
- * price is a look-up in at most 256 KiB when a patch is cut.
+ * An image with at most 65536 different floats is stored as codes into a table of them; any other
+ * image as floats. Every 8- or 16-bit file qualifies until it is interpolated. Up to 256 values
+ * take 1 byte per voxel, up to 65536 take 2.
+ *
+ * A table covers every image that int16 with a scale or float16 represents exactly, and others: a
+ * clipped and scaled CT, or a normalised 12-bit MR, has values that are no multiples of one number
+ * and do not fit the 11 bits of a float16. The cost is a look-up in at most 256 KiB when a patch
+ * is extracted.
  */
 #ifndef CORE_DATA_PACKED_PACKED_CASE_H
 #define CORE_DATA_PACKED_PACKED_CASE_H
@@ -16,50 +17,64 @@
 
 #include "base/file/mapped_file.h"
 
-/* Which voxels a patch may be centred on, for the sampler. */
-typedef enum packed_sets {
-    PACKED_SETS_NONE = 0,
-    PACKED_SETS_BALANCED, /* set 0: foreground, set 1: background above a value                   */
-    PACKED_SETS_CLASSES   /* set c: class c, or region c                                          */
-} packed_sets;
+/* The sets of voxels from which a sampler draws patch centres. */
+typedef enum sampling_sets {
+    SAMPLING_SETS_NONE = 0,
+    SAMPLING_SETS_BALANCED, /* set 0: foreground, set 1: background above a value                 */
+    SAMPLING_SETS_CLASSES,  /* set c: voxels of class c, or region c                              */
+    SAMPLING_SETS_BALANCED_VALID /* as BALANCED, without voxels of TARGET_IGNORED                 */
+} sampling_sets;
+
+static inline bool sampling_sets_balanced(sampling_sets sets)
+{
+    return sets == SAMPLING_SETS_BALANCED || sets == SAMPLING_SETS_BALANCED_VALID;
+}
+
+/* The target of a voxel that no loss and no metric counts, in all channels. */
+enum { TARGET_IGNORED = 255 };
 
 typedef struct packed_case {
-    pons_volume image, label;  /* place and shape; voxels NULL                                    */
-    int code_size;             /* bytes: 1 or 2, an index into 'table'; 4, the value itself       */
+    pons_volume image, label;  /* position and shape; voxels NULL                                 */
+    int code_size;             /* 1 or 2: bytes of an index into 'table'; 4: the value itself     */
     int table_count;
     float *table;
-    void *codes;               /* [D, H, W, C]                                                    */
-    uint8_t *target;           /* [D, H, W, 1 | R]; NULL: no label                                */
-    packed_sets sets;
+    void *codes;               /* [D, H, W, C] codes or floats                                    */
+    uint8_t *target;           /* [D, H, W, 1 | R], may hold TARGET_IGNORED; NULL: no label       */
+    sampling_sets sets;
     int set_count;
     double background_above;
     int64_t block_count;
-    int64_t *before;           /* [set][block + 1]: voxels of the set in the blocks before        */
-    size_t size;               /* bytes of all that                                               */
-    mapped_file *mapping;      /* not NULL: all that lies in a mapped file, which is not written  */
+    int64_t *before;    /* [set][block + 1] voxels of the set before the block (sampling_index.h) */
+    size_t size;               /* bytes of all arrays                                             */
+    mapped_file *mapping;      /* not NULL: the arrays are in a mapped file and read-only         */
     size_t mapping_size;
 } packed_case;
 
-/* What is to be found beforehand in each case. */
-typedef struct packed_wish {
-    packed_sets sets;
-    int set_count;             /* CLASSES: how many                                               */
+/* The sampling sets that are indexed in each case. */
+typedef struct sampling_spec {
+    sampling_sets sets;
+    int set_count;             /* CLASSES: number of classes or regions                           */
     double background_above;
-} packed_wish;
+} sampling_spec;
 
-/* Takes the case over: its volumes are empty afterwards, also on failure. */
-pons_status packed_case_init(packed_case *p, pons_case *c, const packed_wish *wish,
+/* Set the target to TARGET_IGNORED where the mask 'valid' is 0, and release the mask. */
+void packed_case_mark_ignored(pons_case *c);
+/*
+ * Pack a case, with its mask in the target. It takes the volumes of 'c', which are empty
+ * afterwards, also on failure.
+ */
+pons_status packed_case_init(packed_case *p, pons_case *c, const sampling_spec *spec,
                              pons_error *err);
 void packed_case_clear(packed_case *p);
 /*
- * After it was read: PONS_DATA where a part of its file was gone by then, so that what was read is
- * not to be used.
+ * Check after reading that a mapped file is still whole. PONS_DATA: a part of it has vanished, so
+ * the values read must not be used.
  */
 pons_status packed_case_check(const packed_case *p, pons_error *err);
-/* The floats and the target again, as a new case (name NULL). */
-pons_status packed_case_open(const packed_case *p, pons_case *out, pons_error *err);
+/* Unpack floats and target into a new case (name NULL). */
+pons_status packed_case_unpack(const packed_case *p, pons_case *out, pons_error *err);
 
-static inline float packed_value(const packed_case *p, int64_t at)
+static inline float packed_case_value(const packed_case *p, int64_t at)
 {
     if (p->code_size == 2)
         return p->table[((const uint16_t *)p->codes)[at]];

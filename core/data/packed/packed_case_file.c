@@ -1,7 +1,9 @@
 /*
- * case_file - header, then the parts of a packed case, each at a multiple of 64 bytes, the voxels
- * at a multiple of a page. Numbers are this machine's: a file of another byte order or version is
- * refused, and built again.
+ * packed_case_file.c - write and map files of packed cases.
+ *
+ * A file has a header and the parts of the case, each at a multiple of 64 bytes, the codes at a
+ * multiple of a page. Numbers have native byte order; a file of another byte order or version is
+ * refused, and the cache makes it again.
  */
 #include "data/packed/packed_case_file.h"
 
@@ -18,18 +20,18 @@
 #include "base/integer.h"
 
 enum { PART_TABLE = 0, PART_CODES, PART_TARGET, PART_BEFORE, PART_NOTE, PART_COUNT };
-enum { VERSION = 1, PAGE = 4096, ALIGNMENT = 64 };
+enum { VERSION = 2, PAGE = 4096, ALIGNMENT = 64 };
 
 typedef struct file_part {
     uint64_t offset, size;
 } file_part;
 
-/* Without holes, so that its bytes are a function of its members. */
+/* Without padding, so that equal members give equal bytes. */
 typedef struct file_header {
     char magic[8];             /* "PONSCASE" */
     uint32_t byte_order, version;
     char key[64];
-    uint64_t size;             /* of the file */
+    uint64_t size;             /* size of the file */
     file_part part[PART_COUNT];
     int64_t image_extent[3], image_start[3], image_inside[3];
     double image_affine[3][4];
@@ -38,8 +40,8 @@ typedef struct file_header {
     int64_t image_channels, label_channels, image_type, label_type;
     int64_t code_size, sets, set_count, block_count, packed_size;
     double background_above;
-    fingerprint body;          /* of what follows the header */
-    fingerprint head;          /* of the members before */
+    hash128 body;              /* of what follows the header */
+    hash128 head;              /* of the members before */
 } file_header;
 
 /* ---- shape ----------------------------------------------------------------------------------- */
@@ -66,7 +68,7 @@ static pons_volume get_volume(int64_t type, int64_t channels, const int64_t exte
     return v;
 }
 
-static void lay_parts(file_header *h, const packed_case *p, const char *note)
+static void set_part_offsets(file_header *h, const packed_case *p, const char *note)
 {
     uint64_t voxels = (uint64_t)pons_volume_count(&p->image), at = sizeof *h;
     const uint64_t sizes[PART_COUNT] = {
@@ -88,11 +90,11 @@ static void lay_parts(file_header *h, const packed_case *p, const char *note)
     h->size = at;
 }
 
-size_t case_file_size(const packed_case *p, const char *note)
+size_t packed_case_file_size(const packed_case *p, const char *note)
 {
     file_header h;
 
-    lay_parts(&h, p, note);
+    set_part_offsets(&h, p, note);
     return (size_t)h.size;
 }
 
@@ -103,7 +105,7 @@ static void fill_header(file_header *h, const char *key, const packed_case *p, c
     h->byte_order = 0x01020304;
     h->version = VERSION;
     memcpy(h->key, key, sizeof h->key);
-    lay_parts(h, p, note);
+    set_part_offsets(h, p, note);
     put_volume(&p->image, h->image_extent, h->image_start, h->image_inside, h->image_affine);
     put_volume(&p->label, h->label_extent, h->label_start, h->label_inside, h->label_affine);
     h->image_channels = p->image.channels;
@@ -120,7 +122,7 @@ static void fill_header(file_header *h, const char *key, const packed_case *p, c
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-/* The whole file in memory: written in one go, and its fingerprint is that of what is written. */
+/* The whole file in memory: written in one go, and its hash is that of what is written. */
 static void fill_body(char *bytes, const file_header *h, const packed_case *p, const char *note)
 {
     const void *const from[PART_COUNT] = {
@@ -133,8 +135,8 @@ static void fill_body(char *bytes, const file_header *h, const packed_case *p, c
             memcpy(bytes + h->part[n].offset, from[n], h->part[n].size);
 }
 
-pons_status case_file_pack(const char *key, const packed_case *p, const char *note, char **out,
-                           size_t *size, pons_error *err)
+pons_status packed_case_file_make(const char *key, const packed_case *p, const char *note,
+                                  char **out, size_t *size, pons_error *err)
 {
     file_header h;
     char *bytes;
@@ -145,22 +147,22 @@ pons_status case_file_pack(const char *key, const packed_case *p, const char *no
         return pons_fail(err, PONS_DEVICE, "out of memory: a case of the cache needs %llu bytes",
                          (unsigned long long)h.size);
     fill_body(bytes, &h, p, note);
-    h.body = fingerprint_of(bytes + sizeof h, h.size - sizeof h);
-    h.head = fingerprint_of(&h, offsetof(file_header, head));
+    h.body = hash128_of(bytes + sizeof h, h.size - sizeof h);
+    h.head = hash128_of(&h, offsetof(file_header, head));
     memcpy(bytes, &h, sizeof h);
     *out = bytes;
     *size = (size_t)h.size;
     return PONS_OK;
 }
 
-pons_status case_file_write(const char *path, const char *key, const packed_case *p,
-                            const char *note, pons_error *err)
+pons_status packed_case_file_write(const char *path, const char *key, const packed_case *p,
+                                   const char *note, pons_error *err)
 {
     safe_file f;
     char *bytes;
     size_t size;
 
-    if (case_file_pack(key, p, note, &bytes, &size, err) != PONS_OK)
+    if (packed_case_file_make(key, p, note, &bytes, &size, err) != PONS_OK)
         return err->status;
     if (safe_file_open(&f, path, err) == PONS_OK) {
         if (safe_file_write(&f, bytes, size, err) == PONS_OK)
@@ -174,32 +176,32 @@ pons_status case_file_write(const char *path, const char *key, const packed_case
 
 /* ---- map ------------------------------------------------------------------------------------- */
 
-static const char *problem_of(const file_header *h, const char *bytes, size_t size,
-                              const char *key)
+static const char *file_problem(const file_header *h, const char *bytes, size_t size,
+                                const char *key)
 {
-    fingerprint found;
+    hash128 found;
 
     if (size < sizeof *h || memcmp(h->magic, "PONSCASE", sizeof h->magic) != 0)
         return "it is no cached case";
     if (h->byte_order != 0x01020304 || h->version != VERSION)
         return "another version of pons has written it";
-    found = fingerprint_of(h, offsetof(file_header, head));
+    found = hash128_of(h, offsetof(file_header, head));
     if (memcmp(&found, &h->head, sizeof found) != 0)
         return "its header is damaged";
     if (memcmp(h->key, key, sizeof h->key) != 0)
         return "it holds another case";
     if (h->size != size)
         return "its length is not what it was";
-    found = fingerprint_of(bytes + sizeof *h, size - sizeof *h);
+    found = hash128_of(bytes + sizeof *h, size - sizeof *h);
     return memcmp(&found, &h->body, sizeof found) != 0 ? "its checksum is wrong" : NULL;
 }
 
-static void *part_of(const file_header *h, char *bytes, int part)
+static void *part_address(const file_header *h, char *bytes, int part)
 {
     return h->part[part].size > 0 ? bytes + h->part[part].offset : NULL;
 }
 
-static void take_parts(const file_header *h, mapped_file *m, packed_case *p, const char **note)
+static void set_case_parts(const file_header *h, mapped_file *m, packed_case *p, const char **note)
 {
     char *bytes = mapped_file_bytes(m);
 
@@ -210,17 +212,18 @@ static void take_parts(const file_header *h, mapped_file *m, packed_case *p, con
                             h->label_inside, h->label_affine),
         .code_size = (int)h->code_size,
         .table_count = (int)(h->part[PART_TABLE].size / sizeof *p->table),
-        .table = part_of(h, bytes, PART_TABLE), .codes = part_of(h, bytes, PART_CODES),
-        .target = part_of(h, bytes, PART_TARGET), .before = part_of(h, bytes, PART_BEFORE),
-        .sets = (packed_sets)h->sets, .set_count = (int)h->set_count,
+        .table = part_address(h, bytes, PART_TABLE), .codes = part_address(h, bytes, PART_CODES),
+        .target = part_address(h, bytes, PART_TARGET), .before = part_address(h, bytes,
+                                                                              PART_BEFORE),
+        .sets = (sampling_sets)h->sets, .set_count = (int)h->set_count,
         .background_above = h->background_above, .block_count = h->block_count,
         .size = (size_t)h->packed_size, .mapping = m, .mapping_size = (size_t)h->size
     };
-    *note = part_of(h, bytes, PART_NOTE);
+    *note = part_address(h, bytes, PART_NOTE);
 }
 
-static pons_status map_open(int fd, const char *path, const char *key, packed_case *p,
-                            const char **note, pons_error *err)
+static pons_status map_open_file(int fd, const char *path, const char *key, packed_case *p,
+                                 const char **note, pons_error *err)
 {
     struct stat s;
     file_header h;
@@ -233,17 +236,17 @@ static pons_status map_open(int fd, const char *path, const char *key, packed_ca
     if (m == NULL)
         return pons_fail(err, PONS_FAILURE, "cannot map '%s': %s", path, strerror(errno));
     memcpy(&h, mapped_file_bytes(m), sizeof h);
-    problem = problem_of(&h, mapped_file_bytes(m), (size_t)s.st_size, key);
+    problem = file_problem(&h, mapped_file_bytes(m), (size_t)s.st_size, key);
     if (problem == NULL) {
-        take_parts(&h, m, p, note);
+        set_case_parts(&h, m, p, note);
         return PONS_OK;
     }
     mapped_file_close(m);
     return pons_fail(err, PONS_DATA, "'%s' cannot be used: %s", path, problem);
 }
 
-pons_status case_file_map(const char *path, const char *key, packed_case *p, const char **note,
-                          pons_error *err)
+pons_status packed_case_file_map(const char *path, const char *key, packed_case *p,
+                                 const char **note, pons_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     pons_status status;
@@ -251,13 +254,13 @@ pons_status case_file_map(const char *path, const char *key, packed_case *p, con
     if (fd < 0)
         return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot open '%s': %s", path,
                          strerror(errno));
-    status = map_open(fd, path, key, p, note, err);
+    status = map_open_file(fd, path, key, p, note, err);
     close(fd);
     return status;
 }
 
-pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case *p,
-                               pons_error *err)
+pons_status packed_case_file_map_shared(int fd, int64_t offset, size_t size, packed_case *p,
+                                        pons_error *err)
 {
     mapped_file *m = mapped_file_open(fd, (off_t)offset, size);
     file_header h;
@@ -267,6 +270,6 @@ pons_status case_file_map_part(int fd, int64_t offset, size_t size, packed_case 
         return pons_fail(err, errno_status(errno, PONS_FAILURE), "cannot map %zu bytes of shared "
                          "memory: %s", size, strerror(errno));
     memcpy(&h, mapped_file_bytes(m), sizeof h);
-    take_parts(&h, m, p, &note);
+    set_case_parts(&h, m, p, &note);
     return PONS_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * sampling_index.c - the n-th foreground voxel without a list of them.
+ * sampling_index.c - find the n-th voxel of a set without a list of its voxels.
  *
- * Only the number of a set's voxels before each block of 4096 is kept; a pick finds the block by
- * bisection and walks through it. That is 2 bytes per 1000 voxels and set however ragged the set
- * is, where runs may need more than the image (noise above a threshold).
+ * The index holds, per set, the number of voxels before each block of 4096. A draw finds the block
+ * by bisection and scans it. This takes 2 bytes per 1000 voxels and set for any set; run lengths
+ * would take more than the image for a noisy set.
  */
 #include "data/packed/sampling_index.h"
 
@@ -30,29 +30,36 @@ static bool is_above(const packed_case *p, int64_t voxel)
     int channels = p->image.channels;
 
     for (int c = 0; c < channels; c++) {
-        if (packed_value(p, voxel * channels + c) > p->background_above)
+        if (packed_case_value(p, voxel * channels + c) > p->background_above)
             return true;
     }
     return false;
 }
 
+static bool is_ignored(const packed_case *p, int64_t voxel)
+{
+    return p->target[voxel * p->label.channels] == TARGET_IGNORED;
+}
+
 static bool is_in_set(const packed_case *p, int set, int64_t voxel)
 {
-    if (p->sets == PACKED_SETS_BALANCED)
+    if (p->sets == SAMPLING_SETS_BALANCED_VALID && is_ignored(p, voxel))
+        return false;
+    if (p->sets != SAMPLING_SETS_CLASSES)
         return set == 0 ? is_foreground(p, voxel)
                         : !is_foreground(p, voxel) && is_above(p, voxel);
     return p->label.channels == 1 && p->set_count > 1 ? p->target[voxel] == set
-           : p->target[voxel * p->label.channels + set] != 0;
+           : p->target[voxel * p->label.channels + set] == 1;
 }
 
-/* How many voxels of each set a block has, at the place of the next one. */
+/* Count the voxels of each set in a block; the count is stored at the next block's entry. */
 static void count_blocks(void *context, int64_t first, int64_t end)
 {
     const packed_case *p = context;
     int64_t count = pons_volume_count(&p->image);
 
     for (int64_t block = first; block < end; block++) {
-        int64_t last = (block + 1) * BLOCK < count ? (block + 1) * BLOCK : count;
+        int64_t last = min_i64((block + 1) * BLOCK, count);
 
         for (int set = 0; set < p->set_count; set++) {
             int64_t found = 0;
@@ -64,16 +71,16 @@ static void count_blocks(void *context, int64_t first, int64_t end)
     }
 }
 
-pons_status packed_set_find(packed_case *p, const packed_wish *wish, pons_error *err)
+pons_status sampling_index_make(packed_case *p, const sampling_spec *spec, pons_error *err)
 {
     int64_t count = pons_volume_count(&p->image);
     size_t row;
 
-    if (wish->sets == PACKED_SETS_NONE || p->target == NULL)
+    if (spec->sets == SAMPLING_SETS_NONE || p->target == NULL)
         return PONS_OK;
-    p->sets = wish->sets;
-    p->set_count = wish->sets == PACKED_SETS_BALANCED ? 2 : wish->set_count;
-    p->background_above = wish->background_above;
+    p->sets = spec->sets;
+    p->set_count = spec->sets == SAMPLING_SETS_CLASSES ? spec->set_count : 2;
+    p->background_above = spec->background_above;
     p->block_count = ceil_div_i64(count, BLOCK);
     row = (size_t)p->block_count + 1;
     p->before = calloc(row * (size_t)p->set_count, sizeof *p->before);
@@ -89,12 +96,12 @@ pons_status packed_set_find(packed_case *p, const packed_wish *wish, pons_error 
     return PONS_OK;
 }
 
-int64_t packed_set_size(const packed_case *p, int set)
+int64_t sampling_index_count(const packed_case *p, int set)
 {
     return p->before[(p->block_count + 1) * (set + 1) - 1];
 }
 
-int64_t packed_set_voxel(const packed_case *p, int set, int64_t n)
+int64_t sampling_index_voxel(const packed_case *p, int set, int64_t n)
 {
     const int64_t *before = p->before + (p->block_count + 1) * set;
     int64_t low = 0, high = p->block_count; /* before[low] <= n < before[high] */
@@ -108,7 +115,8 @@ int64_t packed_set_voxel(const packed_case *p, int set, int64_t n)
             high = middle;
     }
     n -= before[low];
-    for (int64_t v = low * BLOCK; v < last; v++) { /* not beyond it in a file that was cut */
+    /* stays in the volume even if a mapped file was cut */
+    for (int64_t v = low * BLOCK; v < last; v++) {
         if (is_in_set(p, set, v) && n-- == 0)
             return v;
     }

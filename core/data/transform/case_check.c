@@ -1,5 +1,6 @@
 /*
- * case_check.c - the contract of a transform (transform.h), as far as it costs nothing to look.
+ * case_check.c - check the parts of a transform's contract (transform.h) that cost no pass over
+ * voxels.
  */
 #include "data/transform/case_check.h"
 

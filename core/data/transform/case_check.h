@@ -1,5 +1,5 @@
 /*
- * case_check.h - what a case must still be when a transform has changed it.
+ * case_check.h - check a case after a transform.
  */
 #ifndef CORE_DATA_TRANSFORM_CASE_CHECK_H
 #define CORE_DATA_TRANSFORM_CASE_CHECK_H
@@ -7,8 +7,8 @@
 #include <pons/transform.h>
 
 /*
- * The volumes of 'was' are all there with their types and channels, on one grid, whose axes are
- * independent. Voxels of 'was' are not looked at. PONS_PLUGIN, without the case's name.
+ * PONS_PLUGIN unless 'c' has all volumes of 'was' with their types and channels, on one grid with
+ * independent axes. Voxels of 'was' are not read. The message has no case name.
  */
 pons_status case_check(const pons_case *c, const pons_case *was, pons_error *err);
 

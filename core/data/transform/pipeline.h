@@ -1,5 +1,5 @@
 /*
- * pipeline.h - the steps of [preprocess] or [augment]: plugins with their filled options.
+ * pipeline.h - the steps of [preprocess] or [augment]: transform plugins with their options.
  */
 #ifndef CORE_DATA_TRANSFORM_PIPELINE_H
 #define CORE_DATA_TRANSFORM_PIPELINE_H
@@ -8,37 +8,43 @@
 #include "config/config.h"
 #include <pons/transform.h>
 
-typedef struct volume_step {
-    const char *name;        /* as in 'steps', the section is SECTION.NAME                        */
+/* Words of a set of the channels that 'channels' can name. */
+enum { STEP_CHANNEL_WORDS = 1024 / 64 };
+
+typedef struct pipeline_step {
+    const char *name;        /* as in 'steps'; its section is SECTION.NAME                        */
     const char *plugin;
-    const char *sha256;      /* of the plugin's file, for cache keys                              */
+    const char *sha256;      /* hash of the plugin's file, for cache keys                         */
     const char *version;
     const pons_transform_operations *operations;
     const pons_option *options;
     const void *config;
-    uint64_t channels;
-} volume_step;
+    bool restricted;         /* to 'channels'                                                     */
+    uint64_t channels[STEP_CHANNEL_WORDS];
+} pipeline_step;
 
-typedef struct volume_chain {
+typedef struct pipeline {
     int count;
-    volume_step *step;
-} volume_chain;
+    pipeline_step *step;
+} pipeline;
 
 /*
- * Read [section] steps (absent: none), load the plugins, fill their options. random: every step
- * must be random, else none may be. The chain lives no longer than 'c'. A channel beyond 'channels'
- * (0: not known) is PONS_CONFIG.
+ * Read [section] steps (absent: none), load the plugins and fill their options. 'random': every
+ * step must be random; else none may be. The pipeline must not outlive 'c'. A channel of
+ * 'channels' or above (0: unknown) is PONS_CONFIG.
  */
-pons_status volume_chain_open(config *c, const char *section, bool random, int channels,
-                              volume_chain **out, pons_error *err);
-void volume_chain_close(volume_chain *chain);
+pons_status pipeline_open(config *c, const char *section, bool random, int channels,
+                          pipeline **out, pons_error *err);
+void pipeline_close(pipeline *chain);
+/* The channels of a step, for its plugin; without a receiver of warnings. */
+pons_transform_scope volume_step_scope(const pipeline_step *step);
 /* Whether a step is of that plugin. */
-bool volume_chain_has(const volume_chain *chain, const char *plugin);
+bool pipeline_has(const pipeline *chain, const char *plugin);
 /* Apply deterministic steps in order. Warnings go to 'l' (may be NULL) with the case's name. */
-pons_status volume_chain_apply(const volume_chain *chain, pons_case *c, logger *l,
-                               pons_error *err);
+pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l,
+                           pons_error *err);
 
-/* [augment] on a device that cuts the patches: PONS_CONFIG for a step that only the host can do. */
-pons_status volume_chain_check_device(const volume_chain *augment, pons_error *err);
+/* PONS_CONFIG for a step of [augment] that a device cannot do; needed with cache = device. */
+pons_status pipeline_check_device(const pipeline *augment, pons_error *err);
 
 #endif

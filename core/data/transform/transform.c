@@ -1,5 +1,5 @@
 /*
- * transform - what a transform plugin calls: warnings, loops over pieces, random draws (R5),
+ * transform.c - functions for transform plugins: warnings, parallel loops, random draws (R5),
  * composition of maps.
  */
 #include <stdarg.h>
@@ -30,7 +30,7 @@ void pons_parallel_for(int64_t count, int64_t piece,
     parallel_run(count, piece, body, context);
 }
 
-static void draw(pons_rng *d, uint32_t out[4])
+static void draw_words(pons_rng *d, uint32_t out[4])
 {
     random_data(d->seed, d->stream, d->epoch, d->case_rank, d->sample, d->next++, out);
 }
@@ -39,7 +39,7 @@ float pons_draw_uniform(pons_rng *d)
 {
     uint32_t out[4];
 
-    draw(d, out);
+    draw_words(d, out);
     return random_uniform(out[0]);
 }
 
@@ -52,7 +52,7 @@ uint64_t pons_draw_key(pons_rng *d)
 {
     uint32_t out[4];
 
-    draw(d, out);
+    draw_words(d, out);
     return (uint64_t)out[0] << 32 | out[1];
 }
 

@@ -1,10 +1,13 @@
 /*
- * voxel_normals.c - normal numbers of many voxels: LANES quads side by side, the same arithmetic as
- * random_normal's and the same bits. Without an instruction for it each fused product is a call of
- * the C library, so the loop is compiled once more for processors that have one.
+ * voxel_normals.c - normal random numbers of many voxels, LANES quads at a time.
+ *
+ * The arithmetic and the bits are those of random_normal. Without FMA instructions each fused
+ * multiply-add is a call of the C library, so the loop is compiled a second time for AVX2 with
+ * FMA.
  */
 #include <pons/transform.h>
 
+#include "base/integer.h"
 #include "base/random_normal.h"
 
 enum { LANES = 32 };
@@ -34,7 +37,7 @@ static inline __attribute__((always_inline)) void draw_lanes(uint64_t key, uint6
     }
 }
 
-/* The normals of quads quad .. quad + LANES - 1. */
+/* Normal numbers of quads quad .. quad + LANES - 1. */
 static inline __attribute__((always_inline)) void fill_body(uint64_t key, uint64_t quad,
                                                             float *restrict out)
 {
@@ -85,7 +88,7 @@ void pons_voxel_normals(uint64_t key, uint64_t first, int64_t count, float *out)
     while (count > 0) {
         int64_t taken = 4 * LANES - (int64_t)skip;
 
-        taken = taken < count ? taken : count;
+        taken = min_i64(taken, count);
         fill(key, quad, normal);
         memcpy(out, normal + skip, (size_t)taken * sizeof *out);
         out += taken;

@@ -1,6 +1,8 @@
 /*
- * volume_geometry - affines, orientation, and the moves that keep every voxel's value: reorder
- * axes, flip, crop, pad. Interpolation is in resample.c. All go by slabs along i.
+ * geometry.c - affines, orientation, and the moves that keep every voxel's value: reorder axes,
+ * flip, crop, pad.
+ *
+ * resample.c interpolates. Loops over a volume run in parallel over planes along i.
  */
 #include "data/volume/geometry.h"
 
@@ -44,7 +46,7 @@ bool pons_affine_invert(const double a[3][4], double out[3][4])
     return true;
 }
 
-/* The rotation nearest to the normalised columns: Newton's iteration r = (r + r^-T) / 2. */
+/* The rotation nearest to the normalised columns, by Newton's iteration r = (r + r^-T) / 2. */
 static void polar_rotation(const double affine[3][4], double r[3][4])
 {
     memset(r, 0, 12 * sizeof(double));
@@ -70,7 +72,7 @@ static void polar_rotation(const double affine[3][4], double r[3][4])
     }
 }
 
-/* The strongest axis chooses its world axis first, as nibabel does. */
+/* The column with the largest element chooses its world axis first, as in nibabel. */
 static void orientation_of(const double affine[3][4], int world[3], bool negative[3])
 {
     double r[3][4], strength[3];
@@ -99,7 +101,7 @@ void pons_volume_orientation(const pons_volume *v, int world[3], bool negative[3
     orientation_of((const double (*)[4])v->affine, world, negative);
 }
 
-void volume_codes(const double affine[3][4], char codes[4])
+void volume_orientation_codes(const double affine[3][4], char codes[4])
 {
     static const char letters[3][2] = { { 'R', 'L' }, { 'A', 'P' }, { 'S', 'I' } };
     int world[3];
@@ -113,7 +115,7 @@ void volume_codes(const double affine[3][4], char codes[4])
 
 /* ---- grids ----------------------------------------------------------------------------------- */
 
-/* A quaternion holds no shear. */
+/* Sheared axes cannot be written as a quaternion (qform). */
 static bool is_sheared(const volume_grid *g)
 {
     for (int a = 0; a < 3; a++) {
@@ -182,8 +184,8 @@ pons_status volume_grid_compare(const volume_grid *a, const char *name, const vo
     if (!(distance <= 0.01 * smallest)) {
         char codes[4], expected[4], spacing[160] = "";
 
-        volume_codes((const double (*)[4])a->affine, codes);
-        volume_codes((const double (*)[4])b->affine, expected);
+        volume_orientation_codes((const double (*)[4])a->affine, codes);
+        volume_orientation_codes((const double (*)[4])b->affine, expected);
         if (memcmp(a->spacing, b->spacing, sizeof a->spacing) != 0)
             snprintf(spacing, sizeof spacing, "; spacing %.9g x %.9g x %.9g mm, expected %.9g x "
                      "%.9g x %.9g mm", a->spacing[0], a->spacing[1], a->spacing[2], b->spacing[0],
@@ -200,20 +202,20 @@ pons_status volume_grid_compare(const volume_grid *a, const char *name, const vo
 
 /* ---- moves ----------------------------------------------------------------------------------- */
 
-/* What a copy of voxels is: extents of the result, and steps in elements of each side. */
-typedef struct move {
+/* A strided copy of voxels: extents of the result; steps in voxels; 'from' at its first voxel. */
+typedef struct voxel_move {
     int64_t extent[3], from_step[3], to_step[3];
     size_t voxel_size;
     const char *from;
     char *to;
-} move;
+} voxel_move;
 
 static size_t voxel_size(const volume *v)
 {
     return pons_volume_size(v) / (size_t)pons_volume_count(v);
 }
 
-static void copy_block(const move *m, const int64_t low[3], const int64_t high[3])
+static void copy_voxel_block(const voxel_move *m, const int64_t low[3], const int64_t high[3])
 {
     size_t size = m->voxel_size;
 
@@ -239,11 +241,10 @@ static void copy_block(const move *m, const int64_t low[3], const int64_t high[3
 
 enum { SIDE = 16 };
 
-/* Planes of the result, in blocks, so that both sides stay in cache when the innermost axes
- * differ. */
+/* Copy planes of the result in blocks of SIDE, which fit the cache where innermost axes differ. */
 static void copy_moved(void *context, int64_t first, int64_t end)
 {
-    const move *m = context;
+    const voxel_move *m = context;
     int64_t width = m->from_step[2] == 1 ? m->extent[2] : SIDE, low[3], high[3];
 
     for (low[0] = first; low[0] < end; low[0] = high[0]) {
@@ -252,7 +253,7 @@ static void copy_moved(void *context, int64_t first, int64_t end)
             high[1] = min_i64(low[1] + SIDE, m->extent[1]);
             for (low[2] = 0; low[2] < m->extent[2]; low[2] = high[2]) {
                 high[2] = min_i64(low[2] + width, m->extent[2]);
-                copy_block(m, low, high);
+                copy_voxel_block(m, low, high);
             }
         }
     }
@@ -293,15 +294,15 @@ static void reverse_row(char *row, int64_t count, size_t voxel)
             swap_rows(row, last, voxel);
 }
 
-typedef struct mirrored {
+typedef struct mirroring {
     volume *v;
     const bool *flip;         /* [3] */
-} mirrored;
+} mirroring;
 
-/* In place: row (i, j) and the row that it becomes change places, by whoever has the earlier. */
-static void mirror(void *context, int64_t first, int64_t end)
+/* Mirror in place. Each pair of rows that change places is handled at the earlier row. */
+static void mirror_rows(void *context, int64_t first, int64_t end)
 {
-    const mirrored *m = context;
+    const mirroring *m = context;
     const int64_t *n = m->v->extent;
     const bool *flip = m->flip;
     size_t voxel = voxel_size(m->v), size = (size_t)n[2] * voxel;
@@ -321,8 +322,9 @@ static void mirror(void *context, int64_t first, int64_t end)
     }
 }
 
-/* The position after axes are reordered and flipped, in a volume of the new extent. */
-static void place_reoriented(const volume *v, const int order[3], const bool flip[3], volume *out)
+/* Set affine and inside box of 'out', whose axis a is axis order[a] of 'v', flipped if flip[a]. */
+static void set_reoriented_position(const volume *v, const int order[3], const bool flip[3],
+                                    volume *out)
 {
     for (int r = 0; r < 3; r++)
         out->affine[r][3] = v->affine[r][3];
@@ -346,15 +348,15 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     int64_t step[3] = { v->extent[1] * v->extent[2], v->extent[2], 1 }, start = 0, extent[3];
     size_t voxel = voxel_size(v);
     volume out;
-    move m;
+    voxel_move m;
     pons_status status;
 
     if (order[0] == 0 && order[1] == 1 && order[2] == 2) {
         if (!flip[0] && !flip[1] && !flip[2])
             return PONS_OK;
-        parallel_run(v->extent[0], parallel_piece(step[0]), mirror, &(mirrored){ v, flip });
+        parallel_run(v->extent[0], parallel_piece(step[0]), mirror_rows, &(mirroring){ v, flip });
         out = *v;
-        place_reoriented(v, order, flip, &out);
+        set_reoriented_position(v, order, flip, &out);
         *v = out;
         return PONS_OK;
     }
@@ -363,7 +365,7 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     status = pons_volume_init(&out, v->type, v->channels, extent, err);
     if (status)
         return status;
-    place_reoriented(v, order, flip, &out);
+    set_reoriented_position(v, order, flip, &out);
     for (int a = 0; a < 3; a++) {
         int o = order[a];
 
@@ -383,14 +385,14 @@ pons_status pons_volume_reorient(pons_volume *v, const int order[3], const bool 
     return PONS_OK;
 }
 
-typedef struct cut {
+typedef struct cropping {
     const volume *v;
     volume *out;
     const int64_t *start;     /* [3] */
     double fill;
-} cut;
+} cropping;
 
-/* Voxels are zeros before. */
+/* Set voxels first .. end - 1, which are zeros, to 'fill'. */
 static void fill_voxels(volume *v, int64_t first, int64_t end, double fill)
 {
     if (fill == 0)
@@ -405,10 +407,10 @@ static void fill_voxels(volume *v, int64_t first, int64_t end, double fill)
             ((float *)v->voxels)[i] = (float)fill;
 }
 
-/* Planes of the result: 'fill', and what of them lies in the volume is copied. */
-static void copy_cut(void *context, int64_t first, int64_t end)
+/* Copy planes of the result: 'fill', then the part that lies in 'v'. */
+static void copy_cropped(void *context, int64_t first, int64_t end)
 {
-    const cut *c = context;
+    const cropping *c = context;
     const volume *v = c->v;
     volume *out = c->out;
     size_t voxel = voxel_size(v);
@@ -443,8 +445,8 @@ pons_status pons_volume_crop(pons_volume *v, const int64_t start[3], const int64
     status = pons_volume_init(&out, v->type, v->channels, extent, err);
     if (status)
         return status;
-    parallel_run(extent[0], parallel_piece(extent[1] * extent[2]), copy_cut,
-                 &(cut){ v, &out, start, fill });
+    parallel_run(extent[0], parallel_piece(extent[1] * extent[2]), copy_cropped,
+                 &(cropping){ v, &out, start, fill });
     memcpy(out.affine, v->affine, sizeof out.affine);
     for (int a = 0; a < 3; a++) {
         int64_t low = max_i64(v->inside_start[a], start[a]);

@@ -1,5 +1,5 @@
 /*
- * interpolation.c - places along axes; which voxels are read is the caller's.
+ * interpolation.c - positions between voxels, and linear interpolation of one point.
  */
 #include "data/volume/interpolation.h"
 
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Positions this close to a voxel's centre are the voxel: affines are rounded. */
-static const double CENTRE = 1e-5;
-/* Half a voxel, and the rounding of a grid whose extent was rounded. */
-static const double REACH = 0.5 + 1e-3;
+/* A position this close to a voxel's centre is that voxel, since affines are rounded. */
+static const double CENTRE_TOLERANCE = 1e-5;
+/* Half a voxel, and a tolerance for grids whose extent was rounded. */
+static const double OUTSIDE_DISTANCE = 0.5 + 1e-3;
 
-place place_at(double position, int64_t begin, int64_t count)
+axis_position axis_position_at(double position, int64_t begin, int64_t count)
 {
     double nearest = rint(position), last = (double)(begin + count - 1);
-    place p = { .outside = count < 1 || position < (double)begin - REACH ||
-                           position > last + REACH };
+    axis_position p = { .outside = count < 1 || position < (double)begin - OUTSIDE_DISTANCE ||
+                           position > last + OUTSIDE_DISTANCE };
 
-    if (fabs(position - nearest) < CENTRE)
+    if (fabs(position - nearest) < CENTRE_TOLERANCE)
         position = nearest;
     position = fmin(fmax(position, (double)begin), fmax(last, (double)begin));
     p.near = (int64_t)rint(position);
@@ -27,25 +27,27 @@ place place_at(double position, int64_t begin, int64_t count)
     return p;
 }
 
-place *places_make(double step, double start, int64_t count, int64_t begin, int64_t source_count)
+axis_position *axis_positions_make(double step, double start, int64_t count, int64_t begin,
+                                   int64_t source_count)
 {
-    place *p = malloc((size_t)count * sizeof *p);
+    axis_position *p = malloc((size_t)count * sizeof *p);
 
     for (int64_t n = 0; p && n < count; n++)
-        p[n] = place_at(start + step * (double)n, begin, source_count);
+        p[n] = axis_position_at(start + step * (double)n, begin, source_count);
     return p;
 }
 
-void places_of(const double m[3][4], int64_t i, int64_t j, int64_t k, const int64_t begin[3],
-               const int64_t count[3], place out[3])
+void axis_positions_of(const double m[3][4], int64_t i, int64_t j, int64_t k,
+                       const int64_t begin[3], const int64_t count[3], axis_position out[3])
 {
     for (int a = 0; a < 3; a++)
-        out[a] = place_at(m[a][0] * (double)i + m[a][1] * (double)j + m[a][2] * (double)k +
-                          m[a][3], begin[a], count[a]);
+        out[a] = axis_position_at(m[a][0] * (double)i + m[a][1] * (double)j + m[a][2] * (double)k +
+                                  m[a][3], begin[a], count[a]);
 }
 
-/* With a weight of 0 there may be no far voxel: the near one is read twice. */
-void place_corners_make(const place at[3], const int64_t step[3], place_corners *out)
+/* A far voxel of weight 0 may not exist; the near voxel is read instead. */
+void interpolation_corners_make(const axis_position at[3], const int64_t step[3],
+                                interpolation_corners *out)
 {
     int64_t far[3];
 
@@ -64,7 +66,8 @@ void place_corners_make(const place at[3], const int64_t step[3], place_corners 
     }
 }
 
-void place_sample(const place_corners *p, const float *corner, int channels, float *out)
+void interpolation_sample(const interpolation_corners *p, const float *corner, int channels,
+                          float *out)
 {
     if (p->exact) {
         memcpy(out, corner, (size_t)channels * sizeof *out);

@@ -1,6 +1,6 @@
 /*
- * interpolation.h - where points of one grid lie between the voxels of another, axis by axis, and
- * the value there.
+ * interpolation.h - positions of points of one grid between the voxels of another, and values
+ * there.
  */
 #ifndef CORE_DATA_VOLUME_INTERPOLATION_H
 #define CORE_DATA_VOLUME_INTERPOLATION_H
@@ -8,32 +8,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A position along one axis: between 'low' and 'low + 1' at 'weight' (0: 'low + 1' may not exist),
- * or at 'near'. */
-typedef struct place {
+/*
+ * A position along one axis, clamped to the axis: between voxels 'low' and 'low + 1' with weight
+ * 'weight' for the latter, which may not exist if the weight is 0. 'near' is the nearest voxel.
+ */
+typedef struct axis_position {
     int64_t low, near;
     double weight;
-    bool outside;             /* further than half a voxel from the axis's voxels                 */
-} place;
+    bool outside;             /* more than half a voxel beyond the axis's voxels                  */
+} axis_position;
 
-/* Among voxels begin .. begin + count - 1 of the axis. */
-place place_at(double position, int64_t begin, int64_t count);
-/* Of start + step n, n = 0 .. count - 1; NULL: out of memory. The caller frees it. */
-place *places_make(double step, double start, int64_t count, int64_t begin, int64_t source_count);
-/* Of 'm' applied to (i, j, k). */
-void places_of(const double m[3][4], int64_t i, int64_t j, int64_t k, const int64_t begin[3],
-               const int64_t count[3], place out[3]);
+/* The position among voxels begin .. begin + count - 1 of an axis. */
+axis_position axis_position_at(double position, int64_t begin, int64_t count);
+/* Positions start + step n, n = 0 .. count - 1; NULL: out of memory. The caller frees them. */
+axis_position *axis_positions_make(double step, double start, int64_t count, int64_t begin,
+                                   int64_t source_count);
+/* Positions along all axes of m applied to (i, j, k). */
+void axis_positions_of(const double m[3][4], int64_t i, int64_t j, int64_t k,
+                       const int64_t begin[3], const int64_t count[3], axis_position out[3]);
 
-/* The voxels between which a point lies, as offsets from the one at 'low' of all axes. */
-typedef struct place_corners {
-    bool exact;               /* it is that voxel, and nothing else is set                        */
+/* The 8 voxels around a point, as offsets from the one at 'low' of all axes. */
+typedef struct interpolation_corners {
+    bool exact;               /* the point is that voxel; offset and weight are not set           */
     int64_t offset[8];
     float weight[8];
-} place_corners;
+} interpolation_corners;
 
-/* step: values from voxel to voxel along each axis. */
-void place_corners_make(const place at[3], const int64_t step[3], place_corners *out);
-/* Linear between voxels: out[c] of channels 0 .. channels - 1 behind 'corner'. */
-void place_sample(const place_corners *p, const float *corner, int channels, float *out);
+/* step: elements from voxel to voxel along each axis. */
+void interpolation_corners_make(const axis_position at[3], const int64_t step[3],
+                                interpolation_corners *out);
+/* Trilinear interpolation: out[c] of channels 0 .. channels - 1; 'corner' is the voxel at 'low'. */
+void interpolation_sample(const interpolation_corners *p, const float *corner, int channels,
+                          float *out);
 
 #endif

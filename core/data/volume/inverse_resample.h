@@ -1,5 +1,6 @@
 /*
- * inverse_resample.h - predictions back onto the grid of the file (R28).
+ * inverse_resample.h - resample predictions from the preprocessed grid to the grid of the file
+ * (R28).
  */
 #ifndef CORE_DATA_VOLUME_INVERSE_RESAMPLE_H
 #define CORE_DATA_VOLUME_INVERSE_RESAMPLE_H
@@ -7,39 +8,38 @@
 #include "data/volume/volume.h"
 
 /*
- * Resampling from the preprocessed grid (extent, affine and inside box of the preprocessed image)
- * to the file's: linear between voxels, exact if they differ by orientation, crop and padding.
- * Planes along i of the preprocessed grid come in their order and need not be there at the same
- * time; a voxel of the file is written when the last plane that it lies between has come, and
- * never again. So what comes in one piece and what comes plane by plane are the same bits.
+ * The inverse of [preprocess]: linear interpolation between voxels, exact if the grids differ by
+ * orientation, crop and padding alone. The preprocessed grid is the extent, affine and inside box
+ * of the preprocessed image.
+ *
+ * Planes along i of the preprocessed grid arrive in order and need not be in memory together. A
+ * voxel of the file is written once, when the last plane that it depends on arrives. So the bits
+ * do not depend on how many planes arrive at a time.
  */
-typedef struct volume_back volume_back;
+typedef struct inverse_resample inverse_resample;
 
-typedef enum volume_back_kind {
-    VOLUME_BACK_VALUES = 0,   /* F32 [D, H, W, C]                                                 */
-    VOLUME_BACK_CLASSES,      /* U8 [D, H, W, 1]: arg-max of the channels, the first of equals    */
-    VOLUME_BACK_REGIONS       /* U8 [D, H, W, C]: 1 where the value is > 0.5                      */
-} volume_back_kind;
+typedef enum inverse_resample_kind {
+    INVERSE_RESAMPLE_VALUES = 0,   /* F32 [D, H, W, C]                                            */
+    INVERSE_RESAMPLE_CLASSES,    /* U8 [D, H, W, 1]: arg-max of the channels, the first of equals */
+    INVERSE_RESAMPLE_REGIONS  /* U8 [D, H, W, C]: 1 where the value is > 0.5                      */
+} inverse_resample_kind;
 
 /* The result has the channels of 'from'; the voxels of 'from' are not read. */
-pons_status volume_back_open(const volume *from, const volume_grid *grid, volume_back **out,
-                             pons_error *err);
-void volume_back_close(volume_back *b);
+pons_status inverse_resample_open(const volume *from, const volume_grid *grid,
+                                  inverse_resample **out, pons_error *err);
+void inverse_resample_close(inverse_resample *b);
 /*
- * A volume on the file's grid as it is further than half a voxel outside the inside box: 'first' in
- * channel 0 of VALUES, 0 in all others.
+ * Make the volume on the file's grid. Voxels more than half a voxel outside the inside box keep
+ * its values: 'first' in channel 0 of VALUES, 0 elsewhere.
  */
-pons_status volume_back_start(const volume_back *b, volume_back_kind kind, float first,
-                              volume *out, pons_error *err);
+pons_status inverse_resample_start(const inverse_resample *b, inverse_resample_kind kind,
+                                   float first, volume *out, pons_error *err);
 /*
- * values: planes first .. end - 1, [end - first][H][W][C], before them the plane first - 1 unless
- * first is 0. Into 'out', which volume_back_start has made. Any kinds of one way back at the same
- * time.
+ * Add planes first .. end - 1 to 'out', a volume of inverse_resample_start. 'values' is [end -
+ * first][H][W][C] with plane first - 1 in front, unless first is 0. Several kinds may be written
+ * at the same time.
  */
-void volume_back_planes(const volume_back *b, volume_back_kind kind, const float *values,
-                        int64_t first, int64_t end, volume *out);
-/* All of it, where the whole volume is there (F32). */
-pons_status volume_bring_back(const volume *v, const volume_grid *grid, volume_back_kind kind,
-                              float first, volume *out, pons_error *err);
+void inverse_resample_planes(const inverse_resample *b, inverse_resample_kind kind,
+                             const float *values, int64_t first, int64_t end, volume *out);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * volume_resample - sample a volume on another grid.
+ * resample.c - sample a volume on another grid.
  *
- * Where the grids share their axes, which is nearly always, positions along an axis depend on that
- * axis alone: an image is interpolated plane by plane, then row by row, then along the row, so that
- * each voxel is read in order. Any other pair of grids goes voxel by voxel.
+ * If axes of both grids are parallel, positions along an axis depend on that axis alone. An
+ * image is then interpolated plane by plane, row by row and along the row, which reads voxels in
+ * order. Other grids are sampled voxel by voxel.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 /* ---- same axes ------------------------------------------------------------------------------- */
 
 /*
- * An oblique file's axes are parallel up to its float32. Interpolation does not see that, but a
- * label at half a voxel does, so labels want exact zeros.
+ * Axes of an oblique file are parallel up to float32 rounding. Interpolation tolerates that, but
+ * nearest voxels at a distance of one half do not, so labels need exact zeros.
  */
 static bool is_diagonal(const double m[3][4], double tolerance)
 {
@@ -28,8 +28,8 @@ static bool is_diagonal(const double m[3][4], double tolerance)
     return true;
 }
 
-static void blend(const float *a, const float *b, float weight, int64_t count,
-                  float *restrict out)
+static void blend_rows(const float *a, const float *b, float weight, int64_t count,
+                       float *restrict out)
 {
     if (weight == 0 || a == b) {
         memcpy(out, a, (size_t)count * sizeof *out);
@@ -39,8 +39,8 @@ static void blend(const float *a, const float *b, float weight, int64_t count,
         out[n] = a[n] + weight * (b[n] - a[n]);
 }
 
-/* Along a row of voxels of several channels. */
-static void row_interpolate(const float *row, const place *k, int64_t count, int channels,
+/* Interpolate along a row of voxels with several channels. */
+static void row_interpolate(const float *row, const axis_position *k, int64_t count, int channels,
                             float *out)
 {
     if (channels == 1) {
@@ -61,20 +61,20 @@ static void row_interpolate(const float *row, const place *k, int64_t count, int
     }
 }
 
-/* What the planes of a new grid have in common. */
+/* The context of the parallel loops over planes of the result. */
 typedef struct resampling {
     const volume *v;
-    const double (*m)[4];     /* from its voxels to those of 'v'                                  */
-    const place *at[3];       /* where the grids share their axes                                 */
+    const double (*m)[4];     /* voxel of the result to voxel of 'v'                              */
+    const axis_position *at[3];       /* positions by index along each axis, if axes are parallel */
     volume *out;
-    _Atomic bool failed;      /* for want of memory                                               */
+    _Atomic bool failed;      /* out of memory                                                    */
 } resampling;
 
-/* Rows of the volume between two planes, each kept until the row of its place is another. */
+/* The two last rows interpolated between planes a and b; row j is cached in row[j & 1]. */
 typedef struct middle_rows {
     const float *a, *b;
     float weight;
-    int64_t width, held[2];   /* of each row; -1: nothing yet                                     */
+    int64_t width, cached[2];   /* floats of a row; index of each cached row, -1: none            */
     float *row[2];
 } middle_rows;
 
@@ -82,30 +82,30 @@ static const float *middle_row(middle_rows *r, int64_t j)
 {
     float *row = r->row[j & 1];
 
-    if (r->held[j & 1] != j)
-        blend(r->a + j * r->width, r->b + j * r->width, r->weight, r->width, row);
-    r->held[j & 1] = j;
+    if (r->cached[j & 1] != j)
+        blend_rows(r->a + j * r->width, r->b + j * r->width, r->weight, r->width, row);
+    r->cached[j & 1] = j;
     return row;
 }
 
-/* row: as wide as one of the volume. */
+/* 'row' has space for one row of 'v'. */
 static void linear_plane(const resampling *r, int64_t i, middle_rows *middle, float *row)
 {
     const volume *v = r->v, *out = r->out;
-    const place *pi = &r->at[0][i];
+    const axis_position *pi = &r->at[0][i];
     int64_t out_width = out->extent[2] * out->channels, plane = v->extent[1] * middle->width;
     float *to = (float *)out->voxels + i * out->extent[1] * out_width;
 
     middle->a = (const float *)v->voxels + pi->low * plane;
     middle->b = pi->weight > 0 ? middle->a + plane : middle->a;
     middle->weight = (float)pi->weight;
-    middle->held[0] = middle->held[1] = -1;
+    middle->cached[0] = middle->cached[1] = -1;
     for (int64_t j = 0; j < out->extent[1]; j++, to += out_width) {
-        const place *pj = &r->at[1][j];
+        const axis_position *pj = &r->at[1][j];
         const float *first = middle_row(middle, pj->low);
         const float *second = pj->weight > 0 ? middle_row(middle, pj->low + 1) : first;
 
-        blend(first, second, (float)pj->weight, middle->width, row);
+        blend_rows(first, second, (float)pj->weight, middle->width, row);
         row_interpolate(row, r->at[2], out->extent[2], out->channels, to);
     }
 }
@@ -132,7 +132,7 @@ static void nearest_same_axes(void *context, int64_t first, int64_t end)
 {
     const resampling *r = context;
     const volume *v = r->v, *out = r->out;
-    const place *const *at = r->at;
+    const axis_position *const *at = r->at;
     size_t size = (v->type == PONS_U8 ? 1 : 4) * (size_t)v->channels;
     char *to = (char *)out->voxels + (size_t)(first * out->extent[1] * out->extent[2]) * size;
 
@@ -151,17 +151,18 @@ static void nearest_same_axes(void *context, int64_t first, int64_t end)
         }
 }
 
-/* ---- any grid -------------------------------------------------------------------------------- */
+/* ---- other grids ----------------------------------------------------------------------------- */
 
-static void sample_linear(const volume *v, const place at[3], float *out)
+static void sample_linear(const volume *v, const axis_position at[3], float *out)
 {
     int64_t step[3] = { v->extent[1] * v->extent[2] * v->channels, v->extent[2] * v->channels,
                         v->channels };
-    place_corners corners;
+    interpolation_corners corners;
 
-    place_corners_make(at, step, &corners);
-    place_sample(&corners, (const float *)v->voxels + at[0].low * step[0] + at[1].low * step[1] +
-                 at[2].low * step[2], v->channels, out);
+    interpolation_corners_make(at, step, &corners);
+    interpolation_sample(&corners,
+                         (const float *)v->voxels + at[0].low * step[0] + at[1].low * step[1] +
+                         at[2].low * step[2], v->channels, out);
 }
 
 static void resample_any(void *context, int64_t first, int64_t end)
@@ -171,12 +172,12 @@ static void resample_any(void *context, int64_t first, int64_t end)
     const volume *v = r->v, *out = r->out;
     size_t size = (v->type == PONS_U8 ? 1 : 4) * (size_t)v->channels;
     char *to = (char *)out->voxels + (size_t)(first * out->extent[1] * out->extent[2]) * size;
-    place at[3];
+    axis_position at[3];
 
     for (int64_t i = first; i < end; i++)
         for (int64_t j = 0; j < out->extent[1]; j++)
             for (int64_t k = 0; k < out->extent[2]; k++, to += size) {
-                places_of(r->m, i, j, k, zero, v->extent, at);
+                axis_positions_of(r->m, i, j, k, zero, v->extent, at);
                 if (v->type == PONS_F32)
                     sample_linear(v, at, (float *)to);
                 else
@@ -186,7 +187,7 @@ static void resample_any(void *context, int64_t first, int64_t end)
             }
 }
 
-/* ---- the public call ------------------------------------------------------------------------- */
+/* ---- resampling ------------------------------------------------------------------------------ */
 
 static void resample_planes(resampling *r, void (*planes)(void *, int64_t, int64_t))
 {
@@ -198,14 +199,14 @@ static void resample_planes(resampling *r, void (*planes)(void *, int64_t, int64
 static pons_status resample_to(const volume *v, const double m[3][4], volume *out, pons_error *err)
 {
     resampling r = { .v = v, .m = m, .out = out };
-    place *at[3] = { NULL, NULL, NULL };
+    axis_position *at[3] = { NULL, NULL, NULL };
 
     if (!is_diagonal(m, v->type == PONS_F32 ? 1e-7 : 1e-13)) {
         resample_planes(&r, resample_any);
         return PONS_OK;
     }
     for (int a = 0; a < 3; a++) {
-        r.at[a] = at[a] = places_make(m[a][a], m[a][3], out->extent[a], 0, v->extent[a]);
+        r.at[a] = at[a] = axis_positions_make(m[a][a], m[a][3], out->extent[a], 0, v->extent[a]);
         r.failed = r.failed || !at[a];
     }
     if (!r.failed)
@@ -216,7 +217,7 @@ static pons_status resample_to(const volume *v, const double m[3][4], volume *ou
                     : PONS_OK;
 }
 
-/* The inside box seen from the new grid, rounded to the voxels whose centres it reaches. */
+/* The inside box on the new grid, rounded to voxels whose centres lie in it. */
 static void inside_resampled(const volume *v, const double back[3][4], volume *out)
 {
     double low[3], high[3];

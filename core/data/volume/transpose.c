@@ -1,7 +1,8 @@
 /*
- * transpose.c - squares of 4 words or 16 bytes on a side are turned in registers: rows r and
- * r + SIDE / 2 are interleaved into rows 2r and 2r + 1, as often as halving leads to 1. What is
- * left at the edges goes element by element.
+ * transpose.c - transpose blocks of 4 x 4 words or 16 x 16 bytes in vector registers.
+ *
+ * A round interleaves rows r and r + SIDE / 2 into rows 2r and 2r + 1; log2(SIDE) rounds transpose
+ * a block. The remaining edges are copied element by element.
  */
 #include "data/volume/transpose.h"
 
@@ -12,7 +13,7 @@ typedef uint8_t bytes __attribute__((vector_size(16)));
 
 enum { WORDS = 4, BYTES = 16 };
 
-/* clang, and gcc from 12 on; older ones take the numbers as a vector of integers, 'MASK'. */
+/* gcc before 12 has no __builtin_shufflevector; __builtin_shuffle takes the indices as a vector. */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define SHUFFLE(MASK, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -29,7 +30,8 @@ enum { WORDS = 4, BYTES = 16 };
 #define HIGH_BYTES(a, b)                                                                          \
     SHUFFLE(bytes, a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
 
-static void turn_words(const uint32_t *from, int64_t from_step, uint32_t *to, int64_t to_step)
+static void transpose_block_words(const uint32_t *from, int64_t from_step, uint32_t *to,
+                                  int64_t to_step)
 {
     words row[WORDS], next[WORDS];
 
@@ -46,7 +48,8 @@ static void turn_words(const uint32_t *from, int64_t from_step, uint32_t *to, in
         memcpy(to + r * to_step, &row[r], sizeof row[r]);
 }
 
-static void turn_bytes(const uint8_t *from, int64_t from_step, uint8_t *to, int64_t to_step)
+static void transpose_block_bytes(const uint8_t *from, int64_t from_step, uint8_t *to,
+                                  int64_t to_step)
 {
     bytes row[BYTES], next[BYTES];
 
@@ -70,7 +73,8 @@ void transpose_words(int64_t rows, int64_t columns, const uint32_t *from, int64_
 
     for (int64_t c = 0; c < whole_columns; c += WORDS)
         for (int64_t r = 0; r < whole_rows; r += WORDS)
-            turn_words(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+            transpose_block_words(from + r * from_step + c, from_step, to + c * to_step + r,
+                                  to_step);
     for (int64_t c = 0; c < columns; c++)
         for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; r++)
             to[c * to_step + r] = from[r * from_step + c];
@@ -83,7 +87,8 @@ void transpose_bytes(int64_t rows, int64_t columns, const uint8_t *from, int64_t
 
     for (int64_t c = 0; c < whole_columns; c += BYTES)
         for (int64_t r = 0; r < whole_rows; r += BYTES)
-            turn_bytes(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+            transpose_block_bytes(from + r * from_step + c, from_step, to + c * to_step + r,
+                                  to_step);
     for (int64_t c = 0; c < columns; c++)
         for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; r++)
             to[c * to_step + r] = from[r * from_step + c];

@@ -1,5 +1,5 @@
 /*
- * transpose.h - turn a matrix that lies in cache into rows that do not.
+ * transpose.h - transpose a matrix from the cache into memory.
  */
 #ifndef CORE_DATA_VOLUME_TRANSPOSE_H
 #define CORE_DATA_VOLUME_TRANSPOSE_H

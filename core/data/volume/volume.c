@@ -1,5 +1,5 @@
 /*
- * volume - memory of volumes: make, clear, copy, measure. Geometry and files are elsewhere.
+ * volume.c - memory of volumes: make, clear, copy, measure. geometry.c and nifti/ do the rest.
  */
 #include "data/volume/volume.h"
 
@@ -32,7 +32,7 @@ void pons_volume_spacing(const pons_volume *v, double spacing[3])
     }
 }
 
-/* Bytes of a volume, or false when the number does not fit. */
+/* Bytes of a volume; false: the product overflows. */
 static bool size_fits(pons_type type, int channels, const int64_t extent[3], size_t *size)
 {
     size_t product = type_size(type) * (size_t)channels;
@@ -54,7 +54,7 @@ pons_status pons_volume_init(pons_volume *v, pons_type type, int channels, const
         return pons_fail(err, PONS_DATA,
                          "a volume cannot have %d channels of %lld x %lld x %lld voxels", channels,
                          (long long)extent[0], (long long)extent[1], (long long)extent[2]);
-    fresh.voxels = pages_alloc_zeroed(size);
+    fresh.voxels = huge_pages_alloc_zeroed(size);
     if (!fresh.voxels)
         return pons_fail(err, PONS_DEVICE, "out of memory: a volume of %lld x %lld x %lld voxels "
                          "needs %zu bytes", (long long)extent[0], (long long)extent[1],
@@ -86,12 +86,12 @@ pons_status volume_copy(const volume *v, volume *out, pons_error *err)
     if (status)
         return status;
     memcpy(fresh.voxels, v->voxels, pons_volume_size(v));
-    volume_place(&fresh, v);
+    volume_copy_position(&fresh, v);
     *out = fresh;
     return PONS_OK;
 }
 
-void volume_place(volume *v, const volume *from)
+void volume_copy_position(volume *v, const volume *from)
 {
     memcpy(v->affine, from->affine, sizeof v->affine);
     memcpy(v->inside_start, from->inside_start, sizeof v->inside_start);

@@ -1,5 +1,5 @@
 /*
- * volume_files.c - names that volumes have, and a folder of them.
+ * volume_files.c - names of volume files, and the volumes of a folder.
  */
 #include "data/volume/volume_files.h"
 
@@ -12,7 +12,7 @@
 #include "base/file/file_kind.h"
 #include "base/text/text.h"
 
-bool volume_file_named(const char *path)
+bool volume_file_has_suffix(const char *path)
 {
     return text_ends_with(path, ".nii") || text_ends_with(path, ".nii.gz");
 }
@@ -35,7 +35,7 @@ static int compare_stems(const void *a, const void *b)
     return strcmp(((const volume_file *)a)->stem, ((const volume_file *)b)->stem);
 }
 
-static void append(arena *memory, volume_file **list, int *count, int *room, const char *path)
+static void append_file(arena *memory, volume_file **list, int *count, int *room, const char *path)
 {
     if (*count == *room) {
         volume_file *more = arena_alloc(memory, (size_t)(*room = 2 * *room + 16) * sizeof *more);
@@ -58,8 +58,9 @@ pons_status volume_files_list(arena *memory, const char *folder, volume_file **o
         return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read folder '%s': %s",
                          folder, strerror(errno));
     while ((entry = readdir(files)) != NULL)
-        if (entry->d_name[0] != '.' && volume_file_named(entry->d_name))
-            append(memory, &list, &n, &room, arena_format(memory, "%s/%s", folder, entry->d_name));
+        if (entry->d_name[0] != '.' && volume_file_has_suffix(entry->d_name))
+            append_file(memory, &list, &n, &room, arena_format(memory, "%s/%s", folder,
+                                                               entry->d_name));
     closedir(files);
     if (n == 0 && file_kind_refuse_folder(folder, FILE_VOLUME, err) != PONS_OK)
         return err->status;

@@ -1,5 +1,5 @@
 /*
- * volume_files.h - the volumes that lie in a folder, for commands that take a folder of them.
+ * volume_files.h - the volumes of a folder, for commands that accept a folder.
  */
 #ifndef CORE_DATA_VOLUME_VOLUME_FILES_H
 #define CORE_DATA_VOLUME_VOLUME_FILES_H
@@ -9,9 +9,9 @@
 #include <pons/plugin.h>
 #include <stdbool.h>
 
-/* Its name ends in .nii or .nii.gz. */
-bool volume_file_named(const char *path);
-/* The file's name without folders, .nii, .nii.gz. */
+/* True if the name ends in .nii or .nii.gz. */
+bool volume_file_has_suffix(const char *path);
+/* The file's name without folders and without .nii or .nii.gz. */
 const char *volume_file_stem(arena *memory, const char *path);
 
 typedef struct volume_file {
@@ -19,8 +19,8 @@ typedef struct volume_file {
 } volume_file;
 
 /*
- * The volumes of a folder by their stems, sorted; hidden files are left out. PONS_DATA where there
- * is none, or two have one stem.
+ * The volumes of a folder, sorted by stem, without hidden files. PONS_DATA: there is none, or two
+ * have the same stem.
  */
 pons_status volume_files_list(arena *memory, const char *folder, volume_file **out, int *count,
                               pons_error *err);

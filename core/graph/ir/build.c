@@ -1,8 +1,8 @@
 /*
  * build.c - the graph: its node array, its names and its first failure.
  *
- * Nodes, names and lists live in one arena and are given back with the graph. What the nodes mean
- * is left to the families (map.c, reduce.c, ...).
+ * Nodes, names and lists live in one arena, which is freed with the graph. Builders (map.c,
+ * reduce.c, ...) give nodes their meaning.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +12,14 @@
 #include "graph/ir/ir_internal.h"
 #include "graph/ir/op.h"
 
-pons_graph *graph_new(bool training, int flat_axis)
+pons_graph *graph_new(bool training)
 {
     arena *memory = arena_new();
     pons_graph *g = memory != NULL ? arena_alloc(memory, sizeof *g) : NULL;
 
     if (g == NULL)
         return NULL;
-    *g = (pons_graph){ .arena = memory, .training = training, .flat_axis = flat_axis,
-                       .section = SECTION_MICRO };
+    *g = (pons_graph){ .arena = memory, .training = training, .section = SECTION_MICRO };
     g->op_end = &g->op;
     g->parameter_end = &g->parameter;
     g->state_end = &g->state;
@@ -37,7 +36,7 @@ void graph_free(pons_graph *g)
     arena_free(g->arena);
 }
 
-/* Room for one more item of 'size' bytes in a list of the graph. */
+/* The list with room for one more item of 'size' bytes; it may move inside the graph's arena. */
 static void *list_room(pons_graph *g, void *list, int count, int *room, size_t size)
 {
     void *larger;
@@ -121,11 +120,6 @@ bool inputs_given(pons_graph *g, int kind, int count, pons_node *const *input)
 bool pons_graph_training(const pons_graph *g)
 {
     return g->training;
-}
-
-int pons_graph_flat_axis(const pons_graph *g)
-{
-    return g->flat_axis;
 }
 
 pons_shape pons_shape_of(const pons_node *x)

@@ -7,9 +7,9 @@
 #include "graph/ir/node.h"
 #include "graph/ir/shape.h"
 
-pons_graph *graph_new(bool training, int flat_axis);
+pons_graph *graph_new(bool training);
 void graph_free(pons_graph *g);
-/* Append a node; shape and type have been decided by the caller. */
+/* Append a node. The caller has decided its shape and type. */
 pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, int input_count,
                     pons_node *const *input, const node_attribute *attribute);
 

@@ -1,6 +1,6 @@
 /*
- * convolution.c - convolution with its two gradients, closed under differentiation, and the matrix
- * product.
+ * convolution.c - convolution with its two gradients, and the matrix product. The gradient of each
+ * is again one of them.
  */
 #include <string.h>
 
@@ -31,7 +31,7 @@ static bool attributes_valid(pons_graph *g, int kind, const pons_convolution *c)
 
 /*
  * Check x [N, D, H, W, I], w [O, kD, kH, kW, I / groups] and y [N, D', H', W', O] against each
- * other; y's shape is only read when 'complete'; else it is made.
+ * other. The shape of y is an input when 'complete', else an output.
  */
 static bool shapes_agree(pons_graph *g, int kind, pons_shape x, pons_shape w, pons_shape *y,
                          bool complete, const pons_convolution *c)

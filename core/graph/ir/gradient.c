@@ -1,9 +1,9 @@
 /*
- * gradient.c - reverse accumulation over the node array, as new nodes.
+ * gradient.c - reverse-mode differentiation over the node array, as new nodes.
  *
- * Nodes are visited from the last to the first; the contributions of several consumers are added in
- * the order of the consumers' numbers (R12). New nodes take the scope of the node they
- * differentiate. An addend that a normalisation takes away again gets an exact zero (R32).
+ * The pass visits nodes from the last to the first. The contributions of several consumers are
+ * added in the order of the consumers' numbers (R12). New nodes take the scope of the node they
+ * differentiate. An addend that a normalisation cancels gets an exact zero (R32).
  */
 #include "graph/ir/gradient.h"
 
@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "graph/ir/ir_internal.h"
 
-/* Gradients that consumers contribute to one node, in the order of their numbers. */
+/* The gradients that the consumers of one node contribute, in the order of their numbers. */
 typedef struct contribution {
     pons_node *node;
     struct contribution *next;
@@ -21,13 +21,13 @@ typedef struct contribution {
 
 typedef struct differentiation {
     pons_graph *g;
-    int count;               /* forward nodes                                                     */
-    bool *active;            /* on a path from something wanted to the value                      */
+    int count;               /* Forward nodes.                                                    */
+    bool *active;            /* True, by number, on a path from a wanted node to the value.       */
     contribution **received;
     arena *memory;
 } differentiation;
 
-/* ---- which nodes matter ---------------------------------------------------------------------- */
+/* ---- active nodes ---------------------------------------------------------------------------- */
 
 static void mark_active(differentiation *d, const pons_node *value, int count, pons_node *const *of)
 {
@@ -53,7 +53,7 @@ static void mark_active(differentiation *d, const pons_node *value, int count, p
 
 /* ---- sums over repetitions ------------------------------------------------------------------- */
 
-/* Axes of 'x' along which 'shape', aligned at the last axis, is repeated. */
+/* Axes of 'x' along which it repeats 'shape', aligned at the last axis. */
 static unsigned repeated_axes(const pons_node *x, pons_shape shape)
 {
     unsigned axes = 0;
@@ -67,8 +67,10 @@ static unsigned repeated_axes(const pons_node *x, pons_shape shape)
     return axes;
 }
 
-/* 'x' as a tensor that is 1 wide along 'axes' of a tensor of rank 'rank', or NULL. */
-static pons_node *narrow_along(pons_node *x, int rank, unsigned axes)
+/*
+ * A tensor of extent 1 along 'axes' (of a tensor of rank 'rank') whose broadcast is 'x', or NULL.
+ */
+static pons_node *strip_along(pons_node *x, int rank, unsigned axes)
 {
     if (x->kind == NODE_BROADCAST)
         x = x->input[0];
@@ -89,13 +91,13 @@ static pons_node *sum_once(pons_graph *g, pons_node *x, unsigned axes)
     return pons_sum(g, x, axes);
 }
 
-/* The sum over 'axes', with factors that are constant along them taken out of the sum. */
+/* The sum of 'x' over 'axes'. Factors that are constant along them are taken out of the sum. */
 static pons_node *sum_over(pons_graph *g, pons_node *x, unsigned axes)
 {
     int rank = x->shape.rank;
-    pons_node *narrow;
+    pons_node *factor;
 
-    if ((narrow = narrow_along(x, rank, axes)) != NULL) {
+    if ((factor = strip_along(x, rank, axes)) != NULL) {
         pons_shape shape = x->shape;
         double times = 1;
 
@@ -105,19 +107,20 @@ static pons_node *sum_over(pons_graph *g, pons_node *x, unsigned axes)
                 shape.extent[i] = 1;
             }
         }
-        return node_repeat(g, pons_scale(g, narrow, times), shape);
+        return node_repeat(g, pons_scale(g, factor, times), shape);
     }
     if (x->kind == PONS_MAP_NEG)
         return pons_neg(g, sum_over(g, x->input[0], axes));
     for (int i = 0; i < 2 && (x->kind == PONS_MAP_MUL || (x->kind == PONS_MAP_DIV && i == 0));
          i++) {
-        pons_node *wide = x->input[i];
+        pons_node *summand = x->input[i];
 
-        narrow = narrow_along(x->input[1 - i], rank, axes);
-        if (narrow == NULL || !shape_equal(wide->shape, x->shape))
+        factor = strip_along(x->input[1 - i], rank, axes);
+        if (factor == NULL || !shape_equal(summand->shape, x->shape))
             continue;
-        wide = sum_over(g, wide, axes);
-        return x->kind == PONS_MAP_MUL ? pons_mul(g, wide, narrow) : pons_div(g, wide, narrow);
+        summand = sum_over(g, summand, axes);
+        return x->kind == PONS_MAP_MUL ? pons_mul(g, summand, factor)
+            : pons_div(g, summand, factor);
     }
     return sum_once(g, x, axes);
 }
@@ -137,7 +140,7 @@ pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape)
 
 /* ---- R32: an addend that is lost in a normalisation ------------------------------------------ */
 
-/* The mean over replicas of a tensor, as the norms take it (layers.c); else 'x' itself. */
+/* The tensor whose mean over replicas is 'x', in the form that norms build (layers.c); else 'x'. */
 static const pons_node *before_replicas(const pons_node *x)
 {
     double number;
@@ -151,7 +154,7 @@ static const pons_node *before_replicas(const pons_node *x)
     return x->input[0]->input[0];
 }
 
-/* 'm' is the mean of 'x', or of the 'x' of all replicas. */
+/* Whether 'm' is the mean of 'x', of this replica or of all. */
 static bool is_mean_of(const pons_node *m, const pons_node *x)
 {
     m = before_replicas(m);
@@ -161,8 +164,8 @@ static bool is_mean_of(const pons_node *m, const pons_node *x)
 static bool only_averaged(const differentiation *d, const pons_node *sum, const pons_node *x);
 
 /*
- * Every reader of the mean 'm' on the way to the value only centres with it: 'x', which it is the
- * mean of, or the mean of one replica by that of all.
+ * Whether every active reader of the mean 'm' only centres with it. It subtracts 'm' from 'x', or
+ * subtracts the mean of all replicas from that of one.
  */
 static bool only_centres(const differentiation *d, const pons_node *m, const pons_node *x)
 {
@@ -186,7 +189,10 @@ static bool only_centres(const differentiation *d, const pons_node *m, const pon
     return true;
 }
 
-/* Every reader of the sum of means 'sum' makes the mean of all replicas of it, to centre with. */
+/*
+ * Whether every reader of 'sum', a sum of means, makes the mean of all replicas of it and centres
+ * with that mean.
+ */
 static bool only_averaged(const differentiation *d, const pons_node *sum, const pons_node *x)
 {
     for (int n = sum->number + 1; n < d->count; n++) {
@@ -199,7 +205,7 @@ static bool only_averaged(const differentiation *d, const pons_node *sum, const 
     return true;
 }
 
-/* The moments 'm' are those of several replicas. */
+/* Whether the moments 'm' are taken over several replicas. */
 static bool is_joined(const differentiation *d, const pons_node *m)
 {
     for (int n = m->number + 1; n < d->count; n++) {
@@ -211,7 +217,7 @@ static bool is_joined(const differentiation *d, const pons_node *m)
     return false;
 }
 
-/* All replicas have the same. */
+/* Whether 'b' is a parameter, and so equal on all replicas. */
 static bool is_parameter(const pons_node *b)
 {
     while (b->kind == NODE_RESHAPE || b->kind == NODE_BROADCAST)
@@ -219,7 +225,7 @@ static bool is_parameter(const pons_node *b)
     return b->kind == NODE_PARAMETER;
 }
 
-/* 'b' is the same along everything that the moments 'm' are taken over. */
+/* Whether 'b' is constant over each set of elements that the moments 'm' are taken over. */
 static bool lost_in(const differentiation *d, const pons_node *m, pons_node *b)
 {
     const pons_node *x = m->input[0];
@@ -227,11 +233,14 @@ static bool lost_in(const differentiation *d, const pons_node *m, pons_node *b)
 
     if (m->attribute.moments.groups > 0)
         axes |= PONS_AXIS(x->shape.rank - 1);
-    return narrow_along(b, x->shape.rank, axes) != NULL && only_centres(d, m, x)
+    return strip_along(b, x->shape.rank, axes) != NULL && only_centres(d, m, x)
         && (!is_joined(d, m) || is_parameter(b));
 }
 
-/* x = ... + b, and on the way to the value x is read only where a constant addend has no effect. */
+/*
+ * Whether a constant addend 'b' of 'x' has no effect on the value: each active reader of 'x'
+ * cancels it.
+ */
 static bool addend_is_lost(const differentiation *d, const pons_node *x, pons_node *b)
 {
     bool read = false;
@@ -258,7 +267,7 @@ static bool addend_is_lost(const differentiation *d, const pons_node *x, pons_no
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
-static void contribute(differentiation *d, pons_node *to, pons_node *gradient)
+static void add_contribution(differentiation *d, pons_node *to, pons_node *gradient)
 {
     contribution *c;
 
@@ -270,7 +279,7 @@ static void contribute(differentiation *d, pons_node *to, pons_node *gradient)
     d->received[to->number] = c;
 }
 
-static pons_node *collect(differentiation *d, const pons_node *x)
+static pons_node *sum_contributions(differentiation *d, const pons_node *x)
 {
     const contribution *c = d->received[x->number];
     pons_node *sum = c != NULL ? c->node : NULL;
@@ -303,62 +312,65 @@ static void through_rule(differentiation *d, pons_node *x, pons_node *dx)
     for (int i = 0; i < 2 && x->kind == PONS_MAP_ADD; i++) {
         if (wanted[i] && repeated_axes(x, x->input[i]->shape) != 0 &&
             addend_is_lost(d, x, x->input[i])) {
-            contribute(d, x->input[i], zero_of(d->g, x->input[i]->shape));
+            add_contribution(d, x->input[i], zero_of(d->g, x->input[i]->shape));
             wanted[i] = false;
         }
     }
     kind->gradient(d->g, x, dx, wanted, gradient);
     for (int i = x->input_count - 1; i >= 0; i--)
         if (wanted[i])
-            contribute(d, x->input[i], gradient[i]);
+            add_contribution(d, x->input[i], gradient[i]);
 }
 
-/* The variance of moments has the next number: by now it holds its gradient. */
+/*
+ * The gradient of the variance of 'moments'. Its node has a larger number, so its contributions are
+ * complete.
+ */
 static pons_node *variance_gradient(differentiation *d, const pons_node *moments)
 {
     for (int n = moments->number + 1; n < d->count; n++) {
         const pons_node *x = d->g->node[n];
 
         if (x->kind == NODE_SECOND && x->input[0] == moments)
-            return collect(d, x);
+            return sum_contributions(d, x);
     }
     return NULL;
 }
 
-static void visit(differentiation *d, pons_node *x)
+static void visit_node(differentiation *d, pons_node *x)
 {
     pons_node *dx, *dvariance = NULL;
 
     if (x->input_count == 0 || node_kinds[x->kind].constant || x->kind == NODE_SECOND)
         return;
     d->g->scope = x->scope;
-    dx = collect(d, x);
+    dx = sum_contributions(d, x);
     if (x->kind == NODE_MOMENTS)
         dvariance = variance_gradient(d, x);
     if (dx == NULL && dvariance == NULL)
         return;
     if (x->kind == NODE_MOMENTS)
-        contribute(d, x->input[0], moments_gradient(d->g, x, dx, dvariance));
+        add_contribution(d, x->input[0], moments_gradient(d->g, x, dx, dvariance));
     else
         through_rule(d, x, dx);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-static pons_status differentiate(differentiation *d, pons_node *value, int count,
-                                 pons_node *const *of, pons_node **gradient, pons_error *err)
+static pons_status differentiate_graph(differentiation *d, pons_node *value, int count,
+                                       pons_node *const *of, pons_node **gradient, pons_error *err)
 {
     pons_graph *g = d->g;
 
     mark_active(d, value, count, of);
     g->scope = value->scope;
-    contribute(d, value, node_repeat(g, pons_scalar(g, 1), value->shape));
+    add_contribution(d, value, node_repeat(g, pons_scalar(g, 1), value->shape));
     for (int n = value->number; n >= 0 && g->error.status == PONS_OK; n--)
         if (d->active[n])
-            visit(d, g->node[n]);
+            visit_node(d, g->node[n]);
     for (int i = 0; i < count; i++) {
         g->scope = of[i]->scope;
-        gradient[i] = collect(d, of[i]);
+        gradient[i] = sum_contributions(d, of[i]);
     }
     for (int n = d->count; n < g->node_count; n++)
         g->node[n]->backward = true;
@@ -387,7 +399,7 @@ pons_status graph_gradient(pons_graph *g, pons_node *value, int count, pons_node
     d.active = arena_alloc(d.memory, (size_t)d.count);
     d.received = arena_alloc(d.memory, sizeof *d.received * (size_t)d.count);
     g->section = SECTION_MICRO;
-    status = differentiate(&d, value, count, of, gradient, err);
+    status = differentiate_graph(&d, value, count, of, gradient, err);
     g->section = section;
     g->scope = scope;
     arena_free(d.memory);

@@ -6,8 +6,8 @@
 
 #include "graph/ir/node.h"
 
-/* d value / d parameter for every parameter with a path from it (R32 included). */
+/* Add nodes for d value / d parameter, for each parameter in 'of' (R32 included). */
 pons_status graph_gradient(pons_graph *g, pons_node *value, int count, pons_node *const *of,
-                           pons_node **gradient, pons_error *err); /* gradient[i] NULL: no path   */
+                           pons_node **gradient, pons_error *err); /* gradient[i] = NULL: no path */
 
 #endif

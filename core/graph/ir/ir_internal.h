@@ -1,33 +1,36 @@
 /*
- * ir_internal.h - what the builders of the families share.
+ * ir_internal.h - functions that several builders share.
  */
 #ifndef CORE_GRAPH_IR_IR_INTERNAL_H
 #define CORE_GRAPH_IR_IR_INTERNAL_H
 
 #include "graph/ir/build.h"
 
-/* True if every input is a node of 'g' that has not failed; else the failure has been recorded. */
+/* True if every input is a node of 'g' that has not failed; else a failure is recorded. */
 bool inputs_given(pons_graph *g, int kind, int count, pons_node *const *input);
-/* The failed node of 'g', after recording "'KIND': ..." with status PONS_PLUGIN. */
+/* Record "'KIND': ..." with status PONS_PLUGIN, and return the failed node of 'g'. */
 pons_node *node_refuse(pons_graph *g, int kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Record a failure unless there is one for a shape with an impossible rank or extent. */
+/* False, with a recorded failure, for a shape with an impossible rank or extent. */
 bool shape_valid(pons_graph *g, int kind, pons_shape s);
-/* Axes of a tensor of rank 'rank' as a set that has no others; true if 'axes' is such a set. */
+/* All axes of a tensor of rank 'rank'; whether 'axes' is a subset of them. */
 unsigned axes_all(int rank);
 bool axes_valid(pons_graph *g, int kind, const pons_node *x, unsigned axes);
 
-/* Take a random stream's name; false (recorded) where it is in use or collides (R5). */
+/*
+ * Reserve the name of a random stream. False, with a recorded failure, if it is in use or its hash
+ * collides (R5).
+ */
 bool graph_stream_add(pons_graph *g, uint64_t hash, const char *name);
 
-/* The value of a constant, also behind broadcasts and reshapes. */
+/* The value of a constant, through broadcasts and reshapes. */
 bool node_constant(const pons_node *x, double *value);
-/* 'x' repeated to 'shape'; itself where it has that shape. */
+/* 'x' repeated to 'shape'; 'x' itself if it has that shape. */
 pons_node *node_repeat(pons_graph *g, pons_node *x, pons_shape shape);
-/* The sum of 'x' over its repetitions with respect to 'shape', in that shape. */
+/* The sum of 'x' over the axes along which it repeats 'shape', in that shape. */
 pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape);
 
-/* Nodes that only gradients need. */
+/* Nodes that only gradients build. */
 pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
                                 bool minimum);
 pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p);
@@ -37,11 +40,11 @@ pons_node *node_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64
                     const int64_t *high, const int64_t *step);
 pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attributes *pad,
                              pons_shape shape);
-/* d mean / d x and d variance / d x; either of dmean and dvariance may be NULL. */
+/* The gradient of x from those of its mean and variance, of which one may be NULL. */
 pons_node *moments_gradient(pons_graph *g, pons_node *moments, pons_node *dmean,
                             pons_node *dvariance);
 
-/* Gradient rules, as node_kind_facts.gradient. */
+/* Gradient rules, of the type of node_kind_facts.gradient. */
 #define GRADIENT_RULES(X)                                                                         \
     X(add) X(sub) X(mul) X(div) X(min) X(max) X(pow) X(select) X(neg) X(abs) X(sqrt) X(exp)       \
     X(expm1) X(log) X(log1p) X(sin) X(cos) X(tanh) X(erf) X(cast) X(sum) X(maximum) X(minimum)    \

@@ -45,12 +45,11 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(CAST, "cast", CLASS_MAP, 1, gradient_cast),
 
     LEAF(INPUT, "input", 0),
-    LEAF(HELD, "held", 0),
+    LEAF(RESIDENT, "held", 0),
     LEAF(PARAMETER, "parameter", 0),
     LEAF(STATE, "state", 0),
     LEAF(SLOT, "slot", 1),
     LEAF(GRADIENT, "gradient", 1),
-    LEAF(MERGED, "merged", 1),
     LEAF(SCALAR, "scalar", 0),
     LEAF(CONSTANT, "constant", 0),
     LEAF(IOTA, "iota", 0),
@@ -62,8 +61,8 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(MINIMUM, "minimum", CLASS_REDUCE, 1, gradient_minimum),
     KIND(REDUCE_MINMAX_GRADIENT, "extreme_gradient", CLASS_OTHER, 2, NULL),
     [NODE_ARG_MAX] = { "arg_max", CLASS_OTHER, 1, NULL, true },
-    KIND(MOMENTS, "moments", CLASS_REDUCE, 1, NULL), /* the gradient pass takes mean and */
-    KIND(SECOND, "second", CLASS_REDUCE, 1, NULL),   /* variance together                */
+    KIND(MOMENTS, "moments", CLASS_REDUCE, 1, NULL), /* gradient.c: moments_gradient */
+    KIND(SECOND, "second", CLASS_REDUCE, 1, NULL),
 
     KIND(CONVOLUTION, "convolution", CLASS_CONVOLUTION, 2, gradient_convolution),
     KIND(CONVOLUTION_INPUT_GRADIENT, "convolution_input_gradient", CLASS_CONVOLUTION, 2,
@@ -88,6 +87,6 @@ const node_kind_facts node_kinds[NODE_KIND_COUNT] = {
     KIND(OP, "op", CLASS_OTHER, -1, gradient_op),
     [NODE_PATCH] = { "patch", CLASS_OTHER, 2, NULL, true },
     [NODE_PATCH_NORMAL] = { "patch_normal", CLASS_OTHER, 1, NULL, true },
-    [NODE_PATCH_ADD] = { "patch_add", CLASS_OTHER, 4, NULL, true },
+    [NODE_PATCH_ACCUMULATE] = { "patch_add", CLASS_OTHER, 4, NULL, true },
     [NODE_FAILED] = { "failed", CLASS_LEAF, 0, NULL, true },
 };

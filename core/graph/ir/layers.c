@@ -1,20 +1,20 @@
 /*
- * layers.c - norms and dropout as compositions.
+ * layers.c - norms and dropout as compositions of nodes.
  *
- * A norm is (x - mean) k + shift with k = scale / sqrt(variance + eps) computed per channel, so
- * that forward reads x twice (moments, map) and backward needs the sums of dy and dy (x - mean)
- * alone (R14). Batch statistics may be those of all replicas that run at the same time (R10).
+ * A norm is (x - mean) k + shift, where k = scale / sqrt(variance + eps) is computed per channel.
+ * So the forward pass reads x twice (moments, map), and the backward pass needs only the sums of dy
+ * and dy (x - mean) (R14). Batch statistics may span all replicas of a step (R10).
  */
 #include "graph/ir/ir_internal.h"
 
-/* The axes between the first and the last. */
+/* The axes between the first and the last one. */
 static unsigned inner_axes(const pons_node *x)
 {
     return axes_all(x->shape.rank) & ~1u & ~PONS_AXIS(x->shape.rank - 1);
 }
 
-static pons_node *normalise(pons_graph *g, pons_node *x, pons_node *mean, pons_node *variance,
-                            pons_node *scale, pons_node *shift, double eps)
+static pons_node *normalise_by(pons_graph *g, pons_node *x, pons_node *mean, pons_node *variance,
+                               pons_node *scale, pons_node *shift, double eps)
 {
     pons_node *root = pons_sqrt(g, pons_add_scalar(g, variance, eps));
     pons_node *k = scale != NULL ? pons_div(g, scale, root) : pons_reciprocal(g, root);
@@ -30,16 +30,17 @@ static pons_node *replica_count(pons_graph *g)
     return pons_all_reduce(g, pons_scalar(g, 1));
 }
 
-/* All replicas have equally many elements. */
+/* The mean of 'x' over replicas, which all have equally many elements. */
 static pons_node *mean_over_replicas(pons_graph *g, pons_node *x)
 {
     return pons_div(g, pons_all_reduce(g, x), replica_count(g));
 }
 
 /*
- * The mean of means; the mean of each variance and its squared distance to the joined mean (Chan,
- * Golub and LeVeque 1983). The distances add up to 0, so the derivative by that mean does as well:
- * it is not followed, and of the two sums of the backward pass neither waits for the other.
+ * The joined mean is the mean of means. The joined variance is the mean of each variance plus its
+ * squared distance to the joined mean (Chan, Golub and LeVeque 1983). The distances add up to 0, so
+ * the derivative with respect to the joined mean is 0 as well. It is not followed, so neither of
+ * the two sums of the backward pass waits for the other.
  */
 static void join_moments(pons_graph *g, pons_node **mean, pons_node **variance)
 {
@@ -84,11 +85,11 @@ pons_node *pons_instance_norm(pons_graph *g, pons_node *x, pons_node *scale, pon
         !can_normalise(g, "instance norm", x, 1u | PONS_AXIS(x->shape.rank - 1)))
         return g->failed;
     pons_moments(g, x, inner_axes(x), 0, &mean, &variance);
-    return normalise(g, x, mean, variance, scale, shift, eps);
+    return normalise_by(g, x, mean, variance, scale, shift, eps);
 }
 
-/* variance n / (n - 1) with the n of all replicas. */
-static pons_node *unbiased(pons_graph *g, pons_node *variance, double n)
+/* variance n / (n - 1), where n counts the elements of all replicas. */
+static pons_node *unbiased_variance(pons_graph *g, pons_node *variance, double n)
 {
     pons_node *count;
 
@@ -106,7 +107,7 @@ pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_n
     double n;
 
     if (!g->training)
-        return normalise(g, x, running_mean, running_variance, scale, shift, eps);
+        return normalise_by(g, x, running_mean, running_variance, scale, shift, eps);
     if (node_failed(x) || !can_normalise(g, "batch norm", x, PONS_AXIS(x->shape.rank - 1)))
         return g->failed;
     pons_moments(g, x, inner_axes(x) | 1u, 0, &mean, &variance);
@@ -115,10 +116,10 @@ pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_n
     n = (double)(shape_count(x->shape) / shape_count(mean->shape));
     if (g->join_norms)
         join_moments(g, &mean, &variance);
-    spread = unbiased(g, variance, n);
+    spread = unbiased_variance(g, variance, n);
     pons_state_merge(g, running_mean, pons_reshape(g, mean, running_mean->shape), rate);
     pons_state_merge(g, running_variance, pons_reshape(g, spread, running_variance->shape), rate);
-    return normalise(g, x, mean, variance, scale, shift, eps);
+    return normalise_by(g, x, mean, variance, scale, shift, eps);
 }
 
 pons_node *pons_group_norm(pons_graph *g, pons_node *x, int groups, pons_node *scale,
@@ -131,12 +132,13 @@ pons_node *pons_group_norm(pons_graph *g, pons_node *x, int groups, pons_node *s
     if (groups < 1)
         return node_refuse(g, NODE_MOMENTS, "group norm with %d groups", groups);
     pons_moments(g, x, inner_axes(x), groups, &mean, &variance);
-    return normalise(g, x, mean, variance, scale, shift, eps);
+    return normalise_by(g, x, mean, variance, scale, shift, eps);
 }
 
 /* ---- dropout --------------------------------------------------------------------------------- */
 
-static pons_node *drop(pons_graph *g, pons_node *x, double p, const char *stream, pons_shape mask)
+static pons_node *drop_elements(pons_graph *g, pons_node *x, double p, const char *stream,
+                                pons_shape mask)
 {
     pons_node *u = pons_random_uniform(g, stream, mask);
 
@@ -144,7 +146,7 @@ static pons_node *drop(pons_graph *g, pons_node *x, double p, const char *stream
                        pons_scale(g, x, p < 1 ? 1 / (1 - p) : 0));
 }
 
-static bool drops(pons_graph *g, pons_node *x, double p)
+static bool dropout_applies(pons_graph *g, pons_node *x, double p)
 {
     if (!inputs_given(g, NODE_UNIFORM, 1, &x))
         return false;
@@ -155,17 +157,17 @@ static bool drops(pons_graph *g, pons_node *x, double p)
 
 pons_node *pons_dropout(pons_graph *g, pons_node *x, double p, const char *stream)
 {
-    return drops(g, x, p) ? drop(g, x, p, stream, x->shape) : x;
+    return dropout_applies(g, x, p) ? drop_elements(g, x, p, stream, x->shape) : x;
 }
 
 pons_node *pons_dropout_channels(pons_graph *g, pons_node *x, double p, const char *stream)
 {
     pons_shape mask;
 
-    if (!drops(g, x, p))
+    if (!dropout_applies(g, x, p))
         return x;
     mask = x->shape;
     for (int i = 1; i < mask.rank - 1; i++)
         mask.extent[i] = 1;
-    return drop(g, x, p, stream, mask);
+    return drop_elements(g, x, p, stream, mask);
 }

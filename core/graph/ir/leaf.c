@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "graph/ir/ir_internal.h"
 
-static pons_node *named(pons_graph *g, int kind, pons_type type, pons_shape shape, const char *name,
-                        const node_attribute *attribute)
+static pons_node *named_node(pons_graph *g, int kind, pons_type type, pons_shape shape,
+                             const char *name, const node_attribute *attribute)
 {
     pons_node *x;
 
@@ -23,31 +23,31 @@ static pons_node *named(pons_graph *g, int kind, pons_type type, pons_shape shap
 
 pons_node *node_input(pons_graph *g, const char *name, pons_type type, pons_shape shape)
 {
-    return named(g, NODE_INPUT, type, shape, name, NULL);
+    return named_node(g, NODE_INPUT, type, shape, name, NULL);
 }
 
 pons_node *node_scalar(pons_graph *g, const char *name)
 {
-    return named(g, NODE_SCALAR, PONS_F32, (pons_shape){ .rank = 0 }, name, NULL);
+    return named_node(g, NODE_SCALAR, PONS_F32, (pons_shape){ .rank = 0 }, name, NULL);
 }
 
 /* ---- parameters and states ------------------------------------------------------------------- */
 
-static leaf *find(leaf *first, const char *name)
+static leaf *find_leaf(leaf *first, const char *name)
 {
     while (first != NULL && strcmp(first->name, name) != 0)
         first = first->next;
     return first;
 }
 
-/* The leaf that exists under the name of 'wanted', or NULL; *clash if it is another one. */
-static leaf *known(pons_graph *g, int kind, const leaf *wanted, bool *clash)
+/* The leaf that has the name of 'wanted', or NULL. *clash tells whether it is a different one. */
+static leaf *known_leaf(pons_graph *g, int kind, const leaf *wanted, bool *clash)
 {
-    leaf *same = find(wanted->trained ? g->parameter : g->state, wanted->name);
+    leaf *same = find_leaf(wanted->trained ? g->parameter : g->state, wanted->name);
     char found[160], expected[160];
 
     *clash = true;
-    if (find(wanted->trained ? g->state : g->parameter, wanted->name) != NULL)
+    if (find_leaf(wanted->trained ? g->state : g->parameter, wanted->name) != NULL)
         node_refuse(g, kind, "'%s' is both a parameter and a state", wanted->name);
     else if (same != NULL && !shape_equal(same->shape, wanted->shape))
         node_refuse(g, kind, "'%s' has shape %s, asked for again with %s", wanted->name,
@@ -67,7 +67,7 @@ static pons_node *leaf_node(pons_graph *g, int kind, leaf wanted, leaf ***end, i
         return node_refuse(g, kind, "needs a name");
     if (!shape_valid(g, kind, wanted.shape))
         return g->failed;
-    l = known(g, kind, &wanted, &clash);
+    l = known_leaf(g, kind, &wanted, &clash);
     if (clash)
         return g->failed;
     if (l != NULL)
@@ -76,7 +76,7 @@ static pons_node *leaf_node(pons_graph *g, int kind, leaf wanted, leaf ***end, i
     *l = wanted;
     l->name = arena_string(g->arena, wanted.name);
     l->index = (*count)++;
-    l->node = named(g, kind, PONS_F32, l->shape, l->name, NULL);
+    l->node = named_node(g, kind, PONS_F32, l->shape, l->name, NULL);
     l->node->leaf = l;
     **end = l;
     *end = &l->next;
@@ -98,9 +98,9 @@ pons_node *pons_state_leaf(pons_graph *g, const char *name, pons_shape shape, do
     return leaf_node(g, NODE_STATE, wanted, &g->state_end, &g->state_count);
 }
 
-/* A leaf of the update section that stands beside 'of'. */
-static pons_node *beside(pons_graph *g, int kind, pons_node *of, pons_shape shape,
-                         const node_attribute *attribute)
+/* A leaf of the update section that belongs to the parameter or state 'of'. */
+static pons_node *node_beside(pons_graph *g, int kind, pons_node *of, pons_shape shape,
+                              const node_attribute *attribute)
 {
     pons_node *x;
 
@@ -118,17 +118,12 @@ pons_node *node_slot(pons_graph *g, pons_node *parameter, int index, pons_slot_k
 
     if (kind == PONS_SLOT_TENSOR)
         shape.rank = 0;
-    return beside(g, NODE_SLOT, parameter, shape, &a);
+    return node_beside(g, NODE_SLOT, parameter, shape, &a);
 }
 
-pons_node *node_folded_gradient(pons_graph *g, pons_node *parameter)
+pons_node *node_accumulated_gradient(pons_graph *g, pons_node *parameter)
 {
-    return beside(g, NODE_GRADIENT, parameter, parameter->shape, NULL);
-}
-
-pons_node *node_merged(pons_graph *g, pons_node *state)
-{
-    return beside(g, NODE_MERGED, state, state->shape, NULL);
+    return node_beside(g, NODE_GRADIENT, parameter, parameter->shape, NULL);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -161,10 +156,10 @@ static pons_node *random_node(pons_graph *g, int kind, const char *stream, pons_
     if (stream == NULL || stream[0] == 0)
         return node_refuse(g, kind, "needs the name of a stream");
     a.stream.name = arena_string(g->arena, stream);
-    a.stream.hash = stream_hash(stream);
+    a.stream.hash = random_stream_hash(stream);
     if (!shape_valid(g, kind, shape) || !graph_stream_add(g, a.stream.hash, a.stream.name))
         return g->failed;
-    return named(g, kind, PONS_F32, shape, stream, &a);
+    return named_node(g, kind, PONS_F32, shape, stream, &a);
 }
 
 pons_node *pons_random_uniform(pons_graph *g, const char *stream, pons_shape shape)

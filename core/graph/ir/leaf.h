@@ -9,7 +9,6 @@
 pons_node *node_input(pons_graph *g, const char *name, pons_type type, pons_shape shape);
 pons_node *node_scalar(pons_graph *g, const char *name);
 pons_node *node_slot(pons_graph *g, pons_node *parameter, int index, pons_slot_kind kind);
-pons_node *node_folded_gradient(pons_graph *g, pons_node *parameter);
-pons_node *node_merged(pons_graph *g, pons_node *state);
+pons_node *node_accumulated_gradient(pons_graph *g, pons_node *parameter);
 
 #endif

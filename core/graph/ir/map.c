@@ -1,9 +1,9 @@
 /*
  * map.c - builders of pointwise nodes, and the compositions of them that graph.h offers.
  *
- * Trivial expressions are folded as they are built: operations on constants, x + 0, x * 1, -(-x),
- * pow with a small exponent, and broadcasts that the operation would do anyway. A result is f32
- * whatever the operands are; only 'cast' gives another type.
+ * The builders fold trivial expressions: operations on constants, x + 0, x * 1, -(-x), powers with
+ * a small exponent, and broadcasts that the operation implies. A result is f32 for all types of
+ * operands; only 'cast' gives another type.
  */
 #include <math.h>
 
@@ -28,7 +28,7 @@ static double (*const fold_number[PONS_MAP_OPERATION_COUNT])(double a, double b)
     [PONS_MAP_STOP_GRADIENT] = fold_stop,
 };
 
-/* The operand that stays as it is: bit 0, a when b is 'number'; bit 1, b when a is. */
+/* The neutral operand. Bit 0: a op number = a; bit 1: number op b = b. */
 static const struct neutral {
     int sides;
     double number;
@@ -52,7 +52,7 @@ static pons_node *fold_neutral(pons_graph *g, pons_map_operation op, pons_node *
     return NULL;
 }
 
-/* pow with a constant exponent that has a cheaper form. */
+/* A cheaper form of pow with a constant exponent, or NULL. */
 static pons_node *fold_power(pons_graph *g, pons_node *a, pons_node *b, pons_shape shape)
 {
     double number;
@@ -70,8 +70,8 @@ static pons_node *fold_power(pons_graph *g, pons_node *a, pons_node *b, pons_sha
     return NULL;
 }
 
-static pons_node *fold(pons_graph *g, pons_map_operation op, int count, pons_node *const *in,
-                       pons_shape shape)
+static pons_node *fold_node(pons_graph *g, pons_map_operation op, int count, pons_node *const *in,
+                            pons_shape shape)
 {
     double a = 0, b = 0;
     pons_node *folded = NULL;
@@ -109,7 +109,7 @@ static bool common_shape(pons_graph *g, int kind, int count, pons_node *const *i
     return true;
 }
 
-/* Read what a broadcast repeats where the other operands repeat it anyway. */
+/* Replace a broadcast by its argument where the other operands imply the same repetition. */
 static void strip_broadcasts(int count, pons_node **in, pons_shape shape)
 {
     for (int i = 0; i < count; i++) {
@@ -132,7 +132,7 @@ static pons_node *map_node(pons_graph *g, pons_map_operation op, int count, pons
     if (!inputs_given(g, op, count, in) || !common_shape(g, op, count, in, &shape))
         return g->failed;
     strip_broadcasts(count, in, shape);
-    folded = fold(g, op, count, in, shape);
+    folded = fold_node(g, op, count, in, shape);
     return folded != NULL ? folded : node_new(g, op, PONS_F32, shape, count, in, NULL);
 }
 
@@ -184,7 +184,7 @@ pons_node *pons_lerp(pons_graph *g, pons_node *a, pons_node *b, double t)
     return pons_add(g, pons_scale(g, a, 1 - t), pons_scale(g, b, t));
 }
 
-/* Above 80 exp would overflow on the way to a sigmoid that is 0 in f32 arithmetic anyway. */
+/* The clamp at 80 keeps exp finite; the sigmoid is 0 in f32 arithmetic beyond it. */
 pons_node *pons_sigmoid(pons_graph *g, pons_node *x)
 {
     pons_node *e = pons_exp(g, pons_min(g, pons_neg(g, x), pons_scalar(g, 80)));
@@ -192,7 +192,7 @@ pons_node *pons_sigmoid(pons_graph *g, pons_node *x)
     return pons_reciprocal(g, pons_add_scalar(g, e, 1));
 }
 
-/* Written with select, so that the gradient at 0 is 1/2 as it is on both sides. */
+/* Select instead of min and abs gives the gradient 1/2 at 0, the value of both sides. */
 pons_node *pons_log_sigmoid(pons_graph *g, pons_node *x)
 {
     pons_node *zero = pons_scalar(g, 0), *positive = pons_greater(g, x, zero);

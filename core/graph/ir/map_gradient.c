@@ -1,9 +1,8 @@
 /*
  * map_gradient.c - gradients of pointwise nodes, as nodes.
  *
- * A rule answers in the shape that its operands broadcast to; the gradient pass sums over what was
- * repeated. Where the node's own value helps (exp, tanh, div), it is used instead of computing
- * anew.
+ * A rule's results have the shape that the operands broadcast to; the gradient pass sums over
+ * repetitions. A rule reuses the value of its node where that helps (exp, tanh, div).
  */
 #include "graph/ir/ir_internal.h"
 
@@ -65,7 +64,7 @@ RULE(max)
         gradient[1] = pons_select(g, first, zero, dx);
 }
 
-/* b a^(b-1), 0 where b is 0; a^b log a, 0 where a is 0. */
+/* d/da = b a^(b-1), 0 where b is 0; d/db = a^b log a, 0 where a is 0. */
 RULE(pow)
 {
     pons_node *zero = pons_scalar(g, 0);
@@ -148,7 +147,7 @@ RULE(erf)
                                              TWO_OVER_ROOT_PI));
 }
 
-/* Through a cast to whole numbers nothing passes. */
+/* A cast to integers has no gradient. */
 RULE(cast)
 {
     if (x->type != PONS_U8 && x->type != PONS_I32)

@@ -214,7 +214,7 @@ void gradient_transpose(pons_graph *g, pons_node *x, pons_node *dx, const bool *
 void gradient_broadcast(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
                         pons_node **gradient)
 {
-    gradient[0] = dx; /* the gradient pass sums over the repetitions */
+    gradient[0] = dx; /* The gradient pass sums over the repetitions. */
 }
 
 void gradient_flip(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,

@@ -1,9 +1,9 @@
 /*
- * node.h - the graph the core sees: an array of nodes that builders, gradient and passes share.
+ * node.h - the graph inside the core: an array of nodes that builders, gradients and passes share.
  *
  * Every node is one tensor. A computation with two results (moments) is two nodes: the first
- * computes both, the second (SECOND) names the other result. The table of kinds (kinds.c) says for
- * each kind its class, its gradient rule and its reference kernel.
+ * computes both, the second (SECOND) names the other result. The table of kinds (kinds.c) has the
+ * class, the gradient rule and the reference kernel of each kind.
  */
 #ifndef CORE_GRAPH_IR_NODE_H
 #define CORE_GRAPH_IR_NODE_H
@@ -15,14 +15,13 @@
 /* Map kinds come first and equal pons_map_operation. */
 typedef enum node_kind {
     NODE_CAST = PONS_MAP_OPERATION_COUNT, /* a map kind too: to node->type                        */
-    NODE_INPUT,          /* filled by the host each micro-batch                                   */
-    NODE_HELD,           /* memory of the device that is not the program's: program_hold          */
+    NODE_INPUT,          /* filled by the host for each micro-batch                               */
+    NODE_RESIDENT,       /* device memory that program_bind_resident names                        */
     NODE_PARAMETER,
     NODE_STATE,
-    NODE_SLOT,           /* of an optimizer: attribute.slot                                       */
-    NODE_GRADIENT,       /* the folded gradient of input[0], a parameter (reduce, update)         */
-    NODE_MERGED,         /* the folded contribution to input[0], a state (update)                 */
-    NODE_SCALAR,         /* a number the host writes before a step: "lr", "applied", ...          */
+    NODE_SLOT,           /* a slot of an optimizer: attribute.slot                                */
+    NODE_GRADIENT,       /* accumulated gradient of input[0], a parameter (update)                */
+    NODE_SCALAR,         /* a number of the step: "lr", "step", "scale"                           */
     NODE_CONSTANT,       /* attribute.number                                                      */
     NODE_IOTA,           /* attribute.axis                                                        */
     NODE_UNIFORM,        /* attribute.stream                                                      */
@@ -42,9 +41,9 @@ typedef enum node_kind {
     NODE_POOL_GRADIENT,
     NODE_RESIZE,
     NODE_RESIZE_GRADIENT,
-    NODE_RESHAPE,        /* never computes: the same memory                                       */
+    NODE_RESHAPE,        /* no computation: shares its argument's memory                          */
     NODE_TRANSPOSE,
-    NODE_BROADCAST,      /* becomes part of a map                                                 */
+    NODE_BROADCAST,      /* part of a map                                                         */
     NODE_FLIP,
     NODE_CROP,
     NODE_PAD,
@@ -52,10 +51,10 @@ typedef enum node_kind {
     NODE_CONCATENATE,
     NODE_GATHER,
     NODE_ALL_REDUCE,     /* attribute.all_reduce                                                  */
-    NODE_OP,             /* of a plugin: attribute.op                                             */
-    NODE_PATCH,          /* of held cases                                                         */
+    NODE_OP,             /* an op of a plugin: attribute.op                                       */
+    NODE_PATCH,          /* patches cut out of resident cases                                     */
     NODE_PATCH_NORMAL,
-    NODE_PATCH_ADD,      /* to held sums, in whose memory it is                                   */
+    NODE_PATCH_ACCUMULATE, /* patches added to resident sums, in place                            */
     NODE_FAILED,
     NODE_KIND_COUNT
 } node_kind;
@@ -63,15 +62,19 @@ typedef enum node_kind {
 typedef enum node_class {
     CLASS_MAP = 1,
     CLASS_LEAF,
-    CLASS_REDUCE,      /* SUM MAXIMUM MINIMUM MOMENTS SECOND: can end a fused group               */
+    CLASS_REDUCE,      /* SUM MAXIMUM MINIMUM MOMENTS SECOND: may end a fused unit                */
     CLASS_CONVOLUTION,
     CLASS_MOVE,
     CLASS_OTHER
 } node_class;
 
-/* Which part of the step a node belongs to (R8), and who asked for it. */
+/*
+ * The section of a step to which a node belongs (R8), and the author of the node. SECTION_NORM
+ * computes the norm, the finite test and the clipping factor of gradients that gradient buckets
+ * have summed.
+ */
 typedef enum node_section {
-    SECTION_BEGIN = 0, SECTION_MICRO, SECTION_REDUCE, SECTION_UPDATE
+    SECTION_BEGIN = 0, SECTION_MICRO, SECTION_NORM, SECTION_UPDATE
 } node_section;
 typedef enum node_scope { SCOPE_MODEL = 0, SCOPE_LOSS, SCOPE_OPTIMIZER, SCOPE_CORE } node_scope;
 
@@ -97,7 +100,7 @@ typedef union node_attribute {
 
 struct pons_node {
     pons_graph *graph;
-    int number;               /* its place in graph->node; arguments have smaller numbers         */
+    int number;               /* index in graph->node; arguments have smaller numbers             */
     int kind;                 /* pons_map_operation or node_kind                                  */
     pons_type type;
     pons_shape shape;
@@ -106,20 +109,20 @@ struct pons_node {
     node_attribute attribute;
     node_section section;
     node_scope scope;
-    const char *name;         /* leaves: the tensor's name; else NULL or a label for messages     */
-    const struct leaf *leaf;  /* parameters and states                                            */
-    pons_node *copy_of;       /* made again by the recompute pass from this node                  */
-    bool backward;            /* made by the gradient pass, or for what it made                   */
+    const char *name;         /* leaves: the tensor's name; else a label for messages, or NULL    */
+    const struct leaf *leaf;  /* parameters and states: the declaration                           */
+    pons_node *copy_of;       /* the node of which the recompute pass made this copy              */
+    bool backward;            /* part of the backward pass                                        */
 };
 
-/* What a parameter or state was declared with. */
+/* The declaration of a parameter or state. */
 typedef struct leaf {
     const char *name;
     pons_role role;           /* 0 for a state                                                    */
     pons_shape shape;
     pons_init init;
-    bool trained;             /* a parameter                                                      */
-    int index;                /* among the parameters, or among the states, in order of creation  */
+    bool trained;             /* true for a parameter, false for a state                          */
+    int index;                /* number among the parameters, or among the states                 */
     pons_node *node;
     struct leaf *next;
 } leaf;
@@ -129,11 +132,11 @@ typedef struct state_merge {
     double rate;
 } state_merge;
 
-/* An op plugin with the options that some nodes of the graph have it with. */
+/* An op plugin with one set of options, shared by all nodes that have the same. */
 typedef struct graph_op {
     const struct plugin *plugin;
-    const char *text;         /* the options as they were written                                 */
-    struct config *values;    /* owns texts and lists                                             */
+    const char *text;         /* the options as text                                              */
+    struct config *values;    /* the parsed options, which own texts and lists                    */
     pons_op_attributes attribute;
     struct graph_op *next;
 } graph_op;
@@ -143,13 +146,12 @@ typedef struct node_assign {
 } node_assign;
 
 struct pons_graph {
-    struct arena *arena;      /* everything of the graph lives here                               */
+    struct arena *arena;      /* the memory of everything in the graph                            */
     pons_error error;
     bool training;
-    bool join_norms, join_loss; /* batch statistics, and batch-wise sums of the loss, are taken   */
-                              /* over several replicas                                            */
-    int flat_axis;
-    node_section section;     /* given to new nodes                                               */
+    /* Batch statistics, and batch-wise sums of the loss, span several replicas. */
+    bool join_norms, join_loss;
+    node_section section;     /* of new nodes                                                     */
     node_scope scope;
     int node_count, node_room;
     pons_node **node;
@@ -164,25 +166,34 @@ struct pons_graph {
     struct { uint64_t hash; const char *name; } *stream;
     graph_op *op, **op_end;
     pons_node *failed;
-    bool differentiated;      /* graph_gradient has run: it runs once                             */
+    bool differentiated;      /* graph_gradient has run; it may run once                          */
 };
 
 typedef struct node_kind_facts {
     const char *name;
     node_class class;
-    int input_count;          /* -1: any                                                          */
+    int input_count;          /* -1: any number                                                   */
     /*
-     * Add to the graph the gradients of the inputs, given that of the node: gradient[i] stays NULL
-     * where there is none. wanted[i] says which are needed. NULL: no gradient (an error if asked).
+     * Add the gradients of the inputs to the graph, given 'dx', that of the node. gradient[i] stays
+     * NULL for an input without a gradient. wanted[i] tells which are needed. The pointer is NULL
+     * for a kind without a gradient: asking for one is an error.
      */
     void (*gradient)(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
                      pons_node **gradient);
-    bool constant;            /* has no gradient by nature (comparisons, arg_max, leaves)         */
+    bool constant;            /* no gradient by nature (comparisons, arg_max, leaves)             */
 } node_kind_facts;
 
 extern const node_kind_facts node_kinds[NODE_KIND_COUNT]; /* kinds.c */
 
 static inline bool node_is_map(const pons_node *x) { return x->kind <= NODE_CAST; }
 static inline bool node_failed(const pons_node *x) { return x == NULL || x->kind == NODE_FAILED; }
+
+/* The node that owns the memory of 'x': a reshape and a stop_gradient share their argument's. */
+static inline pons_node *node_owner(pons_node *x)
+{
+    while (x->kind == NODE_RESHAPE || x->kind == PONS_MAP_STOP_GRADIENT)
+        x = x->input[0];
+    return x;
+}
 
 #endif

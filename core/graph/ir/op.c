@@ -1,7 +1,7 @@
 /*
- * op.c - nodes of op plugins: found by name, options parsed by the plugin's table, the shape by its
- * rule, the gradient by its nodes. Equal options share one configuration, so that equal nodes are
- * recognised as such.
+ * op.c - nodes of op plugins. The plugin's table parses the options, its rule gives the shape, and
+ * its function builds the gradient. Nodes with equal options share one configuration, so that
+ * simplify can merge them.
  */
 #include "graph/ir/op.h"
 
@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "graph/ir/ir_internal.h"
 #include "plugin/plugin_load.h"
+#include "plugin/plugin_options.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -58,8 +59,8 @@ static pons_status read_value(const reading *r, const pons_option *row, const ch
     return PONS_OK;
 }
 
-/* Cuts blanks at both ends. */
-static char *trimmed(char *text)
+/* The text without blanks at both ends. */
+static char *trimmed_text(char *text)
 {
     char *end = text + strlen(text);
 
@@ -70,7 +71,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* "key = value" */
+/* Parse one "key = value". */
 static pons_status read_pair(const reading *r, char *pair, bool *given)
 {
     const pons_option *row, *first = r->plugin->descriptor->options;
@@ -80,7 +81,7 @@ static pons_status read_pair(const reading *r, char *pair, bool *given)
         return pons_fail(r->err, PONS_PLUGIN, "op '%s': '%s' is not of the form key = value",
                          r->plugin->descriptor->name, pair);
     *value++ = '\0';
-    pair = trimmed(pair);
+    pair = trimmed_text(pair);
     row = find_row(r, pair);
     if (row == NULL)
         return refuse_key(r, pair);
@@ -88,7 +89,7 @@ static pons_status read_pair(const reading *r, char *pair, bool *given)
         return pons_fail(r->err, PONS_PLUGIN, "op '%s': option '%s' is given twice",
                          r->plugin->descriptor->name, pair);
     given[row - first] = true;
-    return read_value(r, row, trimmed(value));
+    return read_value(r, row, trimmed_text(value));
 }
 
 static pons_status read_defaults(const reading *r, const bool *given)
@@ -107,6 +108,15 @@ static pons_status read_defaults(const reading *r, const bool *given)
     return PONS_OK;
 }
 
+static pons_status check_options(const reading *r)
+{
+    pons_error found = PONS_ERROR_INIT;
+
+    if (plugin_options_check(r->plugin, r->target, &found) == PONS_OK)
+        return PONS_OK;
+    return pons_fail(r->err, PONS_PLUGIN, "op '%s': %s", r->plugin->descriptor->name, found.text);
+}
+
 static pons_status read_options(const reading *r, const char *text)
 {
     char *rest = NULL, *copy = arena_string(r->arena, text);
@@ -117,9 +127,11 @@ static pons_status read_options(const reading *r, const char *text)
         rows++;
     given = arena_alloc(r->arena, (size_t)rows + 1);
     for (char *pair = strtok_r(copy, ";", &rest); pair != NULL; pair = strtok_r(NULL, ";", &rest))
-        if (*trimmed(pair) != '\0' && read_pair(r, trimmed(pair), given) != PONS_OK)
+        if (*trimmed_text(pair) != '\0' && read_pair(r, trimmed_text(pair), given) != PONS_OK)
             return r->err->status;
-    return read_defaults(r, given);
+    if (read_defaults(r, given) != PONS_OK)
+        return r->err->status;
+    return check_options(r);
 }
 
 /* ---- the ops of a graph ---------------------------------------------------------------------- */
@@ -134,7 +146,7 @@ static graph_op *op_add(pons_graph *g, const plugin *p, const char *text, pons_e
         return NULL;
     *op = (graph_op){ .plugin = p, .text = arena_string(g->arena, text), .values = r.values,
                       .attribute = { p->descriptor->name, p->operations, target } };
-    *g->op_end = op; /* graph_ops_free closes the values, also after a failure                    */
+    *g->op_end = op; /* graph_ops_free releases the values, also after a failure.                 */
     g->op_end = &op->next;
     return read_options(&r, text) == PONS_OK ? op : NULL;
 }
@@ -173,7 +185,7 @@ pons_status op_check(const pons_op_attributes *op, pons_error *err)
     return PONS_OK;
 }
 
-static pons_node *refuse(pons_graph *g, const char *name, const pons_error *err)
+static pons_node *refuse_op(pons_graph *g, const char *name, const pons_error *err)
 {
     return pons_graph_fail(g, err->status != PONS_OK ? err->status : PONS_PLUGIN, "op '%s': %s",
                            name, err->status != PONS_OK ? err->text : "it is refused");
@@ -210,7 +222,7 @@ pons_node *node_op(pons_graph *g, const pons_op_attributes *op, int count, pons_
     if (!inputs_given(g, NODE_OP, count, input) || !types_fit(g, op, input, tensor))
         return g->failed;
     if (op->operations->shape(op->config, tensor, &shape, &problem) != PONS_OK)
-        return refuse(g, op->name, &problem);
+        return refuse_op(g, op->name, &problem);
     if (!shape_valid(g, NODE_OP, shape))
         return g->failed;
     return node_new(g, NODE_OP, PONS_F32, shape, count, input, &a);
@@ -241,7 +253,7 @@ pons_node *pons_op_again(pons_graph *g, const pons_node *like, pons_node *const 
 
 /* ---- gradient -------------------------------------------------------------------------------- */
 
-/* The shape of the input, or one that it is repeated to. */
+/* Whether a gradient has the shape of the input, or broadcasts from it. */
 static bool gradient_fits(pons_graph *g, const pons_node *x, int i, const pons_node *gradient)
 {
     char found[160], expected[160];
@@ -273,7 +285,7 @@ void gradient_op(pons_graph *g, pons_node *x, pons_node *dx, const bool *wanted,
     }
     if (op->operations->gradient(g, op->config, x->input, x, dx, wanted, gradient, &problem)
         != PONS_OK) {
-        refuse(g, op->name, &problem);
+        refuse_op(g, op->name, &problem);
         return;
     }
     for (int i = 0; i < x->input_count; i++)

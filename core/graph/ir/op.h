@@ -6,7 +6,7 @@
 
 #include "graph/ir/node.h"
 
-/* An op that has been found; configurations are given back with the graph. */
+/* Check the operations of an op plugin. Configurations of ops are freed with the graph. */
 pons_status op_check(const pons_op_attributes *op, pons_error *err);
 pons_node *node_op(pons_graph *g, const pons_op_attributes *op, int count, pons_node *const *input);
 void graph_ops_free(pons_graph *g);

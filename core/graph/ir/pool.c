@@ -4,8 +4,8 @@
 #include "graph/ir/ir_internal.h"
 
 /*
- * Extent after pooling along one axis. With 'ceil' a last window may reach beyond the padding, but
- * it must begin inside the image or its low padding, as in PyTorch.
+ * Output extent of pooling along one axis. With 'ceil' the last window may reach beyond the
+ * padding, but it begins inside the image or its low padding, as in PyTorch.
  */
 static int64_t pooled(int64_t n, const pons_pool *p, int i)
 {

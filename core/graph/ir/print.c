@@ -5,7 +5,7 @@
 
 #include "graph/ir/shape.h"
 
-/* Between quotes, where a quote or a backslash stands behind a backslash. */
+/* Print text inside quotes, with a backslash before quotes and backslashes. */
 static void put_text(FILE *to, const char *text)
 {
     for (; *text != '\0'; text++) {

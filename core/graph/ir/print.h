@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-/* A digraph in the DOT language: nodes with kind, name and shape. */
+/* Print a digraph in the DOT language; nodes show kind, name and shape. */
 void graph_print_dot(const pons_graph *g, FILE *to);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * reduce.c - sums, extremes and moments over axes, and the softmax that is made of them.
+ * reduce.c - sums, extremes and moments over axes, and the softmax, which is composed of them.
  */
 #include "graph/ir/ir_internal.h"
 
-/* The shape of 'x' after its 'axes' were reduced; they stay with extent 1. */
-static pons_shape reduced(pons_shape s, unsigned axes)
+/* The shape of 'x' after a reduction over 'axes', which stay with extent 1. */
+static pons_shape reduced_shape(pons_shape s, unsigned axes)
 {
     for (int i = 0; i < s.rank; i++)
         if ((axes & PONS_AXIS(i)) != 0)
@@ -12,11 +12,14 @@ static pons_shape reduced(pons_shape s, unsigned axes)
     return s;
 }
 
-/* In an update a sum marks where one number per tensor begins, also of one element (R17). */
+/*
+ * Whether a reduction over 'axes' changes nothing. In an update a sum over one element stays, since
+ * it makes a number per tensor of a number per element (R17).
+ */
 static bool nothing_to_reduce(const pons_node *x, unsigned axes)
 {
     return x->graph->section != SECTION_UPDATE && x->type == PONS_F32 &&
-           shape_equal(reduced(x->shape, axes), x->shape);
+           shape_equal(reduced_shape(x->shape, axes), x->shape);
 }
 
 static pons_node *reduce_node(pons_graph *g, int kind, pons_node *x, unsigned axes)
@@ -27,7 +30,7 @@ static pons_node *reduce_node(pons_graph *g, int kind, pons_node *x, unsigned ax
         return g->failed;
     if (nothing_to_reduce(x, axes))
         return x;
-    return node_new(g, kind, PONS_F32, reduced(x->shape, axes), 1, &x, &a);
+    return node_new(g, kind, PONS_F32, reduced_shape(x->shape, axes), 1, &x, &a);
 }
 
 pons_node *pons_sum(pons_graph *g, pons_node *x, unsigned axes)
@@ -77,7 +80,7 @@ pons_node *pons_arg_max(pons_graph *g, pons_node *x, int axis)
         return g->failed;
     if (axis < 0 || axis >= x->shape.rank)
         return node_refuse(g, NODE_ARG_MAX, "axis %d of %d", axis, x->shape.rank);
-    return node_new(g, NODE_ARG_MAX, PONS_I32, reduced(x->shape, PONS_AXIS(axis)), 1, &x, &a);
+    return node_new(g, NODE_ARG_MAX, PONS_I32, reduced_shape(x->shape, PONS_AXIS(axis)), 1, &x, &a);
 }
 
 pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
@@ -111,12 +114,12 @@ void pons_moments(pons_graph *g, pons_node *x, unsigned axes, int groups, pons_n
     }
     if (groups > 0)
         a.moments.axes = axes & ~last;
-    m = node_new(g, NODE_MOMENTS, PONS_F32, reduced(x->shape, a.moments.axes), 1, &x, &a);
+    m = node_new(g, NODE_MOMENTS, PONS_F32, reduced_shape(x->shape, a.moments.axes), 1, &x, &a);
     *mean = m;
     *variance = node_new(g, NODE_SECOND, PONS_F32, m->shape, 1, &m, NULL);
 }
 
-/* Sum the last axis within groups and give each channel the sum of its group. */
+/* Sum the last axis within groups, and give each channel the sum of its group. */
 static pons_node *sum_in_groups(pons_graph *g, pons_node *d, int groups)
 {
     pons_shape apart = d->shape;
@@ -134,7 +137,7 @@ static pons_node *sum_in_groups(pons_graph *g, pons_node *d, int groups)
     return pons_reshape(g, pons_broadcast(g, sum, apart), d->shape);
 }
 
-/* dmean / n + dvariance 2 (x - mean) / n, with the small factors on their own (R14). */
+/* dmean / n + 2 dvariance (x - mean) / n. The factors per channel are nodes of their own (R14). */
 pons_node *moments_gradient(pons_graph *g, pons_node *m, pons_node *dmean, pons_node *dvariance)
 {
     pons_node *x = m->input[0], *dx = NULL;

@@ -1,11 +1,12 @@
 /*
- * shape.c - shapes and types as values: counting, comparing, broadcasting, printing.
+ * shape.c - count, compare, broadcast and print shapes; sizes of types.
  */
 #include "graph/ir/shape.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "graph/ir/ir_internal.h"
 
 #define ELEMENT_LIMIT ((int64_t)1 << 40)
@@ -35,7 +36,7 @@ bool shape_equal(pons_shape a, pons_shape b)
 
 bool shape_broadcast(pons_shape a, pons_shape b, pons_shape *both)
 {
-    pons_shape s = { .rank = a.rank > b.rank ? a.rank : b.rank };
+    pons_shape s = { .rank = max_int(a.rank, b.rank) };
 
     for (int i = 1; i <= s.rank; i++) {
         int64_t m = i <= a.rank ? a.extent[a.rank - i] : 1;

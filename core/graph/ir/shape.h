@@ -1,5 +1,5 @@
 /*
- * shape.h - extents of tensors, and the sizes of their elements.
+ * shape.h - shapes of tensors and sizes of element types.
  */
 #ifndef CORE_GRAPH_IR_SHAPE_H
 #define CORE_GRAPH_IR_SHAPE_H

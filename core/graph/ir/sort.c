@@ -1,21 +1,21 @@
 /*
- * sort.c - put nodes behind their arguments again after a pass has led readers to new nodes.
+ * sort.c - restore the order of nodes, arguments before readers, after a pass has redirected
+ * readers to new nodes.
  *
- * Nodes keep their order as far as that allows; a node that was appended moves to just before its
- * first reader.
+ * Nodes keep their order where possible. An appended node moves to just before its first reader.
  */
 #include "graph/ir/sort.h"
 
 #include "base/arena.h"
 
-/* Nodes on the way down, each with the argument that is looked at next. */
+/* A node on the path of the depth-first walk, and the next argument to visit. */
 typedef struct descent {
     pons_node *node;
     int next;
 } descent;
 
-static void emit(pons_graph *g, pons_node *x, bool *done, descent *stack, int *count,
-                 pons_node **order)
+static void emit_node(pons_graph *g, pons_node *x, bool *done, descent *stack, int *count,
+                      pons_node **order)
 {
     int depth = 0;
 
@@ -46,9 +46,9 @@ void graph_sort(pons_graph *g)
 
     for (int i = 0; i < g->node_count; i++)
         if (!g->node[i]->copy_of)
-            emit(g, g->node[i], done, stack, &count, order);
+            emit_node(g, g->node[i], done, stack, &count, order);
     for (int i = 0; i < g->node_count; i++)
-        emit(g, g->node[i], done, stack, &count, order);
+        emit_node(g, g->node[i], done, stack, &count, order);
     for (int i = 0; i < count; i++) {
         g->node[i] = order[i];
         order[i]->number = i;

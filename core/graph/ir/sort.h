@@ -6,6 +6,6 @@
 
 #include "graph/ir/node.h"
 
-void graph_sort(pons_graph *g); /* Nodes added behind their readers move before them. */
+void graph_sort(pons_graph *g); /* Move each argument before its readers. */
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * target.c - what models and losses ask of their task: inputs by name, divisors, the target as
+ * target.c - accessors for models and losses: inputs by name, divisors, the target as one-hot
  * channels, probabilities, sums over the batch.
  */
 #include <string.h>

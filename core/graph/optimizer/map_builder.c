@@ -1,7 +1,8 @@
 /*
  * map_builder.c - collect a hand-written map and turn it into a request.
  *
- * Equal operands are loaded once; a piece of memory is one tensor of the request on each side.
+ * Equal operands are loaded once. An address is one tensor of the request on each side, input or
+ * output.
  */
 #include "graph/optimizer/map_builder.h"
 
@@ -10,8 +11,8 @@
 #include "base/arena.h"
 #include "graph/ir/node.h"
 
-/* Room for one more item; the list moves inside the arena. */
-static void *list_grow(struct arena *a, void *list, formula_list *l, size_t size)
+/* The list with room for one more item; it may move inside the arena. */
+static void *list_grow(struct arena *a, void *list, map_builder_list *l, size_t size)
 {
     void *larger;
 
@@ -24,52 +25,52 @@ static void *list_grow(struct arena *a, void *list, formula_list *l, size_t size
     return larger;
 }
 
-void formula_begin(formula *f, struct arena *a, pons_type real, int64_t count)
+void map_builder_begin(map_builder *m, struct arena *a, pons_type real, int64_t count)
 {
-    *f = (formula){ .arena = a, .real = real };
-    f->map.axis_count = 1;
-    f->map.extent[0] = count;
+    *m = (map_builder){ .arena = a, .real = real };
+    m->map.axis_count = 1;
+    m->map.extent[0] = count;
 }
 
-void formula_begin_ragged(formula *f, struct arena *a, pons_type real, int64_t segment_count,
-                          const int64_t *start, const int64_t *length)
+void map_builder_begin_ragged(map_builder *m, struct arena *a, pons_type real,
+                              int64_t segment_count, const int64_t *start, const int64_t *length)
 {
     int64_t count = 0;
 
     for (int64_t i = 0; i < segment_count; i++)
         count += length[i];
-    formula_begin(f, a, real, count);
-    f->map.segment_count = segment_count;
-    f->map.segment_start = start;
-    f->map.segment_length = length;
+    map_builder_begin(m, a, real, count);
+    m->map.segment_count = segment_count;
+    m->map.segment_start = start;
+    m->map.segment_length = length;
 }
 
-static pons_tensor tensor_of(const formula *f, formula_operand x)
+static pons_tensor tensor_of(const map_builder *m, map_builder_operand x)
 {
-    return (pons_tensor){ f->real, { 1, { x.count } } };
+    return (pons_tensor){ m->real, { 1, { x.count } } };
 }
 
-/* The number of the tensor at 'memory', added if it is new. */
-static int find_tensor(const formula *f, formula_operand x, void ***memory, pons_tensor **tensor,
-                       formula_list *l)
+/* The number of the tensor at 'memory', which is added if it is new. */
+static int find_tensor(const map_builder *m, map_builder_operand x, void ***memory,
+                       pons_tensor **tensor, map_builder_list *l)
 {
-    formula_list same = *l;
+    map_builder_list same = *l;
 
     for (int i = 0; i < l->count; i++)
         if ((*memory)[i] == x.memory)
             return i;
-    *memory = list_grow(f->arena, *memory, &same, sizeof **memory);
-    *tensor = list_grow(f->arena, *tensor, l, sizeof **tensor);
+    *memory = list_grow(m->arena, *memory, &same, sizeof **memory);
+    *tensor = list_grow(m->arena, *tensor, l, sizeof **tensor);
     (*memory)[l->count] = x.memory;
-    (*tensor)[l->count] = tensor_of(f, x);
+    (*tensor)[l->count] = tensor_of(m, x);
     return l->count++;
 }
 
-static pons_operand operand_of(const formula *f, formula_operand x, int tensor)
+static pons_operand operand_of(const map_builder *m, map_builder_operand x, int tensor)
 {
-    pons_operand o = { .tensor = tensor, .type = f->real, .index = x.index };
+    pons_operand o = { .tensor = tensor, .type = m->real, .index = x.index };
 
-    if (f->map.segment_count == 0) {
+    if (m->map.segment_count == 0) {
         o.stride[0] = x.index == PONS_INDEX_SPACE;
         o.index = PONS_INDEX_SPACE;
     }
@@ -81,82 +82,82 @@ static bool operand_equal(const pons_operand *a, const pons_operand *b)
     return a->tensor == b->tensor && a->index == b->index && a->stride[0] == b->stride[0];
 }
 
-static int add_value(formula *f, pons_value v)
+static int add_value(map_builder *m, pons_value v)
 {
-    f->value = list_grow(f->arena, f->value, &f->values, sizeof *f->value);
-    f->value[f->values.count] = v;
-    return f->values.count++;
+    m->value = list_grow(m->arena, m->value, &m->values, sizeof *m->value);
+    m->value[m->values.count] = v;
+    return m->values.count++;
 }
 
-int formula_load(formula *f, formula_operand from)
+int map_builder_load(map_builder *m, map_builder_operand from)
 {
-    int tensor = find_tensor(f, from, &f->input_memory, &f->input, &f->inputs);
-    pons_operand o = operand_of(f, from, tensor);
+    int tensor = find_tensor(m, from, &m->input_memory, &m->input, &m->inputs);
+    pons_operand o = operand_of(m, from, tensor);
 
-    for (int i = 0; i < f->values.count; i++)
-        if (f->value[i].operation == PONS_VALUE_LOAD
-            && operand_equal(&f->load[f->value[i].operand], &o))
+    for (int i = 0; i < m->values.count; i++)
+        if (m->value[i].operation == PONS_VALUE_LOAD
+            && operand_equal(&m->load[m->value[i].operand], &o))
             return i;
-    f->load = list_grow(f->arena, f->load, &f->loads, sizeof *f->load);
-    f->load[f->loads.count] = o;
-    return add_value(f, (pons_value){ .operation = PONS_VALUE_LOAD, .operand = f->loads.count++ });
+    m->load = list_grow(m->arena, m->load, &m->loads, sizeof *m->load);
+    m->load[m->loads.count] = o;
+    return add_value(m, (pons_value){ .operation = PONS_VALUE_LOAD, .operand = m->loads.count++ });
 }
 
-int formula_constant(formula *f, double number)
+int map_builder_constant(map_builder *m, double number)
 {
-    return add_value(f, (pons_value){ .operation = PONS_VALUE_CONSTANT, .number = number });
+    return add_value(m, (pons_value){ .operation = PONS_VALUE_CONSTANT, .number = number });
 }
 
-int formula_map(formula *f, int operation, int a, int b, int c)
+int map_builder_apply(map_builder *m, int operation, int a, int b, int c)
 {
     int count = node_kinds[operation].input_count;
     pons_value v = { .operation = (uint16_t)operation, .argument_count = (uint8_t)count,
                      .argument = { a, count > 1 ? b : 0, count > 2 ? c : 0 } };
 
-    return add_value(f, v);
+    return add_value(m, v);
 }
 
-void formula_store(formula *f, int value, formula_operand to)
+void map_builder_store(map_builder *m, int value, map_builder_operand to)
 {
-    int tensor = find_tensor(f, to, &f->output_memory, &f->output, &f->outputs);
+    int tensor = find_tensor(m, to, &m->output_memory, &m->output, &m->outputs);
 
-    f->store = list_grow(f->arena, f->store, &f->stores, sizeof *f->store);
-    f->store[f->stores.count++] = (pons_store){ value, operand_of(f, to, tensor) };
+    m->store = list_grow(m->arena, m->store, &m->stores, sizeof *m->store);
+    m->store[m->stores.count++] = (pons_store){ value, operand_of(m, to, tensor) };
 }
 
-void formula_reduce(formula *f, pons_reduction_kind kind, int value, formula_operand to)
+void map_builder_reduce(map_builder *m, pons_reduction_kind kind, int value, map_builder_operand to)
 {
-    int tensor = find_tensor(f, to, &f->output_memory, &f->output, &f->outputs);
+    int tensor = find_tensor(m, to, &m->output_memory, &m->output, &m->outputs);
 
-    f->reduction = list_grow(f->arena, f->reduction, &f->reductions, sizeof *f->reduction);
-    f->reduction[f->reductions.count++] =
-        (pons_reduction){ .kind = kind, .value = value, .to = { operand_of(f, to, tensor) } };
+    m->reduction = list_grow(m->arena, m->reduction, &m->reductions, sizeof *m->reduction);
+    m->reduction[m->reductions.count++] =
+        (pons_reduction){ .kind = kind, .value = value, .to = { operand_of(m, to, tensor) } };
 }
 
-formula_call *formula_finish(formula *f, const char *name)
+map_builder_call *map_builder_finish(map_builder *m, const char *name)
 {
-    formula_call *call = arena_alloc(f->arena, sizeof *call);
-    pons_map *map = arena_alloc(f->arena, sizeof *map);
+    map_builder_call *call = arena_alloc(m->arena, sizeof *call);
+    pons_map *map = arena_alloc(m->arena, sizeof *map);
     int computed = 0;
 
-    f->map.load_count = f->loads.count;
-    f->map.value_count = f->values.count;
-    f->map.store_count = f->stores.count;
-    f->map.reduction_count = f->reductions.count;
-    f->map.load = f->load;
-    f->map.value = f->value;
-    f->map.store = f->store;
-    f->map.reduction = f->reduction;
-    *map = f->map;
-    for (int i = 0; i < f->values.count; i++)
-        computed += f->value[i].operation < PONS_MAP_OPERATION_COUNT;
-    computed += f->reductions.count;
+    m->map.load_count = m->loads.count;
+    m->map.value_count = m->values.count;
+    m->map.store_count = m->stores.count;
+    m->map.reduction_count = m->reductions.count;
+    m->map.load = m->load;
+    m->map.value = m->value;
+    m->map.store = m->store;
+    m->map.reduction = m->reduction;
+    *map = m->map;
+    for (int i = 0; i < m->values.count; i++)
+        computed += m->value[i].operation < PONS_MAP_OPERATION_COUNT;
+    computed += m->reductions.count;
     call->request = (pons_request){ .kind = PONS_KERNEL_MAP, .name = name,
-                                    .input_count = f->inputs.count,
-                                    .output_count = f->outputs.count, .input = f->input,
-                                    .output = f->output, .attributes = map };
-    call->input = f->input_memory;
-    call->output = f->output_memory;
-    call->flop = (uint64_t)computed * (uint64_t)f->map.extent[0];
+                                    .input_count = m->inputs.count,
+                                    .output_count = m->outputs.count, .input = m->input,
+                                    .output = m->output, .attributes = map };
+    call->input = m->input_memory;
+    call->output = m->output_memory;
+    call->flop = (uint64_t)computed * (uint64_t)m->map.extent[0];
     return call;
 }

@@ -1,10 +1,10 @@
 /*
- * optimizer_trace.h - what an optimizer does to one parameter, free of the parameter's name and
- * shape.
+ * optimizer_trace.h - the operations of an optimizer on one parameter, without the parameter's name
+ * and shape.
  *
- * Each value has a span that follows from the leaves, never from shapes (a slope has shape [1]):
- * one number per element, per tensor, or one for all. Parameters with equal recipes share kernels;
- * constants may differ between them.
+ * Each value has a span: one number per element, one per tensor, or one for all. The span follows
+ * from the leaves, not from shapes, as a slope has shape [1]. Parameters with equal traces share
+ * kernels; constants may differ between them.
  */
 #ifndef CORE_GRAPH_OPTIMIZER_OPTIMIZER_TRACE_H
 #define CORE_GRAPH_OPTIMIZER_OPTIMIZER_TRACE_H
@@ -13,39 +13,39 @@
 
 typedef enum span { SPAN_ALL = 0, SPAN_TENSOR, SPAN_ELEMENT } span;
 
-/* Operations of terms besides pons_map_operation. */
+/* Operations beside pons_map_operation. */
 enum {
-    TERM_PARAMETER = PONS_MAP_OPERATION_COUNT,
-    TERM_GRADIENT, /* as folded: not yet the mean                                                 */
-    TERM_SLOT,     /* detail: index                                                               */
-    TERM_EMA,
-    TERM_NUMBER,   /* detail: step_number                                                         */
-    TERM_CONSTANT,
-    TERM_SUM,      /* over the elements of the tensor                                             */
-    TERM_MAXIMUM,
-    TERM_MINIMUM
+    TRACE_PARAMETER = PONS_MAP_OPERATION_COUNT,
+    TRACE_GRADIENT, /* the accumulated gradient, not yet the mean                                 */
+    TRACE_SLOT,     /* detail: index of the slot                                                  */
+    TRACE_EMA,
+    TRACE_NUMBER,   /* detail: step_number                                                        */
+    TRACE_CONSTANT,
+    TRACE_SUM,      /* over the elements of the tensor                                            */
+    TRACE_MAXIMUM,
+    TRACE_MINIMUM
 };
 
-typedef struct term {
+typedef struct trace_op {
     int operation;
     span span;
-    int depth;       /* reductions below it                                                       */
+    int depth;       /* reductions on the path to the leaves                                      */
     int argument[3];
     int detail;
-    double number;   /* CONSTANT; not compared                                                    */
-} term;
+    double number;   /* CONSTANT; no part of a comparison                                         */
+} trace_op;
 
-enum { RECIPE_VALUE = PONS_SLOTS_MAX, RECIPE_EMA, RECIPE_TARGETS };
+enum { TRACE_TARGET_PARAMETER = PONS_SLOTS_MAX, TRACE_TARGET_EMA, TRACE_TARGET_COUNT };
 
-typedef struct recipe {
+typedef struct optimizer_trace {
     int count, room;
-    term *term;
-    int target[RECIPE_TARGETS]; /* the term that a slot, the parameter or the average becomes, -1 */
-} recipe;
+    trace_op *op;
+    int target[TRACE_TARGET_COUNT]; /* by target: the op whose value it gets; -1: none            */
+} optimizer_trace;
 
-/* Ask the optimizer about parameter 'e'; terms live in 'a'. */
-pons_status recipe_make(struct arena *a, const storage_entry *e, const update_settings *u,
-                        recipe *out, pons_error *err);
-bool recipe_equal(const recipe *a, const recipe *b);
+/* Record the update of parameter 'e'. The ops live in 'a'. */
+pons_status optimizer_trace_make(struct arena *a, const storage_entry *e, const update_settings *u,
+                                 optimizer_trace *out, pons_error *err);
+bool optimizer_trace_equal(const optimizer_trace *a, const optimizer_trace *b);
 
 #endif

@@ -33,7 +33,10 @@ static table_chunk *chunk_new(const table_pool *pool, size_t size, pons_error *e
     return c;
 }
 
-/* A large table has a chunk of its own, behind the one that small tables share. */
+/*
+ * Add a chunk with room for 'size' bytes. A large table has one of its own; small tables share the
+ * first.
+ */
 static table_chunk *chunk_add(table_pool *pool, size_t size, pons_error *err)
 {
     bool large = size > CHUNK_SIZE / 4;
@@ -51,7 +54,7 @@ static table_chunk *chunk_add(table_pool *pool, size_t size, pons_error *err)
     return c;
 }
 
-void *table_take_bytes(table_pool *pool, size_t size, pons_error *err)
+void *table_pool_take_bytes(table_pool *pool, size_t size, pons_error *err)
 {
     table_chunk *c = pool->chunk;
     void *table;
@@ -66,12 +69,12 @@ void *table_take_bytes(table_pool *pool, size_t size, pons_error *err)
     return table;
 }
 
-void *table_take(table_pool *pool, int64_t count, pons_error *err)
+void *table_pool_take(table_pool *pool, int64_t count, pons_error *err)
 {
-    return table_take_bytes(pool, (size_t)count * pool->storage->real_size, err);
+    return table_pool_take_bytes(pool, (size_t)count * pool->storage->real_size, err);
 }
 
-void table_free(table_pool *pool)
+void table_pool_free(table_pool *pool)
 {
     while (pool->chunk != NULL) {
         table_chunk *c = pool->chunk;
@@ -82,8 +85,8 @@ void table_free(table_pool *pool)
     }
 }
 
-pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
-                        pons_error *err)
+pons_status table_pool_write(const table_pool *pool, void *table, int64_t index, double value,
+                             pons_error *err)
 {
     const device *d = pool->storage->device;
     size_t size = pool->storage->real_size;

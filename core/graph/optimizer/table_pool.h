@@ -1,5 +1,5 @@
 /*
- * table_pool.h - small tables in device memory, taken one by one and given back together.
+ * table_pool.h - small tables in device memory, allocated one by one and freed together.
  */
 #ifndef CORE_GRAPH_OPTIMIZER_TABLE_POOL_H
 #define CORE_GRAPH_OPTIMIZER_TABLE_POOL_H
@@ -11,12 +11,12 @@ typedef struct table_pool {
     struct table_chunk *chunk;
 } table_pool;
 
-/* 'count' numbers at a multiple of MEMORY_ALIGNMENT, zeroed; NULL: no memory. */
-void *table_take(table_pool *pool, int64_t count, pons_error *err);
-void *table_take_bytes(table_pool *pool, size_t size, pons_error *err);
-void table_free(table_pool *pool);
-/* Behind what runs. */
-pons_status table_write(const table_pool *pool, void *table, int64_t index, double value,
-                        pons_error *err);
+/* 'count' zeroed numbers at a multiple of MEMORY_ALIGNMENT; NULL: no memory. */
+void *table_pool_take(table_pool *pool, int64_t count, pons_error *err);
+void *table_pool_take_bytes(table_pool *pool, size_t size, pons_error *err);
+void table_pool_free(table_pool *pool);
+/* Write one number, behind the kernels that were run. */
+pons_status table_pool_write(const table_pool *pool, void *table, int64_t index, double value,
+                             pons_error *err);
 
 #endif

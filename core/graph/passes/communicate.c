@@ -1,6 +1,6 @@
 /*
- * communicate.c - start each sum over replicas early and wait for it late, so that kernels which do
- * not need it run while it is under way.
+ * communicate.c - split each sum over replicas into an early start and a late wait, so that
+ * independent kernels run in between.
  */
 #include "graph/passes/communicate.h"
 
@@ -9,7 +9,10 @@
 
 /* ---- one replica ----------------------------------------------------------------------------- */
 
-/* A reshape to the same shape: simplify takes it out, a root of this kind lies in its argument. */
+/*
+ * A sum becomes a reshape to the same shape. Simplify removes it; a root of this kind shares its
+ * argument's memory.
+ */
 void pass_communicate_alone(pons_graph *g)
 {
     for (int i = 0; i < g->node_count; i++)
@@ -19,7 +22,7 @@ void pass_communicate_alone(pons_graph *g)
 
 /* ---- several --------------------------------------------------------------------------------- */
 
-/* The sum of a number that all replicas have is a number. */
+/* The sum of a constant over replicas is a constant. */
 static bool fold_constant(pons_node *x, int replicas)
 {
     double number;
@@ -31,20 +34,23 @@ static bool fold_constant(pons_node *x, int replicas)
     return true;
 }
 
-/* The start takes the place of x in the graph; x, as the wait, goes where its first reader is. */
-static void split(pons_graph *g, pons_node *x, int index)
+/*
+ * The start takes the position of 'x' in the graph. The wait, which is 'x', moves to its first
+ * reader.
+ */
+static void split_all_reduce(pons_graph *g, pons_node *x, int index)
 {
     node_attribute attribute = { .all_reduce = { PONS_ALL_REDUCE_START, index } };
     pons_node *start;
-    int place = x->number, end;
+    int first = x->number, end;
 
     g->section = x->section;
     g->scope = x->scope;
     start = node_new(g, NODE_ALL_REDUCE, PONS_F32, x->shape, 1, x->input, &attribute);
     start->backward = x->backward;
     end = start->number;
-    g->node[place] = start;
-    start->number = place;
+    g->node[first] = start;
+    start->number = first;
     g->node[end] = x;
     x->number = end;
     x->input[0] = start;
@@ -60,7 +66,7 @@ int pass_communicate(pons_graph *g, int replicas)
 
     for (int i = 0; i < count; i++)
         if (g->node[i]->kind == NODE_ALL_REDUCE && !fold_constant(g->node[i], replicas))
-            split(g, g->node[i], sums++);
+            split_all_reduce(g, g->node[i], sums++);
     g->section = section;
     g->scope = scope;
     graph_sort(g);

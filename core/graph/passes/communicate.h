@@ -1,7 +1,7 @@
 /*
- * communicate.h - the pass that takes sums over replicas apart.
+ * communicate.h - the pass that splits sums over replicas.
  *
- * With one replica a sum is its argument. With several it becomes a start as early as it can be and
+ * With one replica a sum is its argument. With several it becomes a start as early as possible and
  * a wait just before its first reader.
  */
 #ifndef CORE_GRAPH_PASSES_COMMUNICATE_H
@@ -10,7 +10,7 @@
 #include "graph/ir/node.h"
 
 void pass_communicate_alone(pons_graph *g);
-/* The number of sums. */
+/* Returns the number of sums. */
 int pass_communicate(pons_graph *g, int replicas);
 
 #endif

@@ -1,20 +1,20 @@
 /*
- * precision.c - which tensors are stored in 16 bits.
+ * precision.c - choose the tensors that are stored in 16 bits.
  *
- * Convolutions and matrix products read and write 16 bits; what a model's pointwise nodes, pools,
- * resizes and moves make of their results stays in 16 bits, forward and backward. Reductions,
- * moments, weight gradients, losses, states, parameters and all that the host reads stay f32.
- * Expressions are computed in f32 whatever the storage. Where a product reads an f32 tensor, a cast
- * is put before it, once per tensor: of weights it runs once a step.
+ * Convolutions and matrix products read and write 16 bits. The results of a model's pointwise
+ * nodes, pools, resizes and moves on them stay in 16 bits, forward and backward. Reductions,
+ * moments, weight gradients, losses, states, parameters and all outputs stay f32. Expressions are
+ * computed in f32 for all storage types. A product reads an f32 tensor through one cast per tensor;
+ * the cast of a weight runs once a step.
  */
 #include "graph/passes/precision.h"
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
 #include "graph/ir/sort.h"
-#include "graph/passes/fuse/fuse.h"
 
 static const char *const precision_names[] = { "auto", "fp32", "tf32", "bf16", "fp16" };
 
@@ -36,7 +36,7 @@ typedef struct conversion {
     pons_graph *g;
     pons_type low;
     bool *root;              /* by number: memory that is stored as f32                           */
-    pons_node **cast;        /* by number: the tensor in the low type                             */
+    pons_node **cast;        /* by number: the tensor in the 16-bit type                          */
 } conversion;
 
 static bool is_product(const pons_node *x)
@@ -45,7 +45,7 @@ static bool is_product(const pons_node *x)
            x->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT || x->kind == NODE_MATMUL;
 }
 
-/* Kinds whose result has the precision of what they read. */
+/* Kinds whose result has the precision of their arguments. */
 static bool is_carrier(const pons_node *x)
 {
     return x->kind == NODE_POOL || x->kind == NODE_POOL_GRADIENT || x->kind == NODE_RESIZE ||
@@ -53,8 +53,8 @@ static bool is_carrier(const pons_node *x)
            (x->kind >= NODE_TRANSPOSE && x->kind <= NODE_GATHER && x->kind != NODE_BROADCAST);
 }
 
-/* Kinds that read f32 whatever the storage. */
-static bool is_wide(const pons_node *x)
+/* Kinds that read f32 only. */
+static bool reads_f32(const pons_node *x)
 {
     return x->kind == NODE_ALL_REDUCE || x->kind == NODE_OP;
 }
@@ -78,7 +78,7 @@ static pons_node *cast_new(conversion *c, pons_node *x, pons_type type)
     return cast;
 }
 
-/* 'x' in the low type. */
+/* 'x' in the 16-bit type. */
 static pons_node *cast_of(conversion *c, pons_node *x)
 {
     if (x->type != PONS_F32)
@@ -101,7 +101,7 @@ static void cast_inputs(conversion *c, pons_node *x, int count)
         x->input[i] = cast_of(c, x->input[i]);
 }
 
-/* What the loss hands to the model is read in the low type by everything in it. */
+/* The model's backward nodes read the gradient of the loss in the 16-bit type. */
 static void cast_loss_gradient(conversion *c, pons_node *x)
 {
     for (int i = 0; i < x->input_count; i++)
@@ -122,13 +122,13 @@ static bool becomes_low(const conversion *c, const pons_node *x)
     return (node_is_map(x) && x->kind != NODE_CAST) || x->kind == NODE_BROADCAST || is_carrier(x);
 }
 
-static void convert(conversion *c, pons_node *x)
+static void convert_node(conversion *c, pons_node *x)
 {
     if (x->kind == NODE_RESHAPE || x->kind == PONS_MAP_STOP_GRADIENT) {
         x->type = x->input[0]->type;
         return;
     }
-    if (is_wide(x))
+    if (reads_f32(x))
         widen_inputs(c, x);
     else if (is_product(x))
         cast_inputs(c, x, 2);
@@ -155,9 +155,9 @@ pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root
     c.root = arena_alloc(scratch, sizeof(*c.root) * (size_t)(count + 1));
     c.cast = arena_alloc(scratch, sizeof(*c.cast) * (size_t)(count + 1));
     for (int i = 0; i < root_count; i++)
-        c.root[plan_owner(root[i])->number] = true;
+        c.root[node_owner(root[i])->number] = true;
     for (int i = 0; i < count; i++)
-        convert(&c, g->node[i]);
+        convert_node(&c, g->node[i]);
     arena_free(scratch);
     g->section = section;
     g->scope = scope;

@@ -1,5 +1,5 @@
 /*
- * precision.h - the types that activations are stored in and products are computed from.
+ * precision.h - the storage types of activations and the types that products are computed in.
  */
 #ifndef CORE_GRAPH_PASSES_PRECISION_H
 #define CORE_GRAPH_PASSES_PRECISION_H
@@ -15,8 +15,8 @@ const char *precision_name(precision p); /* "bf16" */
 precision precision_named(const char *name);
 
 /*
- * 16-bit storage of activations, operands of products cast to it (bf16, fp16). 'roots' keep their
- * meaning and are stored as f32.
+ * Store activations in 16 bits and cast the operands of products to them (bf16, fp16). Nodes in
+ * 'root' keep their meaning and stay f32.
  */
 pons_status pass_precision(pons_graph *g, int root_count, pons_node *const *root, precision p,
                            pons_error *err);

@@ -1,12 +1,11 @@
 /*
- * recompute.c - what the backward pass computes again instead of keeping it (R14).
+ * recompute.c - choose what the backward pass recomputes instead of keeping it in memory (R14).
  *
- * Kept from the forward pass are results of kernels that are no expressions (convolutions,
- * moments, sums, pools), leaves, and tensors without spatial extent. Every other expression that a
- * backward node reads is copied for the backward pass, down to what is kept, unless it would be
- * computed from more than three kept volumes: then it is kept itself. So is what the core has made
- * of the data: it is one volume, and what it was made of are several. Copies use the same random
- * streams at the same places, and never contribute to states.
+ * The forward pass keeps leaves, tensors without spatial extent and the results of kernels that are
+ * no expressions (convolutions, moments, sums, pools). Every other expression that a backward node
+ * reads is copied for the backward pass, down to kept tensors. An expression of more than three
+ * kept volumes is kept itself. So is the data that the core has prepared: it is one volume, and its
+ * sources are several. Copies draw the same random numbers, and never contribute to states.
  */
 #include "graph/passes/recompute.h"
 
@@ -19,8 +18,8 @@
 typedef struct recompute {
     pons_graph *g;
     struct { int count; pons_node *item[VOLUMES_MAX]; } *volumes; /* by number                    */
-    bool *again;             /* by number: computed again                                         */
-    bool *deep;              /* by number: a convolution on the way is computed again too         */
+    bool *again;             /* by number: recomputed                                             */
+    bool *deep;              /* by number: recomputed with a convolution on the way               */
     bool blocks;
     pons_node **copy;
 } recompute;
@@ -51,18 +50,18 @@ static bool add_volume(recompute *r, const pons_node *x, pons_node *volume)
     return true;
 }
 
-/* A parameter, or its cast to the storage type. */
+/* Whether 'x' is a parameter, or its cast to the storage type. */
 static bool is_weight(const pons_node *x)
 {
     return x->kind == NODE_PARAMETER ||
-           (x->kind == NODE_CAST && plan_owner(x->input[0])->kind == NODE_PARAMETER);
+           (x->kind == NODE_CAST && node_owner(x->input[0])->kind == NODE_PARAMETER);
 }
 
-/* Collect the kept volumes that x is computed from; false: too many. */
+/* Collect the kept volumes from which 'x' is computed; false: they are too many. */
 static bool collect_volumes(recompute *r, pons_node *x)
 {
     for (int i = 0; i < x->input_count; i++) {
-        pons_node *input = x->input[i], *owner = plan_owner(input);
+        pons_node *input = x->input[i], *owner = node_owner(input);
 
         if (!r->again[input->number]) {
             if (!is_small(owner) && !is_weight(owner) && owner->kind != NODE_CONSTANT &&
@@ -77,14 +76,14 @@ static bool collect_volumes(recompute *r, pons_node *x)
     return true;
 }
 
-/* With 'blocks' every other convolution of a chain is computed again from the one before. */
+/* With 'blocks' every other convolution of a chain is recomputed from the one before it. */
 static void decide_convolution(recompute *r, pons_node *x)
 {
     if (!x->backward && !r->deep[x->input[0]->number])
         r->again[x->number] = r->deep[x->number] = !is_small(x) && collect_volumes(r, x);
 }
 
-static void decide(recompute *r, pons_node *x)
+static void decide_node(recompute *r, pons_node *x)
 {
     bool expression = fuse_is_expression(x) || x->kind == NODE_RESHAPE || is_channel_reduction(x);
 
@@ -136,7 +135,7 @@ pons_status pass_recompute(pons_graph *g, int root_count, pons_node *const *root
     r.deep = arena_alloc(scratch, sizeof(*r.deep) * size);
     r.copy = arena_alloc(scratch, sizeof(*r.copy) * size);
     for (int i = 0; i < count; i++)
-        decide(&r, g->node[i]);
+        decide_node(&r, g->node[i]);
     for (int i = 0; i < count; i++)
         for (int k = 0; g->node[i]->backward && k < g->node[i]->input_count; k++)
             if (r.again[g->node[i]->input[k]->number])

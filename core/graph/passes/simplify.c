@@ -1,9 +1,9 @@
 /*
- * simplify.c - the graph without what need not be computed twice, or at all.
+ * simplify.c - merge equal nodes and remove nodes without effect.
  *
- * Equal nodes become one (same kind, attributes and arguments; arguments that were equal count as
- * equal), x * 1, x / 1, x + 0 and x - 0 become x, functions of constants become constants. Nodes
- * stay where they are; readers are led to the node that stays.
+ * Nodes are equal if kind, attributes and arguments are, after their arguments were merged. x * 1,
+ * x / 1, x + 0 and x - 0 become x. Nodes stay in the array; readers are redirected to the remaining
+ * node.
  */
 #include "graph/passes/simplify.h"
 
@@ -17,8 +17,8 @@ static bool is_constant(const pons_node *x, double number)
     return x->kind == NODE_CONSTANT && x->attribute.number == number;
 }
 
-/* The argument that a neutral operation hands on, or NULL. */
-static pons_node *neutral(pons_node *x)
+/* The argument that equals a neutral operation's result, or NULL. */
+static pons_node *neutral_argument(pons_node *x)
 {
     pons_node *kept = NULL;
 
@@ -81,10 +81,12 @@ static bool node_equal(const pons_node *a, const pons_node *b)
     return node_is_map(a) || memcmp(&a->attribute, &b->attribute, sizeof(a->attribute)) == 0;
 }
 
-/* The node that stands for x: an earlier equal one, what a neutral operation hands on, or x. */
+/*
+ * The node that replaces 'x': an equal one before it, the argument of a neutral operation, or 'x'.
+ */
 static pons_node *stand_in(pons_node *x, pons_node **table, size_t mask)
 {
-    pons_node *kept = neutral(x);
+    pons_node *kept = neutral_argument(x);
 
     if (kept)
         return kept;

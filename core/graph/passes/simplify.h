@@ -1,5 +1,5 @@
 /*
- * simplify.h - the pass that removes nodes without effect and joins equal ones.
+ * simplify.h - the pass that removes nodes without effect and merges equal ones.
  */
 #ifndef CORE_GRAPH_PASSES_SIMPLIFY_H
 #define CORE_GRAPH_PASSES_SIMPLIFY_H

@@ -1,43 +1,48 @@
 /*
- * bind.c - addresses into the flat array of calls (R15).
+ * bind.c - write addresses into the flat array of calls (R15).
  *
- * Addresses change when the shared arena grew, when averages take the place of weights, and, with
- * several micro-batches a step, with the fold set that the next one writes. What a device has
- * recorded holds no more after the former two.
+ * Addresses change when the shared arena grows, when averages replace weights, and, with several
+ * micro-batches a step, with the accumulation slot of the next one. The first two make captured
+ * graphs invalid.
  */
 #include "base/arena.h"
 #include "graph/program/program_internal.h"
 
-void *program_address(const program *p, const program_tensor *t)
+static char *slot_memory(const program *p, int slot)
+{
+    return p->grad_accum.memory + (size_t)slot * p->grad_accum.slot_size;
+}
+
+void *bind_address_of(const program *p, const program_tensor *t)
 {
     const storage_block *b;
     size_t offset;
 
-    switch (t->kind) {
-    case PLACE_ENTRY:
+    switch (t->location) {
+    case LOCATION_ENTRY:
         b = t->entry->block;
         offset = (size_t)t->entry->offset * p->storage->real_size;
         if (p->storage->ema && !p->training && b->ema.size > 0)
             return b->ema.device + offset;
         return b->memory.device + offset;
-    case PLACE_SCALE:
+    case LOCATION_SCALE:
         return p->storage->numbers.device + STORAGE_SCALE * p->storage->real_size;
-    case PLACE_FOLD:
-        return p->fold + (size_t)p->landing * p->fold_size + t->offset;
-    case PLACE_ARENA:
-        return (char *)p->storage->work + p->block[t->block].offset;
+    case LOCATION_GRAD_ACCUM:
+        return slot_memory(p, p->grad_accum.current_slot) + t->offset;
+    case LOCATION_ARENA:
+        return (char *)p->storage->work + p->layout.block[t->block].offset;
     default:
         return t->memory;
     }
 }
 
-/* Arrays of addresses, once; with several fold sets also the list of what moves with them. */
+/* Allocate the arrays of addresses, and the list of addresses that change with the slot. */
 static void make_addresses(program *p)
 {
     int room = 0;
 
-    for (int k = 0; k < p->call_count; k++) {
-        program_call *c = p->call + k;
+    for (int k = 0; k < p->calls.count; k++) {
+        program_call *c = p->calls.call + k;
 
         if (c->input == NULL || c->packs)
             continue;
@@ -47,20 +52,20 @@ static void make_addresses(program *p)
                                                  * sizeof *c->output_memory);
         room += c->request->input_count + c->request->output_count;
     }
-    p->relocation = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->relocation);
+    p->binding.relocation = arena_alloc(p->arena, (size_t)(room + 1) * sizeof(relocation));
 }
 
 static void set_address(program *p, void **address, void *memory)
 {
-    p->moved |= *address != memory;
+    p->binding.moved |= *address != memory;
     *address = memory;
 }
 
 static void bind_tensor(program *p, const program_tensor *t, void **address)
 {
-    set_address(p, address, program_address(p, t));
-    if (t->kind == PLACE_FOLD)
-        p->relocation[p->relocation_count++] = (relocation){ address, t->offset };
+    set_address(p, address, bind_address_of(p, t));
+    if (t->location == LOCATION_GRAD_ACCUM)
+        p->binding.relocation[p->binding.relocation_count++] = (relocation){ address, t->offset };
 }
 
 static void bind_call(program *p, program_call *c)
@@ -75,37 +80,38 @@ static void bind_call(program *p, program_call *c)
         bind_tensor(p, c->output[i], c->output_memory + i);
     c->call.input = c->input_memory;
     c->call.output = c->output_memory;
-    c->call.step_key = (const pons_step_key *)(p->inputs + p->step_key_offset);
+    c->call.step_key = (const pons_step_key *)(p->layout.inputs + p->layout.step_key_offset);
     if (c->scratch >= 0)
         set_address(p, &c->call.scratch,
-                    (char *)p->storage->work + p->block[c->scratch].offset);
+                    (char *)p->storage->work + p->layout.block[c->scratch].offset);
 }
 
-pons_status program_bind(program *p, pons_error *err)
+pons_status bind_addresses(program *p, pons_error *err)
 {
-    if (storage_take_work(p->storage, err) != PONS_OK || storage_give(p->storage, err) != PONS_OK)
+    if (storage_allocate_work(p->storage, err) != PONS_OK
+        || storage_upload(p->storage, err) != PONS_OK)
         return PONS_DEVICE;
-    if (p->layout == p->storage->layout)
+    if (p->binding.storage_layout == p->storage->layout)
         return PONS_OK;
-    if (p->relocation == NULL)
+    if (p->binding.relocation == NULL)
         make_addresses(p);
-    p->relocation_count = 0;
-    for (int k = 0; k < p->call_count; k++)
-        bind_call(p, p->call + k);
-    if (p->moved)
-        program_forget_segments(p);
-    p->moved = false;
-    p->layout = p->storage->layout;
+    p->binding.relocation_count = 0;
+    for (int k = 0; k < p->calls.count; k++)
+        bind_call(p, p->calls.call + k);
+    if (p->binding.moved)
+        captured_graphs_destroy(p);
+    p->binding.moved = false;
+    p->binding.storage_layout = p->storage->layout;
     return PONS_OK;
 }
 
-void program_land(program *p, int set)
+void bind_grad_slot(program *p, int slot)
 {
-    char *base = p->fold + (size_t)set * p->fold_size;
+    char *base = slot_memory(p, slot);
 
-    if (set == p->landing)
+    if (slot == p->grad_accum.current_slot)
         return;
-    p->landing = set;
-    for (int i = 0; i < p->relocation_count; i++)
-        *p->relocation[i].address = base + p->relocation[i].offset;
+    p->grad_accum.current_slot = slot;
+    for (int i = 0; i < p->binding.relocation_count; i++)
+        *p->binding.relocation[i].address = base + p->binding.relocation[i].offset;
 }

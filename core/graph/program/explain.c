@@ -1,5 +1,5 @@
 /*
- * explain.c - what a program will do and need, before it runs.
+ * explain.c - facts about a program before it runs: kernels, memory, operations.
  */
 #include "graph/program/explain.h"
 
@@ -9,7 +9,7 @@
 #include "graph/ir/shape.h"
 #include "graph/program/program_internal.h"
 
-/* Elements that an operand touches: repeated ones once. */
+/* The elements that an operand touches; repeated ones count once. */
 static uint64_t operand_count(const pons_map *m, const pons_operand *o)
 {
     uint64_t count = 1;
@@ -50,9 +50,9 @@ static uint64_t tensor_bytes(const pons_tensor *t, int count)
     return bytes;
 }
 
-uint64_t request_bytes(const pons_request *r)
+uint64_t explain_request_bytes(const pons_request *r)
 {
-    uint64_t sums = 0; /* of patches, in memory that the device holds */
+    uint64_t sums = 0; /* of patches, in resident memory */
 
     if (r->kind == PONS_KERNEL_MAP)
         return map_bytes(r->attributes);
@@ -75,29 +75,30 @@ static size_t storage_bytes(const storage *s)
 
 void program_describe(const program *p, program_facts *facts)
 {
-    *facts = (program_facts){ .arena = p->work_size, .scratch = p->scratch_size,
-        .packed = p->kept_size + p->packed_size, .inputs = p->inputs_size,
-        .lendable = p->device.facts.host_memory ? p->step_key_offset : 0,
-        .parameters = storage_bytes(p->storage), .fold = p->fold_size * (size_t)p->fold_sets,
-        .kernel_count = p->call_count, .bucket_count = p->bucket_count,
-        .segment_count = program_segment_count(p),
+    *facts = (program_facts){ .arena = p->layout.arena_size, .scratch = p->layout.scratch_size,
+        .packed = p->layout.begin_size + p->calls.packed_size, .inputs = p->layout.inputs_size,
+        .external_inputs = p->device.facts.host_memory ? p->layout.step_key_offset : 0,
+        .parameters = storage_bytes(p->storage),
+        .grad_accum = p->grad_accum.slot_size * (size_t)p->grad_accum.slot_count,
+        .kernel_count = p->calls.count, .bucket_count = p->buckets.count,
+        .captured_graph_count = captured_graphs_count(p),
         .node_count = p->graph->node_count,
-        .untrained_count = p->untrained_count };
-    for (int i = 0; i < p->tensor_count; i++)
-        if (p->tensor[i].kind == PLACE_ARENA)
-            facts->sum_of_tensors += p->tensor[i].size;
+        .untrained_count = p->gradients.untrained_count };
+    for (int i = 0; i < p->layout.tensor_count; i++)
+        if (p->layout.tensor[i].location == LOCATION_ARENA)
+            facts->sum_of_tensors += p->layout.tensor[i].size;
     for (const leaf *l = p->graph->parameter; l != NULL; l = l->next)
         facts->parameter_count += shape_count(l->shape);
 }
 
 kernel_facts program_kernel(const program *p, int index)
 {
-    const program_call *c = p->call + index;
+    const program_call *c = p->calls.call + index;
 
     return (kernel_facts){ .section = c->section,
         .kind = c->packs ? "pack" : kernel_kind_name(c->request->kind),
         .name = c->request->name != NULL ? c->request->name : "",
-        .implementation = c->packs ? p->call[c->pack_call].kernel.implementation
+        .implementation = c->packs ? p->calls.call[c->pack_call].kernel.implementation
                                    : c->kernel.implementation,
         .bytes = c->bytes, .flop = c->flop, .arena = c->alive, .nodes = c->nodes,
         .type = c->request->input_count > 0 ? c->request->input[0].type : PONS_F32,
@@ -116,7 +117,7 @@ void program_kernel_name(const program *p, int index, char *out, size_t size)
 
 const char *program_untrained(const program *p, int index)
 {
-    return p->untrained[index];
+    return p->gradients.untrained[index];
 }
 
 static bool seen_before(const graph_op *first, const graph_op *op)
@@ -137,6 +138,6 @@ const struct plugin *program_op(const program *p, int index)
 
 void program_watch(program *p, program_after *after, void *context)
 {
-    p->after = after;
-    p->context = context;
+    p->watch.after = after;
+    p->watch.context = context;
 }

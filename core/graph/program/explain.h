@@ -1,5 +1,5 @@
 /*
- * explain.h - what a program will do and need, and how long its kernels take.
+ * explain.h - facts about a program and its kernels, and the time that kernels take.
  */
 #ifndef CORE_GRAPH_PROGRAM_EXPLAIN_H
 #define CORE_GRAPH_PROGRAM_EXPLAIN_H
@@ -10,32 +10,34 @@ typedef struct kernel_facts {
     node_section section;
     const char *kind, *name, *implementation;
     uint64_t bytes, flop;     /* read and written; operations                                     */
-    size_t arena;             /* bytes of the arena alive while it runs                           */
+    size_t arena;             /* bytes of the arena in use while it runs                          */
     int nodes;
-    pons_type type;           /* of the first thing that it reads                                 */
-    bool tf32;                /* f32 may be rounded to tf32 where it is multiplied                */
+    pons_type type;           /* type of input 0                                                  */
+    bool tf32;                /* products may round f32 to tf32                                   */
 } kernel_facts;
 
 typedef struct program_facts {
-    size_t arena, sum_of_tensors, scratch, packed, parameters, fold;
-    size_t inputs;            /* those that the program has memory for                            */
-    size_t lendable;          /* of these: what program_lend leaves untouched                     */
+    size_t arena, sum_of_tensors, scratch, packed, parameters, grad_accum;
+    size_t inputs;            /* bytes of the inputs that the program has memory for              */
+    size_t external_inputs;   /* the part of 'inputs' that external memory replaces               */
     int64_t parameter_count;
     int kernel_count, node_count, untrained_count;
-    int bucket_count;         /* pieces in which a step is summed over replicas; 1 with one       */
-    int segment_count;        /* pieces of a step that the device records; 0: it does not         */
+    int bucket_count;         /* gradient buckets of a step; 1 without replicas                   */
+    int captured_graph_count; /* graphs of a step that the device captures; 0: it cannot capture  */
 } program_facts;
 
 void program_describe(const program *p, program_facts *facts);
 kernel_facts program_kernel(const program *p, int index);
-/* A name that no other kernel has: the second of a name is NAME#2. */
+/* A unique name: the second kernel of a name is NAME#2. */
 void program_kernel_name(const program *p, int index, char *out, size_t size);
-const char *program_untrained(const program *p, int index); /* parameters without a path          */
-/* The op plugins that the graph uses, each once; NULL behind the last. */
+/* The name of a parameter without a path from the loss. */
+const char *program_untrained(const program *p, int index);
+/* The op plugins of the graph, each once; NULL behind the last. */
 const struct plugin *program_op(const program *p, int index);
 /*
- * Called after every kernel when set, for bench: how many seconds it took, by the device's clock
- * where it has one, and how many this process did to run it. The program waits for each kernel.
+ * A function called after every kernel, for bench. 'seconds' is the kernel's time, by the device's
+ * clock if it has one; 'host_seconds' is the time of this process. The program waits for each
+ * kernel.
  */
 typedef void program_after(void *context, int kernel, double seconds, double host_seconds);
 void program_watch(program *p, program_after *after, void *context);

@@ -1,9 +1,9 @@
 /*
- * gradients.c - the backward pass of a training program, and the nodes that must reach memory.
+ * gradients.c - the backward pass of a training program, and the nodes that must be in memory.
  *
- * Gradients, contributions to states and the loss land side by side in the fold buffer, so each
- * needs a tensor of its own: one that stands for something else (a leaf, an output, another
- * gradient) is copied by one more node.
+ * Gradients, contributions to states and the loss lie side by side in an accumulation slot, so each
+ * needs a tensor of its own. One that shares its tensor (with a leaf, an output, another gradient)
+ * is copied by an additional node.
  */
 #include <string.h>
 
@@ -12,10 +12,12 @@
 #include "graph/ir/gradient.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/program/program_internal.h"
 
-/* What gradients are of: in fp16 a multiple of the loss, so that small ones are not lost (R9). */
+/*
+ * The value to differentiate: in fp16 a multiple of the loss, so that small gradients do not
+ * underflow (R9).
+ */
 static pons_node *scaled_loss(program *p)
 {
     pons_node *value;
@@ -23,16 +25,18 @@ static pons_node *scaled_loss(program *p)
     if (p->settings.precision != PRECISION_FP16)
         return p->loss;
     p->graph->scope = SCOPE_LOSS;
-    p->scale = node_scalar(p->graph, "scale");
-    value = pons_mul(p->graph, p->loss, pons_reshape(p->graph, p->scale, p->loss->shape));
+    p->gradients.loss_scale = node_scalar(p->graph, "scale");
+    value = pons_mul(p->graph, p->loss,
+                     pons_reshape(p->graph, p->gradients.loss_scale, p->loss->shape));
     p->graph->scope = SCOPE_CORE;
     return value;
 }
 
-/* Gradients of all parameters; those without a path from the loss are listed as untrained. */
-pons_status program_differentiate(program *p, pons_error *err)
+/* Add the gradients of all parameters. Parameters without a path from the loss are untrained. */
+pons_status gradients_differentiate(program *p, pons_error *err)
 {
     pons_graph *g = p->graph;
+    program_gradients *out = &p->gradients;
     size_t count = (size_t)g->parameter_count;
     pons_node **of = arena_alloc(p->arena, (count + 1) * sizeof *of);
     pons_node **gradient = arena_alloc(p->arena, (count + 1) * sizeof *gradient);
@@ -40,22 +44,22 @@ pons_status program_differentiate(program *p, pons_error *err)
     if (shape_count(p->loss->shape) != 1)
         return pons_fail(err, PONS_PLUGIN, "the loss has %lld elements, expected 1",
                          (long long)shape_count(p->loss->shape));
-    p->gradient = gradient;
-    p->trained = arena_alloc(p->arena, (count + 1) * sizeof *p->trained);
-    p->untrained = arena_alloc(p->arena, (count + 1) * sizeof *p->untrained);
+    out->gradient = gradient;
+    out->parameter = arena_alloc(p->arena, (count + 1) * sizeof *out->parameter);
+    out->untrained = arena_alloc(p->arena, (count + 1) * sizeof *out->untrained);
     for (const leaf *l = g->parameter; l != NULL; l = l->next)
         of[l->index] = l->node;
     if (graph_gradient(g, scaled_loss(p), (int)count, of, gradient, err) != PONS_OK)
         return PONS_PLUGIN;
     for (int i = 0; i < (int)count; i++) {
         if (gradient[i] == NULL) {
-            p->untrained[p->untrained_count++] = of[i]->name;
+            out->untrained[out->untrained_count++] = of[i]->name;
             continue;
         }
-        p->gradient[p->gradient_count] = gradient[i];
-        p->trained[p->gradient_count++] = storage_find(p->storage, STORAGE_PARAMETER, of[i]->name);
+        out->gradient[out->count] = gradient[i];
+        out->parameter[out->count++] = storage_find(p->storage, STORAGE_PARAMETER, of[i]->name);
     }
-    if (p->gradient_count == 0)
+    if (out->count == 0)
         return pons_fail(err, PONS_PLUGIN, "the loss depends on no parameter");
     return PONS_OK;
 }
@@ -65,7 +69,7 @@ static bool is_leaf(const pons_node *x)
     return x->kind >= NODE_INPUT && x->kind <= NODE_CONSTANT;
 }
 
-/* The same numbers in a tensor of their own; simplify has run. */
+/* A node that copies 'x' into a tensor of its own; simplify has run before. */
 static pons_node *copy_node(pons_node *x)
 {
     pons_node *part[2] = { x, pons_scalar(x->graph, 1) };
@@ -75,10 +79,10 @@ static pons_node *copy_node(pons_node *x)
     return copy;
 }
 
-/* 'x' as a root whose tensor nobody else has claimed. */
-static pons_node *claim(program *p, pons_node *x, bool *claimed, int claimed_count)
+/* 'x', or a copy of it, as a root whose tensor no other root has. */
+static pons_node *claim_root(program *p, pons_node *x, bool *claimed, int claimed_count)
 {
-    pons_node *owner = plan_owner(x);
+    pons_node *owner = node_owner(x);
     bool own = owner->number < claimed_count && !claimed[owner->number] && !is_leaf(owner);
 
     if (!own)
@@ -87,31 +91,33 @@ static pons_node *claim(program *p, pons_node *x, bool *claimed, int claimed_cou
     return x;
 }
 
-pons_status program_list_roots(program *p, pons_error *err)
+pons_status gradients_list_roots(program *p, pons_error *err)
 {
     pons_graph *g = p->graph;
-    int nodes = g->node_count, n = 0;
+    program_gradients *out = &p->gradients;
+    int nodes = g->node_count, n = 0, roots;
     bool *claimed = arena_alloc(p->arena, (size_t)nodes * sizeof *claimed);
 
-    p->merge_count = p->training ? g->merge_count : 0;
-    p->root = arena_alloc(p->arena, (size_t)(p->output_count + p->gradient_count + p->merge_count
-                                             + 1) * sizeof *p->root);
+    out->state_count = p->training ? g->merge_count : 0;
+    roots = p->output_count + out->count + out->state_count + 1;
+    out->root = arena_alloc(p->arena, (size_t)roots * sizeof *out->root);
     g->section = SECTION_MICRO;
     g->scope = SCOPE_CORE;
     for (int i = 0; i < p->output_count; i++) {
-        p->root[n++] = p->output[i];
-        claimed[plan_owner(p->output[i])->number] = true;
+        out->root[n++] = p->output[i];
+        claimed[node_owner(p->output[i])->number] = true;
     }
     if (p->training)
-        p->root[n++] = p->loss = claim(p, p->loss, claimed, nodes);
-    for (int i = 0; i < p->gradient_count; i++)
-        p->root[n++] = p->gradient[i] = claim(p, p->gradient[i], claimed, nodes);
-    p->contribution = arena_alloc(p->arena, (size_t)(p->merge_count + 1) * sizeof *p->contribution);
-    p->merged = arena_alloc(p->arena, (size_t)(p->merge_count + 1) * sizeof *p->merged);
-    for (int i = 0; i < p->merge_count; i++) {
-        p->merged[i] = storage_find(p->storage, STORAGE_STATE, g->merge[i].state->name);
-        p->root[n++] = p->contribution[i] = claim(p, g->merge[i].value, claimed, nodes);
+        out->root[n++] = p->loss = claim_root(p, p->loss, claimed, nodes);
+    for (int i = 0; i < out->count; i++)
+        out->root[n++] = out->gradient[i] = claim_root(p, out->gradient[i], claimed, nodes);
+    out->contribution = arena_alloc(p->arena, (size_t)(out->state_count + 1)
+                                              * sizeof *out->contribution);
+    out->state = arena_alloc(p->arena, (size_t)(out->state_count + 1) * sizeof *out->state);
+    for (int i = 0; i < out->state_count; i++) {
+        out->state[i] = storage_find(p->storage, STORAGE_STATE, g->merge[i].state->name);
+        out->root[n++] = out->contribution[i] = claim_root(p, g->merge[i].value, claimed, nodes);
     }
-    p->root_count = n;
+    out->root_count = n;
     return PONS_OK;
 }

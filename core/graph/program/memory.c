@@ -1,9 +1,9 @@
 /*
- * memory.c - lay out tensors with known lifetimes in one arena.
+ * memory.c - assign offsets in one arena to blocks with known lifetimes.
  *
- * Blocks are placed one after another, each in the smallest gap that is free during its whole life
- * (best fit), else above everything it meets. What matters is the order: three orders are tried and
- * the smallest arena is kept. Planning may be slow, running never comes here.
+ * Blocks are placed one by one, each in the smallest gap that is free during its whole lifetime
+ * (best fit), else above all blocks that it overlaps in time. The order matters: three orders are
+ * tried, and the smallest arena is kept. Planning may be slow.
  */
 #include "graph/program/memory.h"
 
@@ -63,7 +63,7 @@ static size_t find_gap(const memory_block *x, memory_block *const *placed, int c
     return best_gap == SIZE_MAX ? end : best;
 }
 
-/* Place the blocks in the order of 'order'; 'placed' has room for all of them. */
+/* Place the blocks in the order of 'order'. 'placed' has room for all of them. */
 static size_t place_all(memory_block *const *order, int count, memory_block **placed)
 {
     size_t arena = 0;
@@ -115,7 +115,7 @@ size_t memory_plan(memory_block *block, int count, bool reuse)
         free(placed);
         return place_apart(block, count);
     }
-    for (int i = 0; i < 3 + 1; i++) { /* the fourth time repeats the best */
+    for (int i = 0; i < 3 + 1; i++) { /* the fourth round repeats the best order */
         for (int j = 0; j < count; j++)
             order[j] = block + j;
         qsort(order, (size_t)count, sizeof *order, orders[i < 3 ? i : chosen]);
@@ -138,16 +138,4 @@ size_t memory_alive(const memory_block *block, int count, int step)
         if (block[i].first <= step && step <= block[i].last)
             sum += memory_round(block[i].size);
     return sum;
-}
-
-size_t memory_bound(const memory_block *block, int count)
-{
-    size_t bound = 0;
-
-    for (int i = 0; i < count; i++) {
-        size_t sum = block[i].size ? memory_alive(block, count, block[i].first) : 0;
-
-        bound = sum > bound ? sum : bound;
-    }
-    return bound;
 }

@@ -1,9 +1,9 @@
 /*
  * plan.c - the last step of the compiler: units of the fuse pass become kernels in running order.
  *
- * Order: a kernel runs when all that it reads is there; among those that could run, the one whose
- * first node comes first in the graph. Weight gradients so run as soon as they can, and what the
- * recompute pass makes again stands just before its first reader.
+ * A kernel can run when all its inputs are computed. Of the kernels that can run, the one whose
+ * first node comes first in the graph does. So weight gradients run as soon as possible, and
+ * recomputed expressions just before their first reader.
  */
 #include "graph/program/plan.h"
 
@@ -15,9 +15,9 @@
 
 /* ---- names and costs ------------------------------------------------------------------------- */
 
-enum { NAME_DEPTH = 12 }; /* of the nodes below that are searched */
+enum { NAME_DEPTH = 12 }; /* depth of the search for a name below a node */
 
-/* The nearest name above x, for messages and profiles. */
+/* The nearest name above 'x', for messages and profiles. */
 static const char *name_near(const pons_node *x, int depth)
 {
     const char *name = x->name;
@@ -27,13 +27,16 @@ static const char *name_near(const pons_node *x, int depth)
     return name;
 }
 
-static const pons_node *original(const pons_node *x)
+static const pons_node *original_node(const pons_node *x)
 {
-    x = plan_owner((pons_node *)x);
+    x = node_owner((pons_node *)x);
     return x->copy_of ? x->copy_of : x;
 }
 
-/* The weight whose gradient x is: that of the convolution (or transposed one) beside it. */
+/*
+ * The weight whose gradient 'x' is: that of the convolution (or transposed one) with the same
+ * input.
+ */
 static const char *weight_name(const pons_graph *g, const pons_node *x)
 {
     for (int i = 0; i < g->node_count; i++) {
@@ -43,13 +46,14 @@ static const char *weight_name(const pons_graph *g, const pons_node *x)
             (y->kind != NODE_CONVOLUTION && y->kind != NODE_CONVOLUTION_INPUT_GRADIENT))
             continue;
         if (shape_equal(y->input[1]->shape, x->shape) &&
-            original(y->input[0]) == original(x->input[y->kind == NODE_CONVOLUTION ? 0 : 1]))
+            original_node(y->input[0]) == original_node(x->input[y->kind == NODE_CONVOLUTION ? 0
+                                                                 : 1]))
             return name_near(y->input[1], 2);
     }
     return NULL;
 }
 
-/* The two halves of a sum over replicas stand far apart; an op has a name of its own. */
+/* Start and wait of a sum over replicas get different names; an op has its own. */
 static const char *detailed_name(const fusion *f, const pons_node *x, const char *name)
 {
     if (x->kind == NODE_ALL_REDUCE)
@@ -59,28 +63,28 @@ static const char *detailed_name(const fusion *f, const pons_node *x, const char
 }
 
 /*
- * The layer whose nodes the unit computes: the nearest name below its sinks, as far away as the
- * sums of a normalisation are from the convolution they follow. What the loss adds is the loss's.
+ * The layer of the unit's nodes: the nearest name below its outputs, at most as far as the sums of
+ * a normalisation are from their convolution. Nodes of the loss have the name 'loss'.
  */
 static const char *unit_name(const fusion *f, const fuse_unit *u)
 {
     const char *name = NULL;
     bool backward = false;
 
-    if (u->sink[0]->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT)
-        name = weight_name(f->g, u->sink[0]);
-    for (int i = 0; i < u->sink_count && name == NULL; i++)
-        name = u->sink[i]->scope == SCOPE_LOSS ? "loss" : NULL;
+    if (u->output[0]->kind == NODE_CONVOLUTION_WEIGHT_GRADIENT)
+        name = weight_name(f->g, u->output[0]);
+    for (int i = 0; i < u->output_count && name == NULL; i++)
+        name = u->output[i]->scope == SCOPE_LOSS ? "loss" : NULL;
     for (int depth = 0; depth < NAME_DEPTH && name == NULL; depth++)
-        for (int i = 0; i < u->sink_count && name == NULL; i++)
-            name = name_near(u->sink[i], depth);
-    for (int i = 0; i < u->sink_count; i++)
-        backward = backward || u->sink[i]->backward;
+        for (int i = 0; i < u->output_count && name == NULL; i++)
+            name = name_near(u->output[i], depth);
+    for (int i = 0; i < u->output_count; i++)
+        backward = backward || u->output[i]->backward;
     if (name == NULL)
         name = "model";
     if (backward)
         name = arena_format(f->arena, "%s (backward)", name);
-    return detailed_name(f, u->sink[0], name);
+    return detailed_name(f, u->output[0], name);
 }
 
 static uint64_t convolution_flop(const pons_node *x)
@@ -118,7 +122,7 @@ static uint64_t map_flop(const pons_map *map)
         points *= (uint64_t)map->extent[i];
     for (int i = 0; i < map->value_count; i++)
         if (map->value[i].operation < PONS_VALUE_LOAD)
-            count += map->value[i].narrow ? points / (uint64_t)map->channels : points;
+            count += map->value[i].per_point ? points / (uint64_t)map->channels : points;
     return count + points * (uint64_t)map->reduction_count;
 }
 
@@ -146,7 +150,7 @@ static const pons_kernel_kind kernel_of[NODE_KIND_COUNT] = {
     [NODE_OP] = PONS_KERNEL_OP,
     [NODE_PATCH] = PONS_KERNEL_PATCH,
     [NODE_PATCH_NORMAL] = PONS_KERNEL_PATCH_NORMAL,
-    [NODE_PATCH_ADD] = PONS_KERNEL_PATCH_ACCUMULATE
+    [NODE_PATCH_ACCUMULATE] = PONS_KERNEL_PATCH_ACCUMULATE
 };
 
 static const pons_tensor *tensors_of(arena *a, pons_node *const *owner, int count)
@@ -158,7 +162,7 @@ static const pons_tensor *tensors_of(arena *a, pons_node *const *owner, int coun
     return t;
 }
 
-/* A weight, or a weight in its storage type: written once a step. */
+/* Whether 'owner' is a weight, or its cast to the storage type: both are written once a step. */
 static bool is_packable(const fusion *f, pons_node *owner)
 {
     const fuse_unit *u = fuse_unit_of(f, owner);
@@ -173,7 +177,7 @@ static void make_other(const fusion *f, pons_node *x, plan_kernel *k)
     k->input = arena_alloc(f->arena, sizeof(*k->input) * (size_t)(x->input_count + 1));
     k->output = arena_alloc(f->arena, sizeof(*k->output));
     for (int i = 0; i < x->input_count; i++) {
-        k->input[i] = plan_owner(x->input[i]);
+        k->input[i] = node_owner(x->input[i]);
         t[i] = (pons_tensor){ k->input[i]->type, x->input[i]->shape };
         if ((x->kind == NODE_CONVOLUTION || x->kind == NODE_CONVOLUTION_INPUT_GRADIENT) && i == 1 &&
             is_packable(f, k->input[i]))
@@ -197,7 +201,7 @@ static void make_map(const fusion *f, const fuse_unit *u, plan_kernel *k)
     const pons_map *map;
 
     k->input = arena_alloc(f->arena, sizeof(*k->input) * (size_t)(u->read_count + 1));
-    k->output = arena_alloc(f->arena, sizeof(*k->output) * (size_t)(2 * u->sink_count));
+    k->output = arena_alloc(f->arena, sizeof(*k->output) * (size_t)(2 * u->output_count));
     fuse_lower(f, u, f->arena, &l, k->input, &k->request.input_count, k->output,
                &k->request.output_count);
     map = lowering_finish(&l);
@@ -220,7 +224,7 @@ static void make_kernel(const fusion *f, const fuse_unit *u, plan_kernel *k)
     if (u->map)
         make_map(f, u, k);
     else
-        make_other(f, u->sink[0], k);
+        make_other(f, u->output[0], k);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
@@ -236,7 +240,7 @@ static bool is_ready(const fusion *f, const fuse_unit *u, int stamp)
     return true;
 }
 
-/* The units in running order; begin's come first. */
+/* The units in running order, those of begin first. */
 static bool order_units(fusion *f, fuse_unit **order)
 {
     int stamp = ++f->stamp;
@@ -269,7 +273,7 @@ pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, con
                  .root_count = root_count, .root = root };
     fuse_unit **order;
 
-    f.off = settings->no_fuse || d->reference;
+    f.off = settings->testing.no_fuse || d->reference;
     if (!f.off && fuse_slices(&f))
         graph_sort(g);
     fuse_graph(&f);

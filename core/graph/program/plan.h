@@ -1,9 +1,9 @@
 /*
- * plan.h - what the passes make of a graph: a list of kernels in the order they run.
+ * plan.h - the list of kernels that the passes make of a graph, in running order.
  *
- * The passes up to fuse work on nodes; plan_make turns the result into requests. Behind it prepare,
- * memory and bind (program.c and neighbours) never look at expressions again: a kernel reads and
- * writes tensors, and a tensor is a node that owns memory (reshapes share their argument's).
+ * The passes up to fuse work on nodes; plan_make turns the result into requests. The later steps
+ * (prepare, memory, bind) see no expressions: a kernel reads and writes tensors, and a tensor is a
+ * node that owns memory (a reshape shares its argument's).
  */
 #ifndef CORE_GRAPH_PROGRAM_PLAN_H
 #define CORE_GRAPH_PROGRAM_PLAN_H
@@ -12,23 +12,23 @@
 #include "graph/program/program.h"
 
 typedef struct plan_kernel {
-    node_section section;    /* BEGIN (only depends on parameters) or MICRO                       */
+    node_section section;    /* BEGIN (depends on parameters alone) or MICRO                      */
     pons_request request;    /* complete: tensors, attributes, packable                           */
-    pons_node **input;       /* request.input_count tensors, see plan_owner                       */
+    pons_node **input;       /* request.input_count tensors; each node is its own node_owner      */
     pons_node **output;      /* several kernels may write slices of one tensor (concatenation)    */
-    int node_count;          /* nodes that it computes, for explain                               */
+    int node_count;          /* computed nodes, for explain                                       */
     uint64_t flop;
 } plan_kernel;
 
 typedef struct plan {
     int kernel_count;
-    plan_kernel *kernel;     /* in an order that respects dependencies, memory considered         */
+    plan_kernel *kernel;     /* in running order                                                  */
 } plan;
 
 /*
- * The passes before are simplify, gradient, simplify, precision, recompute and fuse, each with its
- * own file. 'roots' are all nodes that must be materialised: outputs, loss, gradients,
- * contributions. The passes renumber nodes; arguments have smaller numbers.
+ * Make the plan. The passes simplify, gradient, simplify, precision and recompute have run; the
+ * fuse pass is part of it. 'root' are all nodes that must be materialised: outputs, loss,
+ * gradients, contributions. The passes renumber nodes; arguments have smaller numbers.
  */
 pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, const device *d,
                       const program_settings *settings, plan *out, pons_error *err);

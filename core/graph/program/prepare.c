@@ -1,8 +1,8 @@
 /*
- * prepare.c - make a kernel for every request of a program, in the order they run (R15).
+ * prepare.c - make a kernel for every request of a program, in running order (R15).
  *
- * What the device declines runs on the reference kernel. Weights that a kernel wants in a layout of
- * its own are packed once a step; kernels that want the same layout share it.
+ * A request that the device declines gets the reference kernel. Weights in a kernel's own layout
+ * are packed once a step; kernels with equal layouts share the packed weight.
  */
 #include <string.h>
 
@@ -48,7 +48,7 @@ static pons_status prepare_on(const device *d, const pons_request *r, pons_kerne
 {
     *k = (pons_kernel){ .run = NULL };
     *supported = false;
-    return plugin_answer(d->operations->prepare(d->handle, r, k, supported, err), "the device",
+    return plugin_status(d->operations->prepare(d->handle, r, k, supported, err), "the device",
                          "prepare", err);
 }
 
@@ -62,7 +62,7 @@ static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
 
     if (r->kind == PONS_KERNEL_ALL_REDUCE) {
         c->host = p->device.facts.host_memory;
-        return collective_prepare(p, r, k, err);
+        return all_reduce_kernel_prepare(p, r, k, err);
     }
     status = prepare_on(&p->device, r, k, &supported, err);
     c->fixed = supported;
@@ -73,7 +73,7 @@ static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
         c->host = p->device.facts.host_memory;
         status = prepare_on(&reference, r, k, &supported, err);
         if (supported && !c->host)
-            status = hosted_prepare(&p->device, r, k, err);
+            status = host_kernel_prepare(&p->device, r, k, err);
     }
     if (status == PONS_OK && !supported)
         status = pons_fail(err, PONS_DEVICE, "the device '%s' has no kernel for '%s' of '%s'",
@@ -84,7 +84,7 @@ static pons_status prepare_kernel(program *p, program_call *c, pons_error *err)
 
 static program_call *new_call(program *p, node_section section, const pons_request *r)
 {
-    program_call *c = p->call + p->call_count++;
+    program_call *c = p->calls.call + p->calls.count++;
 
     *c = (program_call){ .section = section, .request = r, .scratch = -1 };
     return c;
@@ -99,7 +99,7 @@ static pons_status add_call(program *p, node_section section, const pons_request
         return pons_fail(err, PONS_PLUGIN, "'%s' of '%s' has %d inputs, expected at most %d",
                          kernel_kind_name(r->kind), r->name, r->input_count,
                          PONS_KERNEL_INPUTS_MAX);
-    c->bytes = request_bytes(r);
+    c->bytes = explain_request_bytes(r);
     *out = c;
     return prepare_kernel(p, c, err);
 }
@@ -111,7 +111,7 @@ static program_tensor **list_tensors(const program *p, int count, pons_node *con
     program_tensor **list = arena_alloc(p->arena, (size_t)(count + 1) * sizeof *list);
 
     for (int i = 0; i < count; i++)
-        list[i] = p->tensor + owner[i]->number;
+        list[i] = p->layout.tensor + owner[i]->number;
     return list;
 }
 
@@ -121,7 +121,10 @@ static void widen_operand(const pons_operand *o)
         ((pons_operand *)o)->type = PONS_F64;
 }
 
-/* On the wide reference device every f32 is f64. The plan's requests live in the graph's arena. */
+/*
+ * Make f32 tensors f64, for the wide reference device. The plan's requests live in the graph's
+ * arena.
+ */
 static void widen_request(const pons_request *r)
 {
     const pons_map *m = r->kind == PONS_KERNEL_MAP ? r->attributes : NULL;
@@ -163,10 +166,10 @@ static pons_status prepare_section(program *p, node_section section, pons_error 
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* The packed tensor that an earlier call asked for already, or NULL. */
+/* The packed tensor that an earlier call has requested, or NULL. */
 static void *find_packed(const program *p, const program_call *c, int input)
 {
-    for (const program_call *d = p->call; d < c; d++) {
+    for (const program_call *d = p->calls.call; d < c; d++) {
         for (int i = 0; i < 2 && d->packed != NULL && i < d->request->input_count; i++)
             if (d->packed[i] != NULL && d->input[i] == c->input[input]
                 && d->kernel.pack_key[i] == c->kernel.pack_key[input]
@@ -180,20 +183,20 @@ static int count_packs(const program *p, int first)
 {
     int count = 0;
 
-    for (int k = first; k < p->call_count; k++)
-        for (int i = 0; i < 2 && i < p->call[k].request->input_count; i++)
-            count += p->call[k].kernel.pack_size[i] > 0;
+    for (int k = first; k < p->calls.count; k++)
+        for (int i = 0; i < 2 && i < p->calls.call[k].request->input_count; i++)
+            count += p->calls.call[k].kernel.pack_size[i] > 0;
     return count;
 }
 
-/* One call in begin for every layout of every weight; calls of micro begin at 'micro'. */
+/* Make one call in begin for every layout of every weight. The calls of micro begin at 'micro'. */
 static pons_status prepare_packs(program *p, int micro, pons_error *err)
 {
-    int packs = count_packs(p, micro), end = p->call_count, made = 0;
+    int packs = count_packs(p, micro), end = p->calls.count, made = 0;
     program_call *pack = arena_alloc(p->arena, (size_t)(packs + 1) * sizeof *pack);
 
     for (int k = micro; k < end; k++) {
-        program_call *c = p->call + k;
+        program_call *c = p->calls.call + k;
 
         for (int i = 0; i < 2 && i < c->request->input_count; i++) {
             if (c->kernel.pack_size[i] == 0)
@@ -203,110 +206,118 @@ static pons_status prepare_packs(program *p, int micro, pons_error *err)
             c->packed[i] = find_packed(p, c, i);
             if (c->packed[i] != NULL)
                 continue;
-            c->packed[i] = table_take_bytes(&p->pool, c->kernel.pack_size[i], err);
+            c->packed[i] = table_pool_take_bytes(&p->calls.pool, c->kernel.pack_size[i], err);
             if (c->packed[i] == NULL)
                 return PONS_DEVICE;
-            p->packed_size += memory_round(c->kernel.pack_size[i]);
+            p->calls.packed_size += memory_round(c->kernel.pack_size[i]);
             pack[made++] = (program_call){ .section = SECTION_BEGIN, .request = c->request,
                                            .pack_call = k, .pack_input = i, .scratch = -1,
                                            .bytes = c->input[i]->size + c->kernel.pack_size[i] };
         }
     }
-    memmove(p->call + micro + made, p->call + micro, (size_t)(end - micro) * sizeof *p->call);
-    memcpy(p->call + micro, pack, (size_t)made * sizeof *pack);
+    memmove(p->calls.call + micro + made, p->calls.call + micro,
+            (size_t)(end - micro) * sizeof *p->calls.call);
+    memcpy(p->calls.call + micro, pack, (size_t)made * sizeof *pack);
     for (int i = 0; i < made; i++) {
-        p->call[micro + i].pack_call += made;
-        p->call[micro + i].packs = true;
+        p->calls.call[micro + i].pack_call += made;
+        p->calls.call[micro + i].packs = true;
     }
-    p->call_count += made;
+    p->calls.count += made;
     return PONS_OK;
 }
 
-/* ---- fold, reduce, update -------------------------------------------------------------------- */
+/* ---- accumulate, norm, update ---------------------------------------------------------------- */
 
-static pons_status prepare_formula(program *p, int section, formula_call *f, pons_error *err)
+static pons_status prepare_built_map(program *p, int section, map_builder_call *m, pons_error *err)
 {
     program_call *c;
 
-    if (add_call(p, section == SECTION_FOLD ? SECTION_REDUCE : (node_section)section, &f->request,
-                 &c, err) != PONS_OK)
+    if (add_call(p, section == SECTION_ACCUMULATE ? SECTION_NORM : (node_section)section,
+                 &m->request, &c, err) != PONS_OK)
         return PONS_DEVICE;
-    c->input_memory = f->input;
-    c->output_memory = f->output;
-    c->flop = f->flop;
-    c->nodes = ((const pons_map *)f->request.attributes)->value_count;
+    c->input_memory = m->input;
+    c->output_memory = m->output;
+    c->flop = m->flop;
+    c->nodes = ((const pons_map *)m->request.attributes)->value_count;
     return PONS_OK;
 }
 
-/* Add a bucket of set i + 1 to that of set i. */
-static pons_status prepare_fold_call(program *p, int i, const program_bucket *bucket,
-                                     pons_error *err)
+/* Add a bucket of slot i + 1 to that of slot i. */
+static pons_status prepare_accumulate_call(program *p, int i, const program_bucket *bucket,
+                                           pons_error *err)
 {
     int64_t count = (int64_t)(bucket->size / p->storage->real_size);
-    char *set = p->fold + (size_t)i * p->fold_size + bucket->offset;
-    formula_operand left = { set, count, PONS_INDEX_SPACE };
-    formula_operand right = { set + p->fold_size, count, PONS_INDEX_SPACE };
-    formula f;
+    char *slot = p->grad_accum.memory + (size_t)i * p->grad_accum.slot_size + bucket->offset;
+    map_builder_operand left = { slot, count, PONS_INDEX_SPACE };
+    map_builder_operand right = { slot + p->grad_accum.slot_size, count, PONS_INDEX_SPACE };
+    map_builder m;
     int a, b;
 
-    formula_begin(&f, p->arena, p->storage->real, count);
-    a = formula_load(&f, left);
-    b = formula_load(&f, right);
-    formula_store(&f, formula_map(&f, PONS_MAP_ADD, a, b, 0), left);
-    return prepare_formula(p, SECTION_FOLD, formula_finish(&f, "fold"), err);
+    map_builder_begin(&m, p->arena, p->storage->real, count);
+    a = map_builder_load(&m, left);
+    b = map_builder_load(&m, right);
+    map_builder_store(&m, map_builder_apply(&m, PONS_MAP_ADD, a, b, 0), left);
+    return prepare_built_map(p, SECTION_ACCUMULATE, map_builder_finish(&m, "accumulate"), err);
 }
 
-/* Call i x buckets + b of the section folds bucket b of set i + 1. */
-static pons_status prepare_fold(program *p, pons_error *err)
+/* Call i x buckets + b of the section adds bucket b of slot i + 1 to that of slot i. */
+static pons_status prepare_accumulate(program *p, pons_error *err)
 {
-    program_cut_buckets(p);
-    for (int i = 0; i + 1 < p->fold_sets; i++)
-        for (int b = 0; b < p->bucket_count; b++)
-            if (prepare_fold_call(p, i, p->bucket + b, err) != PONS_OK)
+    gradient_buckets_cut(p);
+    for (int i = 0; i + 1 < p->grad_accum.slot_count; i++)
+        for (int b = 0; b < p->buckets.count; b++)
+            if (prepare_accumulate_call(p, i, p->buckets.bucket + b, err) != PONS_OK)
                 return PONS_DEVICE;
     return PONS_OK;
 }
 
-/* Of the step, then of the check: two kernels for each parameter, one for each state. */
+/*
+ * The numbers of the step, then those of the check: two kernels for each parameter, one for each
+ * state.
+ */
 static pons_status make_numbers(program *p, pons_error *err)
 {
-    size_t checks = 2 * (size_t)p->gradient_count + (size_t)p->merge_count;
+    size_t checks = 2 * (size_t)p->gradients.count + (size_t)p->gradients.state_count;
     const size_t first = STEP_NUMBER_COUNT * MEMORY_ALIGNMENT;
 
-    if (mirror_new(&p->device, first + checks * p->storage->real_size, &p->numbers, err) != PONS_OK)
+    if (staging_new(&p->device, first + checks * p->storage->real_size, &p->numbers.staging,
+                    err) != PONS_OK)
         return PONS_DEVICE;
     for (int i = 0; i < STEP_NUMBER_COUNT; i++)
-        p->number[i] = p->numbers.device + i * MEMORY_ALIGNMENT;
-    p->check.number = p->numbers.device + first;
-    p->check.name = arena_alloc(p->arena, (checks + 1) * sizeof *p->check.name);
+        p->numbers.step[i] = p->numbers.staging.device + i * MEMORY_ALIGNMENT;
+    p->numbers.check.number = p->numbers.staging.device + first;
+    p->numbers.check.name = arena_alloc(p->arena, (checks + 1) * sizeof *p->numbers.check.name);
     return PONS_OK;
 }
 
 static pons_status make_update(program *p, update_calls *calls, pons_error *err)
 {
     update_settings *u = arena_alloc(p->arena, sizeof *u);
-    void **gradient = arena_alloc(p->arena, (size_t)p->gradient_count * sizeof *gradient);
-    size_t merges = (size_t)p->merge_count + 1;
+    void **gradient = arena_alloc(p->arena, (size_t)p->gradients.count * sizeof *gradient);
+    size_t merges = (size_t)p->gradients.state_count + 1;
     void **contribution = arena_alloc(p->arena, merges * sizeof *contribution);
     double *rate = arena_alloc(p->arena, merges * sizeof *rate);
 
-    *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->pool,
+    *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->calls.pool,
         .micro_batches = p->settings.micro_batches, .clip_norm = p->settings.clip_norm,
-        .ema_decay = p->settings.ema_decay, .scaled = p->scale != NULL,
+        .ema_decay = p->settings.ema_decay, .scaled = p->gradients.loss_scale != NULL,
         .optimizer = p->settings.optimizer, .config = p->settings.optimizer_config,
-        .count = p->gradient_count, .parameter = p->trained, .gradient = gradient,
-        .gradients = p->fold,
-        .gradient_count = (int64_t)(p->fold_gradients / p->storage->real_size),
-        .state_count = p->merge_count, .state = p->merged, .contribution = contribution,
-        .rate = rate, .sums = p->fold + p->fold_gradients,
-        .sum_count = (int64_t)((p->fold_loss - p->fold_gradients) / p->storage->real_size) + 1,
-        .loss = p->fold + p->fold_loss, .number = p->number, .check = &p->check };
+        .count = p->gradients.count, .parameter = p->gradients.parameter, .gradient = gradient,
+        .gradients = p->grad_accum.memory,
+        .gradient_count = (int64_t)(p->grad_accum.gradients_size / p->storage->real_size),
+        .state_count = p->gradients.state_count, .state = p->gradients.state,
+        .contribution = contribution, .rate = rate,
+        .sums = p->grad_accum.memory + p->grad_accum.gradients_size,
+        .sum_count = (int64_t)((p->grad_accum.loss_offset - p->grad_accum.gradients_size)
+                               / p->storage->real_size) + 1,
+        .loss = p->grad_accum.memory + p->grad_accum.loss_offset,
+        .number = p->numbers.step, .check = &p->numbers.check };
     if (make_numbers(p, err) != PONS_OK)
         return PONS_DEVICE;
-    for (int i = 0; i < p->gradient_count; i++)
-        gradient[i] = p->fold + fold_block_offset(p, p->trained[i]->block);
-    for (int i = 0; i < p->merge_count; i++) {
-        contribution[i] = p->fold + fold_block_offset(p, p->merged[i]->block);
+    for (int i = 0; i < p->gradients.count; i++)
+        gradient[i] = tensor_layout_slot_block(p, p->gradients.parameter[i]->block);
+    for (int i = 0; i < p->gradients.state_count; i++) {
+        contribution[i] = tensor_layout_slot_block(p, p->gradients.state[i]->block);
         rate[i] = p->graph->merge[i].rate;
     }
     return update_make(u, calls, err);
@@ -314,19 +325,19 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
 
 static pons_status prepare_step_end(program *p, const update_calls *calls, pons_error *err)
 {
-    p->section_first[SECTION_REDUCE] = p->call_count;
+    p->calls.section_first[SECTION_NORM] = p->calls.count;
     for (int i = 0; i < calls->reduce_count; i++)
-        if (prepare_formula(p, SECTION_REDUCE, calls->reduce[i], err) != PONS_OK)
+        if (prepare_built_map(p, SECTION_NORM, calls->reduce[i], err) != PONS_OK)
             return PONS_DEVICE;
-    p->section_first[SECTION_UPDATE] = p->call_count;
+    p->calls.section_first[SECTION_UPDATE] = p->calls.count;
     for (int i = 0; i < calls->update_count; i++)
-        if (prepare_formula(p, SECTION_UPDATE, calls->update[i], err) != PONS_OK)
+        if (prepare_built_map(p, SECTION_UPDATE, calls->update[i], err) != PONS_OK)
             return PONS_DEVICE;
-    p->section_first[SECTION_FOLD] = p->call_count;
-    return p->training ? prepare_fold(p, err) : PONS_OK;
+    p->calls.section_first[SECTION_ACCUMULATE] = p->calls.count;
+    return p->training ? prepare_accumulate(p, err) : PONS_OK;
 }
 
-pons_status program_prepare(program *p, pons_error *err)
+pons_status prepare_calls(program *p, pons_error *err)
 {
     update_calls calls = { .reduce_count = 0 };
     int begin = 0, room;
@@ -336,19 +347,19 @@ pons_status program_prepare(program *p, pons_error *err)
     for (int i = 0; i < p->plan.kernel_count; i++)
         begin += p->plan.kernel[i].section == SECTION_BEGIN;
     room = 3 * p->plan.kernel_count + calls.reduce_count + calls.update_count
-         + p->fold_sets * program_bucket_limit(p);
-    p->call = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->call);
+         + p->grad_accum.slot_count * gradient_buckets_limit(p);
+    p->calls.call = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->calls.call);
     if (prepare_section(p, SECTION_BEGIN, err) != PONS_OK
         || prepare_section(p, SECTION_MICRO, err) != PONS_OK
         || prepare_packs(p, begin, err) != PONS_OK)
         return PONS_DEVICE;
-    p->section_first[SECTION_MICRO] = begin;
-    while (p->section_first[SECTION_MICRO] < p->call_count
-           && p->call[p->section_first[SECTION_MICRO]].packs)
-        p->section_first[SECTION_MICRO]++;
+    p->calls.section_first[SECTION_MICRO] = begin;
+    while (p->calls.section_first[SECTION_MICRO] < p->calls.count
+           && p->calls.call[p->calls.section_first[SECTION_MICRO]].packs)
+        p->calls.section_first[SECTION_MICRO]++;
     if (prepare_step_end(p, &calls, err) != PONS_OK)
         return PONS_DEVICE;
-    p->section_first[SECTION_ALL] = p->call_count;
-    program_cut_segments(p);
+    p->calls.section_first[SECTION_ALL] = p->calls.count;
+    schedule_build(p);
     return PONS_OK;
 }

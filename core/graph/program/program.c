@@ -1,7 +1,7 @@
 /*
- * program.c - compile a graph: gradients, passes, plan, places, kernels, memory (R8, R15, R16).
+ * program.c - compile a graph: gradients, passes, plan, layout, kernels, memory (R8, R15, R16).
  *
- * The work is done by neighbours; here is the order, and what a program owns.
+ * Other files do the steps. This one has their order, and what a program owns.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
 #include "graph/passes/communicate.h"
-#include "graph/passes/fuse/fuse.h"
 #include "graph/passes/recompute.h"
 #include "graph/passes/simplify.h"
 #include "graph/program/program_internal.h"
@@ -34,51 +33,57 @@ static pons_status declare_names(program *p, pons_error *err)
     return storage_declare(p->storage, p->graph, p->training, err);
 }
 
-static int replicas(const program *p)
+static int replica_count(const program *p)
 {
     return p->settings.collective != NULL ? p->settings.collective->count : 1;
 }
 
-static pons_status differentiate(program *p, pons_error *err)
+static pons_status add_gradients(program *p, pons_error *err)
 {
     pass_simplify(p->graph);
-    if (p->training && program_differentiate(p, err) != PONS_OK)
+    if (p->training && gradients_differentiate(p, err) != PONS_OK)
         return PONS_PLUGIN;
-    if (replicas(p) == 1)
+    if (replica_count(p) == 1)
         pass_communicate_alone(p->graph);
     pass_simplify(p->graph);
-    return program_list_roots(p, err);
+    return gradients_list_roots(p, err);
 }
 
 static pons_status change_types(program *p, pons_error *err)
 {
-    return pass_precision(p->graph, p->root_count, p->root, p->settings.precision, err);
+    return pass_precision(p->graph, p->gradients.root_count, p->gradients.root,
+                          p->settings.precision, err);
 }
 
-static pons_status recompute(program *p, pons_error *err)
+static pons_status mark_recomputed(program *p, pons_error *err)
 {
-    if (!p->training || p->device.reference || p->settings.no_fuse)
+    if (!p->training || p->device.reference || p->settings.testing.no_fuse)
         return PONS_OK;
-    return pass_recompute(p->graph, p->root_count, p->root, p->settings.recompute, err);
+    return pass_recompute(p->graph, p->gradients.root_count, p->gradients.root,
+                          p->settings.recompute, err);
 }
 
-static pons_status communicate(program *p, pons_error *err)
+static pons_status split_sums(program *p, pons_error *err)
 {
-    if (replicas(p) > 1)
-        p->sum_count = pass_communicate(p->graph, replicas(p));
-    p->pending = arena_alloc(p->arena, (size_t)(p->sum_count + 1) * sizeof *p->pending);
-    p->on_host = arena_alloc(p->arena, (size_t)(p->sum_count + 1) * sizeof *p->on_host);
+    size_t room;
+
+    if (replica_count(p) > 1)
+        p->all_reduce.count = pass_communicate(p->graph, replica_count(p));
+    room = (size_t)p->all_reduce.count + 1;
+    p->all_reduce.pending = arena_alloc(p->arena, room * sizeof *p->all_reduce.pending);
+    p->all_reduce.host_buffer = arena_alloc(p->arena, room * sizeof *p->all_reduce.host_buffer);
     return pons_graph_status(p->graph, err);
 }
 
 static pons_status make_plan(program *p, pons_error *err)
 {
-    return plan_make(p->graph, p->root_count, p->root, &p->device, &p->settings, &p->plan, err);
+    return plan_make(p->graph, p->gradients.root_count, p->gradients.root, &p->device, &p->settings,
+                     &p->plan, err);
 }
 
 static pons_status (*const steps[])(program *, pons_error *) = {
-    check_graph, declare_names, differentiate, change_types, recompute, communicate, make_plan,
-    program_place, program_prepare, program_lay_out,
+    check_graph, declare_names, add_gradients, change_types, mark_recomputed, split_sums, make_plan,
+    tensor_layout_assign, prepare_calls, tensor_layout_plan_arena,
 };
 
 static program *program_make(storage *s, const device *d, pons_graph *g, pons_node *loss,
@@ -97,7 +102,7 @@ static program *program_make(storage *s, const device *d, pons_graph *g, pons_no
     p->graph = g;
     p->loss = loss;
     p->training = loss != NULL;
-    p->pool.storage = s;
+    p->calls.pool.storage = s;
     p->output_count = output_count;
     p->output = arena_alloc(p->arena, (size_t)(output_count + 1) * sizeof *p->output);
     if (output_count > 0)
@@ -130,64 +135,66 @@ void program_free(program *p)
 {
     if (p == NULL)
         return;
-    program_forget_segments(p);
-    for (int k = 0; k < p->call_count; k++)
-        if (p->call[k].kernel.free != NULL)
-            p->call[k].kernel.free(&p->call[k].kernel);
-    mirror_free(&p->device, &p->sent);
-    mirror_free(&p->device, &p->numbers);
-    if (p->summed != NULL)
-        p->device.operations->memory.release_host(p->device.handle, p->summed, p->fold_size);
-    free(p->looked_at);
-    storage_release(p->storage, p->inputs, p->inputs_size);
-    storage_release(p->storage, p->kept, p->kept_size);
-    storage_release(p->storage, p->fold, p->fold_size * (size_t)p->fold_sets);
-    table_free(&p->pool);
+    captured_graphs_destroy(p);
+    for (int k = 0; k < p->calls.count; k++)
+        if (p->calls.call[k].kernel.free != NULL)
+            p->calls.call[k].kernel.free(&p->calls.call[k].kernel);
+    staging_free(&p->device, &p->layout.input_staging);
+    staging_free(&p->device, &p->numbers.staging);
+    if (p->grad_accum.host_slot != NULL)
+        p->device.operations->memory.release_host(p->device.handle, p->grad_accum.host_slot,
+                                                  p->grad_accum.slot_size);
+    free(p->peek.memory);
+    storage_release(p->storage, p->layout.inputs, p->layout.inputs_size);
+    storage_release(p->storage, p->layout.begin_memory, p->layout.begin_size);
+    storage_release(p->storage, p->grad_accum.memory,
+                    p->grad_accum.slot_size * (size_t)p->grad_accum.slot_count);
+    table_pool_free(&p->calls.pool);
     arena_free(p->arena);
     graph_free(p->graph);
     free(p);
 }
 
-/* ---- what the host fills and reads ----------------------------------------------------------- */
+/* ---- inputs and outputs of the host ---------------------------------------------------------- */
 
-const void *program_look(program *p, const void *memory, size_t size)
+const void *program_peek(program *p, const void *memory, size_t size)
 {
     pons_error ignored = PONS_ERROR_INIT;
 
     if (p->device.facts.host_memory)
         return memory;
-    if (size > p->looked_at_size) {
-        free(p->looked_at);
-        p->looked_at = malloc(size);
-        p->looked_at_size = p->looked_at != NULL ? size : 0;
+    if (size > p->peek.size) {
+        free(p->peek.memory);
+        p->peek.memory = malloc(size);
+        p->peek.size = p->peek.memory != NULL ? size : 0;
     }
-    if (p->looked_at_size < size
-        || mirror_read(&p->device, p->looked_at, memory, size, &ignored) != PONS_OK)
+    if (p->peek.size < size
+        || staging_read(&p->device, p->peek.memory, memory, size, &ignored) != PONS_OK)
         return NULL;
-    return p->looked_at;
+    return p->peek.memory;
 }
 
-/* The last copy has left there. */
+/* Wait until the last copy of the inputs has left host memory. */
 void *program_host_input(program *p, void *memory)
 {
     pons_error ignored = PONS_ERROR_INIT; /* the next copy fails as well */
 
     if (p->device.facts.host_memory)
         return memory;
-    if (p->sending)
-        event_synchronize(&p->device, MARK_SENT, &ignored);
-    p->sending = false;
-    return p->sent.host + ((char *)memory - p->inputs);
+    if (p->run.inputs_in_flight)
+        event_synchronize(&p->device, EVENT_INPUTS_SENT, &ignored);
+    p->run.inputs_in_flight = false;
+    return p->layout.input_staging.host + ((char *)memory - p->layout.inputs);
 }
 
-/* NULL: there is none. */
+/* NULL: there is no such input. */
 static program_tensor *find_input(const program *p, const char *name)
 {
-    for (int i = 0; i < p->tensor_count; i++) {
+    for (int i = 0; i < p->layout.tensor_count; i++) {
         const pons_node *x = p->graph->node[i];
 
         if (x->kind == NODE_INPUT && strcmp(x->name, name) == 0)
-            return &p->tensor[i];
+            return &p->layout.tensor[i];
     }
     return NULL;
 }
@@ -195,7 +202,7 @@ static program_tensor *find_input(const program *p, const char *name)
 static void move_tensor(program *p, program_tensor *t, void *memory)
 {
     if (t->memory != memory)
-        p->layout = p->storage->layout - 1; /* addresses hold no more */
+        p->binding.storage_layout = p->storage->layout - 1; /* addresses must be bound again      */
     t->memory = memory;
 }
 
@@ -207,58 +214,62 @@ void *program_input(program *p, const char *name, pons_tensor *tensor)
         return NULL;
     if (tensor != NULL)
         *tensor = t->tensor;
-    p->ahead = false;
-    move_tensor(p, t, p->inputs + t->offset);
+    p->run.inputs_sent_early = false;
+    move_tensor(p, t, p->layout.inputs + t->offset);
     return program_host_input(p, t->memory);
 }
 
-enum { LENT_ALIGNMENT = 64 };
+enum { EXTERNAL_ALIGNMENT = 64 };
 
-bool program_lend(program *p, const char *name, const void *memory)
+bool program_bind_external(program *p, const char *name, const void *memory)
 {
     program_tensor *t = find_input(p, name);
 
-    assert(p->device.facts.host_memory && (uintptr_t)memory % LENT_ALIGNMENT == 0);
+    assert(p->device.facts.host_memory && (uintptr_t)memory % EXTERNAL_ALIGNMENT == 0);
     if (t != NULL)
         move_tensor(p, t, (void *)memory);
     return t != NULL;
 }
 
-void program_hold(program *p, const char *name, void *memory)
+void program_bind_resident(program *p, const char *name, void *memory)
 {
-    for (int i = 0; i < p->tensor_count; i++) {
+    for (int i = 0; i < p->layout.tensor_count; i++) {
         const pons_node *x = p->graph->node[i];
 
-        if (x->kind == NODE_HELD && strcmp(x->name, name) == 0)
-            p->tensor[i].memory = memory;
-        if (x->kind == NODE_PATCH_ADD)
-            p->tensor[i].memory = p->tensor[plan_owner(x->input[0])->number].memory;
+        if (x->kind == NODE_RESIDENT && strcmp(x->name, name) == 0)
+            p->layout.tensor[i].memory = memory;
+        if (x->kind == NODE_PATCH_ACCUMULATE)
+            p->layout.tensor[i].memory = p->layout.tensor[node_owner(x->input[0])->number].memory;
     }
-    p->layout = p->storage->layout - 1; /* addresses hold no more */
+    p->binding.storage_layout = p->storage->layout - 1; /* addresses must be bound again          */
 }
 
 pons_status program_settle(program *p, pons_error *err)
 {
-    return program_bind(p, err);
+    return bind_addresses(p, err);
 }
 
 const void *program_output(program *p, int index, pons_tensor *tensor)
 {
     const pons_node *x = p->output[index];
-    const program_tensor *t = p->tensor + plan_owner(p->output[index])->number;
+    const program_tensor *t = p->layout.tensor + node_owner(p->output[index])->number;
 
     if (tensor != NULL)
         *tensor = (pons_tensor){ t->tensor.type, x->shape };
-    return program_look(p, program_address(p, t), t->size);
+    return program_peek(p, bind_address_of(p, t), t->size);
 }
 
 const void *program_gradient(program *p, const char *name)
 {
-    for (int i = 0; i < p->gradient_count; i++)
-        if (strcmp(p->trained[i]->tensor.name, name) == 0)
-            return program_look(p, p->fold + fold_block_offset(p, p->trained[i]->block)
-                                   + (size_t)p->trained[i]->offset * p->storage->real_size,
-                                (size_t)shape_count(p->trained[i]->tensor.shape)
-                                * p->storage->real_size);
+    size_t real_size = p->storage->real_size;
+
+    for (int i = 0; i < p->gradients.count; i++) {
+        const storage_entry *e = p->gradients.parameter[i];
+
+        if (strcmp(e->tensor.name, name) == 0)
+            return program_peek(p, tensor_layout_slot_block(p, e->block)
+                                   + (size_t)e->offset * real_size,
+                                (size_t)shape_count(e->tensor.shape) * real_size);
+    }
     return NULL;
 }

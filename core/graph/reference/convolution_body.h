@@ -1,13 +1,16 @@
 /*
- * convolution_body.h - convolution, its gradients and the matrix product, as their definitions.
+ * convolution_body.h - convolution, its gradients and the matrix product, by definition.
  *
  * Shapes: x [N, D, H, W, I], w [O, kD, kH, kW, I / groups], y [N, D', H', W', O]. All three
- * convolution kernels walk the same terms x[p s - pad + k d] w[k] <-> y[p].
+ * convolution kernels visit the same terms x[p s - pad + k d] w[k] <-> y[p].
  */
 
 #include "graph/ir/shape.h"
 
-/* One point of y with one point of the kernel: rows of channels, or false outside the image. */
+/*
+ * The rows of channels that one point of y and one point of the kernel combine; false outside the
+ * image.
+ */
 static bool NAME(meets)(const pons_convolution *c, const pons_shape *x, const int64_t *p,
                         const int64_t *k, int64_t *x_row)
 {
@@ -22,7 +25,7 @@ static bool NAME(meets)(const pons_convolution *c, const pons_shape *x, const in
     return true;
 }
 
-/* Call 'row' for every pair of rows that meet; pointers are to the first channel of each. */
+/* Call 'row' for every pair of rows. The pointers are to the first channel of each. */
 static void NAME(each_row)(const pons_convolution *c, pons_shape x, pons_shape w, pons_shape y,
                            void (*row)(const pons_convolution *c, const pons_shape *w,
                                        void *context, int64_t x_row, int64_t k, int64_t y_row),
@@ -47,7 +50,7 @@ typedef struct NAME(terms) {
     double *out;
 } NAME(terms);
 
-/* Of output channel o: its weights at kernel point k, and the first input channel of its group. */
+/* The weights of output channel o at kernel point k, and the first input channel of its group. */
 static int64_t NAME(weights)(const pons_convolution *c, const pons_shape *w, int64_t o, int64_t k,
                              int64_t *first)
 {

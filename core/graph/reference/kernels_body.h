@@ -1,5 +1,5 @@
 /*
- * kernels_body.h - the kernels of one precision: the including file defines REAL, NAME and the
+ * kernels_body.h - the kernels of one precision. The including file defines REAL, NAME and the
  * names of its table.
  */
 #include <math.h>
@@ -38,6 +38,6 @@ const reference_kernels TABLE = {
         [PONS_KERNEL_ARG_MAX] = NAME(arg_max),
         [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = NAME(extreme_gradient),
         [PONS_KERNEL_COPY] = NAME(copy),
-        [PONS_KERNEL_ALL_REDUCE] = NAME(copy), /* one replica */
+        [PONS_KERNEL_ALL_REDUCE] = NAME(copy), /* a single replica */
     },
 };

@@ -1,9 +1,9 @@
 /*
  * map_body.h - a plain interpreter of map programs.
  *
- * The last axis is walked in runs of at most RUN lanes (in the channel form it is one run), and
- * every value is computed for a run before the next value. Reductions accumulate in double; moments
- * by Welford's update, groups merged by Chan's.
+ * It visits the last axis in runs of at most RUN lanes (in channel form it is one run), and
+ * computes every value for the whole run before the next value. Reductions accumulate in double;
+ * moments by Welford's update, with Chan's merge of groups.
  */
 
 #include "graph/ir/shape.h"
@@ -72,8 +72,10 @@ static void (*const NAME(pointwise)[PONS_MAP_OPERATION_COUNT])(const NAME(argume
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* Where the interpreter is: the outer position, and the first lane of the run on the last axis. */
-typedef struct NAME(place) {
+/*
+ * The position of the interpreter: the outer axes, and the first lane of the run on the last axis.
+ */
+typedef struct NAME(position) {
     const pons_request *r;
     const pons_map *m;
     const pons_call *call;
@@ -84,15 +86,15 @@ typedef struct NAME(place) {
     bool segment_ends, all_ends;
     REAL *value;               /* [value][room]                                                   */
     int64_t room;
-} NAME(place);
+} NAME(position);
 
 static int64_t NAME(room)(const pons_map *m)
 {
     return m->channels > RUN ? m->channels : RUN;
 }
 
-/* Index of an operand's element for the run's first lane, and its step from lane to lane. */
-static int64_t NAME(locate)(const NAME(place) *p, const pons_operand *o, int64_t *step)
+/* The index of an operand's element for the run's first lane, and its step from lane to lane. */
+static int64_t NAME(locate)(const NAME(position) *p, const pons_operand *o, int64_t *step)
 {
     int64_t index = o->offset;
 
@@ -111,7 +113,7 @@ static int64_t NAME(locate)(const NAME(place) *p, const pons_operand *o, int64_t
     return index;
 }
 
-static void NAME(load)(const NAME(place) *p, const pons_value *v, REAL *y, int64_t count)
+static void NAME(load)(const NAME(position) *p, const pons_value *v, REAL *y, int64_t count)
 {
     const pons_operand *o = &p->m->load[v->operand];
     int64_t step, index = NAME(locate)(p, o, &step);
@@ -120,7 +122,7 @@ static void NAME(load)(const NAME(place) *p, const pons_value *v, REAL *y, int64
         y[i] = (REAL)number_load(o->type, p->call->input[o->tensor], index + i * step);
 }
 
-static void NAME(random)(const NAME(place) *p, const pons_value *v, REAL *y, int64_t count)
+static void NAME(random)(const NAME(position) *p, const pons_value *v, REAL *y, int64_t count)
 {
     const pons_step_key *now = p->call->step_key;
 
@@ -140,7 +142,7 @@ static void NAME(random)(const NAME(place) *p, const pons_value *v, REAL *y, int
     }
 }
 
-/* The four ways from wide to narrow. */
+/* The four reductions over the channels of a point. */
 static REAL NAME(over_channels)(uint16_t operation, const REAL *a, int64_t count)
 {
     bool stays = operation != PONS_VALUE_CHANNEL_ARG_MAX;
@@ -158,14 +160,14 @@ static REAL NAME(over_channels)(uint16_t operation, const REAL *a, int64_t count
     return operation == PONS_VALUE_CHANNEL_ARG_MAX ? (REAL)best : a[best];
 }
 
-static void NAME(evaluate)(const NAME(place) *p, const pons_value *v, REAL *y)
+static void NAME(evaluate)(const NAME(position) *p, const pons_value *v, REAL *y)
 {
-    int64_t count = v->narrow ? 1 : p->count;
+    int64_t count = v->per_point ? 1 : p->count;
     NAME(arguments) a = { .step = { 0 } };
 
     for (int i = 0; i < v->argument_count; i++) {
         a.item[i] = p->value + v->argument[i] * p->room;
-        a.step[i] = p->m->value[v->argument[i]].narrow ? 0 : 1;
+        a.step[i] = p->m->value[v->argument[i]].per_point ? 0 : 1;
     }
     if (v->operation < PONS_MAP_OPERATION_COUNT)
         NAME(pointwise)[v->operation](&a, y, count);
@@ -181,12 +183,12 @@ static void NAME(evaluate)(const NAME(place) *p, const pons_value *v, REAL *y)
                    (REAL)((p->linear + i) / v->divisor % v->modulus);
 }
 
-/* A store per segment happens once the segment has been read to its end. */
-static void NAME(store)(const NAME(place) *p, const pons_store *s)
+/* A store per segment happens behind the last element of the segment. */
+static void NAME(store)(const NAME(position) *p, const pons_store *s)
 {
     const pons_operand *o = &s->to;
     const REAL *y = p->value + s->value * p->room;
-    int64_t count = p->m->value[s->value].narrow ? 1 : p->count;
+    int64_t count = p->m->value[s->value].per_point ? 1 : p->count;
     int64_t step, index = NAME(locate)(p, o, &step);
 
     if ((o->index == PONS_INDEX_SEGMENT && !p->segment_ends) ||
@@ -202,7 +204,7 @@ typedef struct NAME(sums) {
     double count, mean, squares; /* SUM, MAX, MIN: 'mean' holds the result                        */
 } NAME(sums);
 
-/* Row-major strides of the accumulators over the kept axes; returns how many there are. */
+/* Row-major strides of the accumulators over the kept axes. Returns the number of accumulators. */
 static int64_t NAME(kept)(const pons_map *m, const pons_reduction *d, int64_t *stride)
 {
     int64_t count = 1;
@@ -232,10 +234,10 @@ static void NAME(take)(pons_reduction_kind kind, NAME(sums) *s, double x)
         s->mean = x;
 }
 
-static void NAME(reduce)(const NAME(place) *p, const pons_reduction *d, NAME(sums) *sums)
+static void NAME(reduce)(const NAME(position) *p, const pons_reduction *d, NAME(sums) *sums)
 {
     int64_t stride[PONS_MAP_AXES] = { 0 }, index = 0, step = 0;
-    bool narrow = p->m->value[d->value].narrow;
+    bool per_point = p->m->value[d->value].per_point;
     const REAL *x = p->value + d->value * p->room;
 
     NAME(kept)(p->m, d, stride);
@@ -246,11 +248,11 @@ static void NAME(reduce)(const NAME(place) *p, const pons_reduction *d, NAME(sum
         for (int i = 0; i < p->m->axis_count; i++)
             index += p->at[i] * stride[i];
     }
-    for (int64_t i = 0; i < (narrow ? 1 : p->count); i++)
+    for (int64_t i = 0; i < (per_point ? 1 : p->count); i++)
         NAME(take)(d->kind, &sums[index + i * step], x[i]);
 }
 
-/* Chan's merge of 'width' accumulators, given to each of them. */
+/* Merge 'width' accumulators by Chan's formula, and give each of them the result. */
 static void NAME(merge)(NAME(sums) *s, int64_t width)
 {
     NAME(sums) all = s[0];
@@ -266,7 +268,8 @@ static void NAME(merge)(NAME(sums) *s, int64_t width)
         s[i] = all;
 }
 
-static void NAME(write_reduction)(const NAME(place) *p, const pons_reduction *d, NAME(sums) *sums)
+static void NAME(write_reduction)(const NAME(position) *p, const pons_reduction *d,
+                                  NAME(sums) *sums)
 {
     const pons_map *m = p->m;
     int64_t stride[PONS_MAP_AXES] = { 0 }, count = NAME(kept)(m, d, stride);
@@ -294,7 +297,7 @@ static void NAME(write_reduction)(const NAME(place) *p, const pons_reduction *d,
 
 /* ---- the space ------------------------------------------------------------------------------- */
 
-static void NAME(run)(NAME(place) *p, NAME(sums) *sums)
+static void NAME(run)(NAME(position) *p, NAME(sums) *sums)
 {
     const pons_map *m = p->m;
     int64_t unused[PONS_MAP_AXES];
@@ -309,7 +312,7 @@ static void NAME(run)(NAME(place) *p, NAME(sums) *sums)
     }
 }
 
-static void NAME(runs)(NAME(place) *p, int64_t length, int64_t begin, NAME(sums) *sums)
+static void NAME(runs)(NAME(position) *p, int64_t length, int64_t begin, NAME(sums) *sums)
 {
     int64_t most = p->m->channels > 0 ? length : RUN;
     int last = p->m->axis_count - 1;
@@ -328,7 +331,7 @@ static void NAME(runs)(NAME(place) *p, int64_t length, int64_t begin, NAME(sums)
         p->at[last] = 0;
 }
 
-static void NAME(walk)(NAME(place) *p, NAME(sums) *sums)
+static void NAME(walk)(NAME(position) *p, NAME(sums) *sums)
 {
     const pons_map *m = p->m;
     pons_shape outer = { .rank = m->axis_count > 0 ? m->axis_count - 1 : 0 };
@@ -363,7 +366,7 @@ static size_t NAME(map_scratch)(const pons_map *m)
 static void NAME(map)(const pons_request *r, const pons_call *call)
 {
     const pons_map *m = r->attributes;
-    NAME(place) p = { .r = r, .m = m, .call = call, .room = NAME(room)(m) };
+    NAME(position) p = { .r = r, .m = m, .call = call, .room = NAME(room)(m) };
     NAME(sums) *sums = call->scratch;
     int64_t count = 0, unused[PONS_MAP_AXES];
 

@@ -1,5 +1,5 @@
 /*
- * move_body.h - data movement, arg_max and the gradient of an extreme.
+ * move_body.h - data movement, arg_max and the gradient of a minimum or maximum.
  */
 
 #include "graph/ir/shape.h"
@@ -46,7 +46,10 @@ static void NAME(crop)(const pons_request *r, const void *const *in, double *out
     } while (index_next(s, at));
 }
 
-/* Every element of the padded tensor with its source; the gradient goes the other way. */
+/*
+ * Visit every element of the padded tensor with its source. The gradient goes from the former to
+ * the latter.
+ */
 static void NAME(pad_each)(const pons_pad_attributes *p, const REAL *from, pons_shape inner,
                            pons_shape padded, bool gradient, double *out)
 {
@@ -113,7 +116,7 @@ static void NAME(gather)(const pons_request *r, const void *const *in, double *o
     } while (index_next(s, at));
 }
 
-/* The first extreme of 'x' over 'axes', seen from the position 'at' of the reduced tensor. */
+/* The first extreme of 'x' over 'axes' at position 'at' of the reduced tensor. */
 static int64_t NAME(first_extreme)(const REAL *x, pons_shape s, const int64_t *at, unsigned axes,
                                    bool minimum)
 {

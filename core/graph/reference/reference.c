@@ -1,7 +1,8 @@
 /*
  * reference.c - the reference device: one plain kernel for every kind of request, on one thread.
  *
- * The oracle of the tests, and what runs where a device has no kernel for a request (R13).
+ * It is the oracle of the tests, and the fallback for requests that a device has no kernel for
+ * (R13).
  */
 #include "graph/reference/reference.h"
 
@@ -18,7 +19,7 @@ typedef struct prepared {
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* The output in double, then every input that is not of the kernels' own type. */
+/* Scratch for the output in double and for each input that is not of the kernels' type. */
 static size_t plain_scratch(const reference_kernels *k, const pons_request *r)
 {
     size_t size = round_up_size((size_t)shape_count(r->output[0].shape) * sizeof(double), 64);
@@ -89,8 +90,8 @@ static size_t scratch_size(const reference_kernels *k, const pons_request *r)
     return r->kind == PONS_KERNEL_OP ? reference_op_scratch(k, r) : plain_scratch(k, r);
 }
 
-static pons_status prepare(void *device, const pons_request *request, pons_kernel *kernel,
-                           bool *supported, pons_error *err)
+static pons_status prepare_kernel(void *device, const pons_request *request, pons_kernel *kernel,
+                                  bool *supported, pons_error *err)
 {
     const reference_kernels *k = device;
     prepared *p;
@@ -124,7 +125,7 @@ static void close_device(void *device)
 {
 }
 
-static void facts(void *device, pons_device_facts *facts)
+static void device_facts(void *device, pons_device_facts *facts)
 {
     *facts = (pons_device_facts){ .name = "reference", .threads = 1, .host_memory = true };
 }
@@ -152,8 +153,8 @@ static pons_status attach(void *device, pons_error *err)
 }
 
 static const pons_device_operations operations = {
-    .open = open_device, .close = close_device, .facts = facts, .attach = attach,
-    .prepare = prepare, .memory = { .allocate = allocate, .release = release },
+    .open = open_device, .close = close_device, .facts = device_facts, .attach = attach,
+    .prepare = prepare_kernel, .memory = { .allocate = allocate, .release = release },
 };
 
 void device_reference(device *d, bool wide)
@@ -161,5 +162,5 @@ void device_reference(device *d, bool wide)
     *d = (device){ .operations = &operations,
                    .handle = (void *)(wide ? &reference_double : &reference_float),
                    .reference = true, .wide = wide };
-    facts(d->handle, &d->facts);
+    device_facts(d->handle, &d->facts);
 }

@@ -1,9 +1,9 @@
 /*
- * reference_index.c - where elements come from: positions, windows, sources of resized and padded
- * axes.
+ * reference_index.c - positions, windows, and the sources of resized and padded axes.
  */
 #include <math.h>
 
+#include "base/integer.h"
 #include "graph/reference/reference_internal.h"
 
 bool index_next(pons_shape s, int64_t *position)
@@ -60,7 +60,7 @@ int64_t pool_window(const pons_pool *p, int axis, int64_t i, int64_t n, int64_t 
 
     if (last > n + p->pad_high[axis])
         last = n + p->pad_high[axis];
-    *begin = first < 0 ? 0 : first;
-    *end = last > n ? n : last;
+    *begin = max_i64(first, 0);
+    *end = min_i64(last, n);
     return last - first;
 }

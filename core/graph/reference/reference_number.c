@@ -1,5 +1,5 @@
 /*
- * reference_number.c - one number at a time, from any type to double and back.
+ * reference_number.c - convert single numbers from any type to double and back.
  */
 #include <math.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static double bf16_to_double(uint16_t half)
     return value;
 }
 
-/* To nearest even; a NaN stays one. */
+/* Round to nearest even; NaN stays NaN. */
 static uint16_t bf16_of(float value)
 {
     uint32_t bits;
@@ -53,7 +53,7 @@ static uint16_t f16_of(double value)
            (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(size, 11 - exponent)) - 1024);
 }
 
-static double clamped(double value, double low, double high)
+static double clamped_number(double value, double low, double high)
 {
     if (value != value)
         return 0;
@@ -80,9 +80,9 @@ void number_store(pons_type type, void *memory, int64_t index, double value)
     case PONS_F64: ((double *)memory)[index] = value; break;
     case PONS_BF16: ((uint16_t *)memory)[index] = bf16_of((float)value); break;
     case PONS_F16: ((uint16_t *)memory)[index] = f16_of(value); break;
-    case PONS_U8: ((uint8_t *)memory)[index] = (uint8_t)clamped(value, 0, 255); break;
+    case PONS_U8: ((uint8_t *)memory)[index] = (uint8_t)clamped_number(value, 0, 255); break;
     case PONS_I32:
-        ((int32_t *)memory)[index] = (int32_t)clamped(value, INT32_MIN, INT32_MAX);
+        ((int32_t *)memory)[index] = (int32_t)clamped_number(value, INT32_MIN, INT32_MAX);
         break;
     }
 }

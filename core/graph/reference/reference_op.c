@@ -1,8 +1,8 @@
 /*
  * reference_op.c - the function of an op plugin on the reference device (R13), on one thread.
  *
- * The plugin computes in float or double. Tensors of another float type (the tests keep everything
- * in 16 bits) are copied before and after; whole numbers are handed on as they are.
+ * The plugin computes in float or double. Tensors of another float type (as in tests that keep
+ * everything in 16 bits) are copied before and after. Integers are passed on unchanged.
  */
 #include <pons/op.h>
 
@@ -30,8 +30,8 @@ size_t reference_op_scratch(const reference_kernels *k, const pons_request *r)
     return size;
 }
 
-static void convert(pons_type from_type, const void *from, pons_type to_type, void *to,
-                    int64_t count)
+static void convert_tensor(pons_type from_type, const void *from, pons_type to_type, void *to,
+                           int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         number_store(to_type, to, i, number_load(from_type, from, i));
@@ -54,11 +54,11 @@ void reference_op_run(const reference_kernels *k, const pons_request *r, const p
         size = copy_size(k, &r->input[i]);
         from[i] = size > 0 ? scratch : call->input[i];
         if (size > 0)
-            convert(r->input[i].type, call->input[i], k->real_type, scratch,
-                    shape_count(r->input[i].shape));
+            convert_tensor(r->input[i].type, call->input[i], k->real_type, scratch,
+                           shape_count(r->input[i].shape));
         scratch += size;
     }
     (k->real_type == PONS_F64 ? op->operations->run_double : op->operations->run_float)(&c);
     if (c.to != call->output[0])
-        convert(k->real_type, c.to, r->output[0].type, call->output[0], count);
+        convert_tensor(k->real_type, c.to, r->output[0].type, call->output[0], count);
 }

@@ -1,18 +1,19 @@
 /*
- * reference_patch.c - patches of held cases, their normal numbers, and sums of patches, element by
- * element.
+ * reference_patch.c - patches of resident cases, their normal numbers, and sums of patches, element
+ * by element.
  *
- * They read bytes and whole numbers as they are, so they are not among the kernels that are given
- * their inputs as one type of number.
+ * These kernels read bytes and integers, so they are no plain kernels, whose inputs are all of one
+ * type.
  */
 #include "base/random.h"
 #include "graph/reference/reference_internal.h"
 
-static double value_of(const pons_request *r, const unsigned char *held, const int32_t *row,
+static double value_of(const pons_request *r, const unsigned char *resident, const int32_t *row,
                        int64_t at)
 {
-    const unsigned char *values = held + (int64_t)row[PONS_PATCH_VALUES] * PONS_PATCH_UNIT;
-    const float *table = (const float *)(held + (int64_t)row[PONS_PATCH_TABLE] * PONS_PATCH_UNIT);
+    const unsigned char *values = resident + (int64_t)row[PONS_PATCH_VALUES] * PONS_PATCH_UNIT;
+    int64_t begin = (int64_t)row[PONS_PATCH_TABLE] * PONS_PATCH_UNIT;
+    const float *table = (const float *)(resident + begin);
 
     if (r->output[0].type == PONS_U8)
         return values[at];
@@ -23,16 +24,16 @@ static double value_of(const pons_request *r, const unsigned char *held, const i
     return (double)((const float *)values)[at];
 }
 
-static void cut(const pons_request *r, const pons_call *call)
+static void cut_patch(const pons_request *r, const pons_call *call)
 {
     pons_shape s = r->output[0].shape;
     int64_t at[PONS_RANK_MAX] = { 0 }, y = 0;
 
     do {
         const int32_t *row = (const int32_t *)call->input[1] + at[0] * r->input[1].shape.extent[1];
-        const int32_t *place = row + PONS_PATCH_PLACE;
-        int64_t d = place[at[1]], h = place[s.extent[1] + at[2]];
-        int64_t w = place[s.extent[1] + s.extent[2] + at[3]];
+        const int32_t *coordinate = row + PONS_PATCH_COORDINATES;
+        int64_t d = coordinate[at[1]], h = coordinate[s.extent[1] + at[2]];
+        int64_t w = coordinate[s.extent[1] + s.extent[2] + at[3]];
         bool inside = d >= 0 && h >= 0 && w >= 0;
 
         number_store(r->output[0].type, call->output[0], y++,
@@ -41,7 +42,7 @@ static void cut(const pons_request *r, const pons_call *call)
     } while (index_next(s, at));
 }
 
-static void draw(const pons_request *r, const pons_call *call)
+static void draw_patch(const pons_request *r, const pons_call *call)
 {
     pons_shape s = r->output[0].shape;
     int64_t count = shape_count(s) / s.extent[0];
@@ -63,15 +64,15 @@ static void draw(const pons_request *r, const pons_call *call)
     }
 }
 
-/* Of f32, as devices have to do it; of wide numbers in double, rounded once. */
-static float added(const pons_request *r, float sum, double weight, double x)
+/* In f32 as on devices. In double for a wide device, rounded once. */
+static float added_value(const pons_request *r, float sum, double weight, double x)
 {
     float product = (float)weight * (float)x;
 
     return r->input[3].type == PONS_F64 ? (float)((double)sum + weight * x) : sum + product;
 }
 
-static void add(const pons_request *r, const pons_call *call)
+static void add_patch(const pons_request *r, const pons_call *call)
 {
     pons_shape s = r->input[3].shape;
     const int64_t *e = s.extent;
@@ -79,29 +80,31 @@ static void add(const pons_request *r, const pons_call *call)
 
     do {
         const int32_t *row = (const int32_t *)call->input[1] + at[0] * r->input[1].shape.extent[1];
-        const int32_t *place = row + PONS_PATCH_PLACE, *age = place + e[1] + e[2] + e[3];
+        const int32_t *coordinate = row + PONS_PATCH_COORDINATES;
+        const int32_t *flag = coordinate + e[1] + e[2] + e[3];
         int64_t k[3] = { at[1], e[1] + at[2], e[1] + e[2] + at[3] };
-        bool inside = place[k[0]] >= 0 && place[k[1]] >= 0 && place[k[2]] >= 0;
-        bool fresh = age[k[0]] != 0 && age[k[1]] != 0 && age[k[2]] != 0;
+        bool inside = coordinate[k[0]] >= 0 && coordinate[k[1]] >= 0 && coordinate[k[2]] >= 0;
+        bool fresh = flag[k[0]] != 0 && flag[k[1]] != 0 && flag[k[2]] != 0;
         double weight = number_load(r->input[2].type, call->input[2],
                                     (at[1] * e[2] + at[2]) * e[3] + at[3]);
         double x = number_load(r->input[3].type, call->input[3], n++);
 
         if (!inside)
             continue;
-        char *held = (char *)call->output[0] + (int64_t)row[PONS_PATCH_VALUES] * PONS_PATCH_UNIT;
-        int64_t voxel = (int64_t)place[k[0]] + place[k[1]] + place[k[2]];
-        float *sum = (float *)held + voxel * e[4] + at[4];
-        *sum = added(r, fresh ? 0 : *sum, weight, x);
+        int64_t begin = (int64_t)row[PONS_PATCH_VALUES] * PONS_PATCH_UNIT;
+        char *resident = (char *)call->output[0] + begin;
+        int64_t voxel = (int64_t)coordinate[k[0]] + coordinate[k[1]] + coordinate[k[2]];
+        float *sum = (float *)resident + voxel * e[4] + at[4];
+        *sum = added_value(r, fresh ? 0 : *sum, weight, x);
     } while (index_next(s, at));
 }
 
 void reference_patch_run(const pons_request *r, const pons_call *call)
 {
     if (r->kind == PONS_KERNEL_PATCH_ACCUMULATE)
-        add(r, call);
+        add_patch(r, call);
     else if (r->kind == PONS_KERNEL_PATCH)
-        cut(r, call);
+        cut_patch(r, call);
     else
-        draw(r, call);
+        draw_patch(r, call);
 }

@@ -2,7 +2,7 @@
  * window_body.h - pooling and resizing with their gradients. Images are [N, D, H, W, C].
  */
 
-/* The element of the window of y's position 'p' that a maximum takes: the first largest. */
+/* The element of the window at position 'p' of y that a maximum takes: the first largest. */
 static int64_t NAME(first_largest)(const REAL *x, pons_shape s, const int64_t *p,
                                    const int64_t *begin, const int64_t *end)
 {
@@ -19,7 +19,7 @@ static int64_t NAME(first_largest)(const REAL *x, pons_shape s, const int64_t *p
     return best;
 }
 
-/* Pool, or spread the gradient 'dy' over what was pooled. */
+/* Pool 'x', or distribute the gradient 'dy' over the pooled elements. */
 static void NAME(pool_each)(const pons_pool *p, const REAL *x, pons_shape xs, pons_shape ys,
                             const REAL *dy, double *out)
 {
@@ -62,7 +62,7 @@ static void NAME(pool_gradient)(const pons_request *r, const void *const *in, do
     NAME(pool_each)(r->attributes, in[0], r->input[0].shape, r->input[1].shape, in[1], out);
 }
 
-/* Every element of the resized image with its eight neighbours in the original one. */
+/* Visit every element of the resized image with its eight neighbours in the original one. */
 static void NAME(resize_each)(pons_resize_mode mode, const REAL *from, pons_shape original,
                               pons_shape resized, bool gradient, double *out)
 {

@@ -8,21 +8,21 @@
 
 #include "base/integer.h"
 
-/* Bytes. Libraries of GPUs want their workspaces at a multiple of it. */
+/* Bytes. GPU libraries require workspaces at a multiple of it. */
 #define MEMORY_ALIGNMENT 256
 
-/* Operations of a device plugin, or of the reference device. */
+/* An opened device plugin, or the reference device. */
 typedef struct device {
-    const struct plugin *plugin; /* NULL: the reference                                           */
+    const struct plugin *plugin; /* NULL: the reference device                                    */
     const pons_device_operations *operations;
     void *handle;
     pons_device_facts facts;
-    bool reference;           /* one kernel per node, no fusing                                   */
-    bool wide;                /* reference only: f64 instead of f32. Its kernels read and write   */
-                              /* the types that requests name: the program makes f32 nodes f64    */
+    bool reference;           /* one kernel per node, no fusion                                   */
+    /* Reference only: f64 instead of f32. Requests name f64; the program widens f32 nodes. */
+    bool wide;
 } device;
 
-static inline size_t memory_round(size_t size) /* up to the alignment */
+static inline size_t memory_round(size_t size) /* round up to the alignment */
 {
     return round_up_size(size, MEMORY_ALIGNMENT);
 }

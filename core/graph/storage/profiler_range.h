@@ -1,5 +1,5 @@
 /*
- * profiler_range.h - a name for what this thread does, in a profiler that looks on.
+ * profiler_range.h - named ranges of this thread in the device's profiler.
  */
 #ifndef CORE_GRAPH_STORAGE_PROFILER_RANGE_H
 #define CORE_GRAPH_STORAGE_PROFILER_RANGE_H

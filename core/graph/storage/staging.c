@@ -1,5 +1,5 @@
 /*
- * staging.c - memory of a device, and how this process reads and writes it.
+ * staging.c - copies between memory of the host and of a device.
  */
 #include "graph/storage/staging.h"
 
@@ -7,15 +7,15 @@
 
 #include "graph/storage/device_stream.h"
 
-pons_status mirror_wait(const device *d, pons_error *err)
+pons_status staging_wait(const device *d, pons_error *err)
 {
     if (d->operations->streams.synchronize == NULL)
         return PONS_OK;
-    return plugin_answer(d->operations->streams.synchronize(d->handle, err), "the device",
+    return plugin_status(d->operations->streams.synchronize(d->handle, err), "the device",
                          "streams.synchronize", err);
 }
 
-static pons_status give_room(const device *d, size_t size, mirror *m, pons_error *err)
+static pons_status allocate_staging(const device *d, size_t size, staging *m, pons_error *err)
 {
     m->device = d->operations->memory.allocate(d->handle, size, err);
     m->host = m->device != NULL && !d->facts.host_memory
@@ -27,14 +27,14 @@ static pons_status give_room(const device *d, size_t size, mirror *m, pons_error
     return pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the device", size);
 }
 
-pons_status mirror_new(const device *d, size_t size, mirror *out, pons_error *err)
+pons_status staging_new(const device *d, size_t size, staging *out, pons_error *err)
 {
-    mirror m = { .size = size };
+    staging m = { .size = size };
 
-    *out = (mirror){ .size = 0 };
+    *out = (staging){ .size = 0 };
     if (size == 0)
         return PONS_OK;
-    if (give_room(d, size, &m, err) != PONS_OK)
+    if (allocate_staging(d, size, &m, err) != PONS_OK)
         return PONS_DEVICE;
     if (m.host != m.device)
         memset(m.host, 0, size);
@@ -42,44 +42,44 @@ pons_status mirror_new(const device *d, size_t size, mirror *out, pons_error *er
     return PONS_OK;
 }
 
-void mirror_free(const device *d, mirror *m)
+void staging_free(const device *d, staging *m)
 {
     if (m->host != m->device)
         d->operations->memory.release_host(d->handle, m->host, m->size);
     if (m->device != NULL)
         d->operations->memory.release(d->handle, m->device, m->size);
-    *m = (mirror){ .size = 0 };
+    *m = (staging){ .size = 0 };
 }
 
-pons_status mirror_read(const device *d, void *to, const void *from, size_t size, pons_error *err)
+pons_status staging_read(const device *d, void *to, const void *from, size_t size, pons_error *err)
 {
     if (!d->facts.host_memory && size > 0
         && stream_copy(d, PONS_STREAM_KERNELS, to, from, size, err) != PONS_OK)
         return PONS_DEVICE;
-    if (mirror_wait(d, err) != PONS_OK)
+    if (staging_wait(d, err) != PONS_OK)
         return PONS_DEVICE;
     if (d->facts.host_memory && to != from)
         memcpy(to, from, size);
     return PONS_OK;
 }
 
-pons_status mirror_write(const device *d, void *to, const void *from, size_t size,
-                         pons_error *err)
+pons_status staging_write(const device *d, void *to, const void *from, size_t size,
+                          pons_error *err)
 {
     if (!d->facts.host_memory)
         return size == 0 || stream_copy(d, PONS_STREAM_KERNELS, to, from, size, err) == PONS_OK
-             ? mirror_wait(d, err) : PONS_DEVICE;
+             ? staging_wait(d, err) : PONS_DEVICE;
     if (to != from)
         memcpy(to, from, size);
     return PONS_OK;
 }
 
-pons_status mirror_push(const device *d, const mirror *m, pons_error *err)
+pons_status staging_push(const device *d, const staging *m, pons_error *err)
 {
-    return m->host != m->device ? mirror_write(d, m->device, m->host, m->size, err) : PONS_OK;
+    return m->host != m->device ? staging_write(d, m->device, m->host, m->size, err) : PONS_OK;
 }
 
-pons_status mirror_pull(const device *d, const mirror *m, pons_error *err)
+pons_status staging_pull(const device *d, const staging *m, pons_error *err)
 {
-    return m->host != m->device ? mirror_read(d, m->host, m->device, m->size, err) : PONS_OK;
+    return m->host != m->device ? staging_read(d, m->host, m->device, m->size, err) : PONS_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * storage.c - the memory of one replica that lives longer than a step, by name.
+ * storage.c - the memory of one replica that outlives a step, by name.
  *
- * Names are bound here and nowhere else: the first build that declares a name creates its tensor,
- * later builds find it (R16). Also draws initial values (R29). What a step computes with is
- * program.c's and update.c's.
+ * Only this file binds names: the first build that declares a name creates its tensor, later builds
+ * find it (R16). It also draws initial values (R29). Programs and their update section compute with
+ * the memory.
  */
 #include "graph/storage/storage.h"
 
@@ -61,7 +61,7 @@ pons_status storage_new(const device *d, storage **out, pons_error *err)
     s->version = s->layout = 1;
     s->newest = arena_alloc(s->arena, sizeof *s->newest);
     *s->newest = (storage_newest){ true, true };
-    if (mirror_new(d, STORAGE_NUMBER_COUNT * s->real_size, &s->numbers, err) != PONS_OK) {
+    if (staging_new(d, STORAGE_NUMBER_COUNT * s->real_size, &s->numbers, err) != PONS_OK) {
         storage_free(s);
         return err != NULL ? err->status : PONS_DEVICE;
     }
@@ -75,12 +75,12 @@ void storage_free(storage *s)
     if (s == NULL)
         return;
     for (storage_block *b = s->block; b != NULL; b = b->next) {
-        mirror_free(s->device, &b->memory);
-        mirror_free(s->device, &b->ema);
+        staging_free(s->device, &b->memory);
+        staging_free(s->device, &b->ema);
         for (int i = 0; i < PONS_SLOTS_MAX; i++)
-            mirror_free(s->device, &b->slot[i]);
+            staging_free(s->device, &b->slot[i]);
     }
-    mirror_free(s->device, &s->numbers);
+    staging_free(s->device, &s->numbers);
     storage_release(s, s->work, s->work_size);
     for (int i = 0; i < STORAGE_GROUP_COUNT; i++)
         free(s->entry[i]);
@@ -90,7 +90,7 @@ void storage_free(storage *s)
 
 /* ---- the device and the host ----------------------------------------------------------------- */
 
-enum { PIECES = 2 + PONS_SLOTS_MAX }; /* of a block: memory, averages, slots */
+enum { PIECES = 2 + PONS_SLOTS_MAX }; /* pieces of a block: memory, averages, slots */
 
 int storage_piece_count(const storage *s)
 {
@@ -101,7 +101,7 @@ int storage_piece_count(const storage *s)
     return count;
 }
 
-static const mirror *piece_at(const storage *s, int index)
+static const staging *piece_at(const storage *s, int index)
 {
     const storage_block *b = s->block;
     int slot = index % PIECES - 2;
@@ -114,28 +114,28 @@ static const mirror *piece_at(const storage *s, int index)
 pons_status storage_fetch(const storage *s, pons_error *err)
 {
     for (int i = 0; !s->newest->host && i < storage_piece_count(s); i++)
-        if (mirror_pull(s->device, piece_at(s, i), err) != PONS_OK)
+        if (staging_pull(s->device, piece_at(s, i), err) != PONS_OK)
             return err->status;
     s->newest->host = true;
     return PONS_OK;
 }
 
-pons_status storage_give(storage *s, pons_error *err)
+pons_status storage_upload(storage *s, pons_error *err)
 {
     for (int i = 0; !s->newest->device && i < storage_piece_count(s); i++)
-        if (mirror_push(s->device, piece_at(s, i), err) != PONS_OK)
+        if (staging_push(s->device, piece_at(s, i), err) != PONS_OK)
             return err->status;
     s->newest->device = true;
     return PONS_OK;
 }
 
-void storage_lose(storage *s)
+void storage_device_writes(storage *s)
 {
     s->newest->host = s->device->facts.host_memory;
 }
 
-/* The host is to read or write; where the device does not answer, what it reads is NaN. */
-static void take_over(const storage *s)
+/* Give the host the newest values, to read or write. They are NaN if the device does not answer. */
+static void claim_for_host(const storage *s)
 {
     pons_error ignored = PONS_ERROR_INIT;
 
@@ -189,7 +189,7 @@ static storage_entry *make_entry(storage *s, storage_group group, const leaf *l,
     e->block = b;
     e->offset = b->elements;
     e->init = l->init;
-    e->place = b->count++;
+    e->tensor_slot_index = b->count++;
     b->elements += round_up_i64(shape_count(l->shape), STORAGE_ALIGNMENT);
     return e;
 }
@@ -203,7 +203,7 @@ static int count_blocks(const storage *s, storage_group group)
     return count;
 }
 
-/* Names are looked at before anything is added, so that a refused build leaves no trace. */
+/* Check all names before any is added, so that a refused build changes nothing. */
 static pons_status check_group(const storage *s, storage_group group, const leaf *list,
                                bool training, pons_error *err)
 {
@@ -219,7 +219,7 @@ static pons_status check_group(const storage *s, storage_group group, const leaf
     return PONS_OK;
 }
 
-/* One block for all names of 'list' that are new. */
+/* Make one block for all new names of 'list'. */
 static pons_status declare_group(storage *s, storage_group group, const leaf *list, pons_error *err)
 {
     storage_block *b = arena_alloc(s->arena, sizeof *b);
@@ -233,7 +233,7 @@ static pons_status declare_group(storage *s, storage_group group, const leaf *li
             return PONS_DEVICE;
     if (b->count == 0)
         return PONS_OK;
-    if (mirror_new(s->device, (size_t)b->elements * s->real_size, &b->memory, err) != PONS_OK) {
+    if (staging_new(s->device, (size_t)b->elements * s->real_size, &b->memory, err) != PONS_OK) {
         s->count[group] = first;
         return PONS_DEVICE;
     }
@@ -264,7 +264,7 @@ pons_status storage_declare(storage *s, const pons_graph *g, bool training, pons
 
 /* ---- slots and averages ---------------------------------------------------------------------- */
 
-/* One list entry per tensor of the block: averages (slot -1) or one slot. */
+/* List one entry per tensor of the block for its averages (slot -1) or one slot. */
 static pons_status list_copies(storage *s, storage_block *b, int slot, pons_error *err)
 {
     storage_group group = slot < 0 ? STORAGE_EMA : STORAGE_SLOT;
@@ -280,12 +280,13 @@ static pons_status list_copies(storage *s, storage_block *b, int slot, pons_erro
         e = arena_alloc(s->arena, sizeof *e);
         *e = *p;
         e->tensor.group = group;
-        e->drawn = slot >= 0; /* slots start at 0, as the device gives memory */
+        e->drawn = slot >= 0; /* slots are zeroed device memory */
         if (slot >= 0)
             e->tensor.name = arena_format(s->arena, "%s.%s", p->tensor.name, b->slots[slot].name);
         if (!whole)
             e->tensor.shape.rank = 0;
-        e->tensor.memory = memory + (size_t)(whole ? p->offset : p->place) * s->real_size;
+        e->tensor.memory = memory + (size_t)(whole ? p->offset : p->tensor_slot_index)
+            * s->real_size;
         if (add_entry(s, group, e, err) != PONS_OK)
             return PONS_DEVICE;
     }
@@ -316,7 +317,7 @@ pons_status storage_add_slots(storage *s, storage_block *b, const pons_slot *slo
         if (!(used >> i & 1))
             continue;
         size_t numbers = (size_t)(slots[i].kind == PONS_SLOT_ELEMENT ? b->elements : b->count);
-        if (mirror_new(s->device, numbers * s->real_size, &b->slot[i], err) != PONS_OK
+        if (staging_new(s->device, numbers * s->real_size, &b->slot[i], err) != PONS_OK
             || list_copies(s, b, i, err) != PONS_OK)
             return PONS_DEVICE;
     }
@@ -329,9 +330,9 @@ pons_status storage_add_ema(storage *s, storage_block *b, pons_error *err)
 
     if (b->ema.size > 0)
         return PONS_OK;
-    if (storage_fetch(s, err) != PONS_OK || mirror_new(s->device, size, &b->ema, err) != PONS_OK)
+    if (storage_fetch(s, err) != PONS_OK || staging_new(s->device, size, &b->ema, err) != PONS_OK)
         return PONS_DEVICE;
-    take_over(s);
+    claim_for_host(s);
     memcpy(b->ema.host, b->memory.host, size);
     return list_copies(s, b, -1, err);
 }
@@ -362,7 +363,7 @@ static void draw_entry(const storage *s, const storage_entry *e, uint64_t seed)
     uint64_t stream;
 
     snprintf(name, sizeof name, "init:%s", e->tensor.name);
-    stream = stream_hash(name);
+    stream = random_stream_hash(name);
     for (int64_t q = 0; 4 * q < count; q++) {
         uint32_t bits[4];
         double value[4];
@@ -380,7 +381,7 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
 
     if (storage_fetch(s, err) != PONS_OK)
         return err->status;
-    take_over(s);
+    claim_for_host(s);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < s->count[drawn[k]]; i++) {
             storage_entry *e = s->entry[drawn[k]][i];
@@ -403,9 +404,9 @@ pons_status storage_initialise(storage *s, uint64_t seed, pons_error *err)
 
 storage_piece storage_piece_at(const storage *s, int index)
 {
-    const mirror *m = piece_at(s, index);
+    const staging *m = piece_at(s, index);
 
-    take_over(s);
+    claim_for_host(s);
     return (storage_piece){ m->host, m->size };
 }
 
@@ -428,14 +429,6 @@ void storage_copy(storage *to, const storage *from)
     to->version++;
 }
 
-void storage_restart_ema(storage *s)
-{
-    take_over(s);
-    for (storage_block *b = s->block; b != NULL; b = b->next)
-        if (b->ema.size > 0)
-            memcpy(b->ema.host, b->memory.host, b->ema.size);
-}
-
 /* ---- reading --------------------------------------------------------------------------------- */
 
 int storage_count(const storage *s, storage_group group)
@@ -445,7 +438,7 @@ int storage_count(const storage *s, storage_group group)
 
 storage_tensor storage_item(const storage *s, storage_group group, int index)
 {
-    take_over(s);
+    claim_for_host(s);
     return s->entry[group][index]->tensor;
 }
 
@@ -458,13 +451,13 @@ double storage_get(const storage *s, storage_number n)
 {
     const void *numbers = s->numbers.host;
 
-    take_over(s);
+    claim_for_host(s);
     return s->real == PONS_F64 ? ((const double *)numbers)[n] : ((const float *)numbers)[n];
 }
 
 void storage_set(storage *s, storage_number n, double value)
 {
-    take_over(s);
+    claim_for_host(s);
     write_real(s, s->numbers.host, n, value);
 }
 
@@ -479,13 +472,13 @@ void storage_use_ema(storage *s, bool ema)
 
 /* ---- the shared arena ------------------------------------------------------------------------ */
 
-void storage_want_work(storage *s, size_t size)
+void storage_request_work(storage *s, size_t size)
 {
     if (size > s->work_wanted)
         s->work_wanted = size;
 }
 
-pons_status storage_take_work(storage *s, pons_error *err)
+pons_status storage_allocate_work(storage *s, pons_error *err)
 {
     void *work;
 

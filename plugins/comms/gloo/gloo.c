@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-static pons_status fail(const char *text, pons_error *err)
+static pons_status fail_with(const char *text, pons_error *err)
 {
     bool is_short;
 
@@ -28,7 +28,7 @@ static pons_status fail(const char *text, pons_error *err)
 
 /* ---- the transport of the queue -------------------------------------------------------------- */
 
-static const char *run_one(gloo_link *link, const queue_work *w, char *text)
+static const char *gloo_run_collective(gloo_link *link, const async_work *w, char *text)
 {
     switch (w->kind) {
     case QUEUE_ALL_REDUCE:
@@ -44,12 +44,14 @@ static const char *run_one(gloo_link *link, const queue_work *w, char *text)
     }
 }
 
-/* Nothing is sent where there is nothing: gloo refuses empty buffers. */
-static pons_status run(void *link, const queue_work *w, pons_error *err)
+/* Empty buffers are not sent: gloo refuses them. */
+static pons_status run_work(void *link, const async_work *w, pons_error *err)
 {
     char text[GLOO_LINK_TEXT];
 
-    return w->size == 0 && w->kind != QUEUE_BARRIER ? PONS_OK : fail(run_one(link, w, text), err);
+    if (w->size == 0 && w->kind != QUEUE_BARRIER)
+        return PONS_OK;
+    return fail_with(gloo_run_collective(link, w, text), err);
 }
 
 static void link_stop(void *link)
@@ -62,7 +64,7 @@ static void link_close(void *link)
     gloo_link_close(link);
 }
 
-static const queue_transport transport = { run, link_stop, link_close };
+static const async_transport transport = { run_work, link_stop, link_close };
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
 
@@ -74,9 +76,9 @@ static pons_status open_link(const pons_comm_rank_info *place, int *socket, void
     char text[GLOO_LINK_TEXT];
     gloo_link *link;
 
-    if (fail(gloo_link_open(&ranks, &link, text), err) != PONS_OK)
+    if (fail_with(gloo_link_open(&ranks, &link, text), err) != PONS_OK)
         return err->status;
-    return queue_open(&transport, link, place->rank, place->size, comm, err);
+    return async_queue_open(&transport, link, place->rank, place->size, comm, err);
 }
 
 static void add_hint(pons_error *err)
@@ -95,16 +97,16 @@ static pons_status connect_all(const pons_comm_rank_info *place, const pons_comm
 
     if (socket == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %d processes", place->size);
-    if (peers_connect(place, store, socket, err) == PONS_OK) {
+    if (comm_peers_connect(place, store, socket, err) == PONS_OK) {
         open_link(place, socket, comm, err);
-        peers_close(place->size, socket);
+        comm_peers_close(place->size, socket);
     }
     add_hint(err);
     free(socket);
     return err->status;
 }
 
-/* A signal that came while it was blocked would come as soon as it no longer is. */
+/* A signal that is pending would be delivered when it is unblocked: take it. */
 static void drop_signal(const sigset_t *which, const sigset_t *blocked_before)
 {
     static const struct timespec at_once = { 0, 0 };
@@ -115,8 +117,8 @@ static void drop_signal(const sigset_t *which, const sigset_t *blocked_before)
 }
 
 /*
- * gloo writes to connections that the other side may have closed: an error, no signal. Threads that
- * begin here inherit the mask.
+ * gloo writes to connections that the other side may have closed. That shall be an error, not
+ * SIGPIPE. Threads that begin here inherit the mask.
  */
 static pons_status gloo_open(const pons_comm_rank_info *place, const pons_comm_store *store,
                              void **comm, pons_error *err)
@@ -136,8 +138,11 @@ static pons_status gloo_open(const pons_comm_rank_info *place, const pons_comm_s
 }
 
 static const pons_comm_operations operations = {
-    NULL, gloo_open, queue_close, queue_all_reduce, queue_broadcast, queue_all_gather,
-    queue_barrier, queue_poll, queue_abort, NULL, NULL, queue_ended, NULL
+    .open = gloo_open, .close = async_queue_close, .all_reduce = async_queue_all_reduce,
+    .broadcast = async_queue_broadcast, .all_gather = async_queue_all_gather,
+    .barrier = async_queue_barrier,
+    .poll = async_queue_poll, .abort = async_queue_abort, .ended = async_queue_ended
 };
 
-PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", operations)
+PONS_COMM(gloo, "1.0", "collectives of host memory over TCP, by the library gloo", PONS_NO_OPTIONS,
+          operations);

@@ -1,6 +1,5 @@
 /*
- * gloo_buffer.h - gloo's buffers, known here: waits for all of them can be ended, and
- * messages between processes of one node do not go through connections.
+ * gloo_buffer.h - gloo's buffers, known here: waits for all of them can be ended.
  */
 #ifndef PLUGINS_COMMS_GLOO_GLOO_BUFFER_H
 #define PLUGINS_COMMS_GLOO_GLOO_BUFFER_H
@@ -11,15 +10,13 @@
 
 #include <gloo/transport/context.h>
 
-#include "comms/gloo/gloo_shm.h"
-
-/* The buffers that are in use, so that they can be told to stop. */
+/* The buffers in use, whose waits 'stop' ends. */
 class buffer_list {
 public:
     void add(gloo::transport::UnboundBuffer *buffer);
     void remove(gloo::transport::UnboundBuffer *buffer);
     void stop();
-    /* Behind every wait; and in front, for those that begin after the stop. */
+    /* Called after every wait, and before it for waits that begin after the stop. */
     void check(bool completed);
 
 private:
@@ -29,10 +26,9 @@ private:
 };
 
 /* A transport's context that hands out known buffers. */
-class known_context : public gloo::transport::Context {
+class cancellable_context : public gloo::transport::Context {
 public:
-    known_context(std::shared_ptr<gloo::transport::Context> inner,
-                  std::unique_ptr<near_ranks> near);
+    explicit cancellable_context(std::shared_ptr<gloo::transport::Context> inner);
 
     std::unique_ptr<gloo::transport::Pair> &getPair(int rank) override;
     std::unique_ptr<gloo::transport::Pair> &createPair(int rank) override;
@@ -42,7 +38,6 @@ public:
 
 private:
     const std::shared_ptr<gloo::transport::Context> inner_;
-    const std::unique_ptr<near_ranks> near_;
     buffer_list list_;
 };
 

@@ -3,7 +3,7 @@
  *
  * gloo is used with its TCP transport, over connections that were made and proved elsewhere
  * (gloo_pair.h). Its collectives cannot be ended from outside, but waits for a buffer can: so they
- * get buffers that are known here (gloo_buffer.h), and 'stop' ends the waits for all of them.
+ * use buffers of gloo_buffer.h, and 'stop' ends the waits for all of them.
  */
 #include "comms/gloo/gloo_link.h"
 
@@ -28,12 +28,12 @@
 
 namespace {
 
-/* The core ends collectives; this only has to be longer than any of its waits. */
+/* The core ends collectives; gloo's timeout must be longer than any of its waits. */
 constexpr auto no_end = std::chrono::hours(24 * 365);
 
 /*
- * A ring passes pieces of this size on. gloo allocates room for two in each sum: with its own size,
- * 1 MiB, that is fresh pages every time, a quarter of what a sum costs within a node.
+ * Size of the pieces of a ring. gloo allocates room for two in each sum. Its own 1 MiB would be
+ * fresh pages every time.
  */
 constexpr size_t piece = 65536;
 
@@ -48,7 +48,7 @@ public:
         transportContext_ = std::move(transport);
     }
 
-    void join(std::shared_ptr<known_context> known)
+    void use_known(std::shared_ptr<cancellable_context> known)
     {
         known_ = std::move(known);
         transportContext_ = known_;
@@ -56,7 +56,7 @@ public:
 
     std::shared_ptr<gloo::transport::Context> transport() { return transportContext_; }
 
-    /* Connections are closed too, so that the other processes do not wait for this one. */
+    /* Close the connections too, so that the other processes do not wait for this one. */
     void stop()
     {
         known_->stop();
@@ -64,7 +64,7 @@ public:
     }
 
 private:
-    std::shared_ptr<known_context> known_;
+    std::shared_ptr<cancellable_context> known_;
 };
 
 template <typename number> void add(void *out, const void *a, const void *b, size_t count)
@@ -77,7 +77,7 @@ template <typename number> void add(void *out, const void *a, const void *b, siz
 }
 
 /* gloo's messages begin with '[file:line] ', which is of no use to a reader. */
-const char *tell(const char *what, const char *message, char *text)
+const char *put_failure(const char *what, const char *message, char *text)
 {
     const char *end = message[0] == '[' ? std::strstr(message, "] ") : nullptr;
 
@@ -91,15 +91,15 @@ template <typename action> const char *guarded(const char *what, char *text, act
         act();
         return nullptr;
     } catch (const std::bad_alloc &) {
-        return tell(what, GLOO_LINK_NO_MEMORY, text);
+        return put_failure(what, GLOO_LINK_NO_MEMORY, text);
     } catch (const std::system_error &failure) { /* a thread that cannot be started */
         bool refused = failure.code() == std::errc::resource_unavailable_try_again;
-        return tell(what, refused ? GLOO_LINK_NO_MEMORY : failure.what(), text);
+        return put_failure(what, refused ? GLOO_LINK_NO_MEMORY : failure.what(), text);
     } catch (const std::exception &failure) {
         const char *said = std::strstr(failure.what(), GLOO_LINK_NO_FILES);
-        return tell(what, said != nullptr ? GLOO_LINK_NO_FILES : failure.what(), text);
+        return put_failure(what, said != nullptr ? GLOO_LINK_NO_FILES : failure.what(), text);
     } catch (...) {
-        return tell(what, "unknown exception", text);
+        return put_failure(what, "unknown exception", text);
     }
 }
 
@@ -111,7 +111,8 @@ struct gloo_link {
 };
 
 template <typename number>
-static const char *sum(gloo_link *link, number *buffer, size_t count, uint32_t tag, char *text)
+static const char *sum_numbers(gloo_link *link, number *buffer, size_t count, uint32_t tag,
+                               char *text)
 {
     return guarded("an all-reduce failed", text, [&] {
         gloo::AllreduceOptions options(link->context);
@@ -130,7 +131,6 @@ const char *gloo_link_open(const gloo_link_ranks *ranks, gloo_link **out, char *
 {
     return guarded("cannot connect the processes", text, [&] {
         auto link = std::unique_ptr<gloo_link>(new gloo_link);
-        std::unique_ptr<near_ranks> near(new near_ranks);
         auto patience = std::chrono::milliseconds(
             std::max<int64_t>(1, static_cast<int64_t>(ranks->timeout_s * 1000)));
 
@@ -139,9 +139,7 @@ const char *gloo_link_open(const gloo_link_ranks *ranks, gloo_link **out, char *
         link->context = std::make_shared<mesh>(ranks->rank, ranks->size);
         link->context->setTimeout(patience);
         link->context->connect(link->device, connected_context(link->device, *ranks, patience));
-        near->find(link->context, ranks->address);
-        link->context->join(
-            std::make_shared<known_context>(link->context->transport(), std::move(near)));
+        link->context->use_known(std::make_shared<cancellable_context>(link->context->transport()));
         *out = link.release();
     });
 }
@@ -161,13 +159,13 @@ void gloo_link_stop(gloo_link *link)
 const char *gloo_link_sum_floats(gloo_link *link, float *buffer, size_t count, uint32_t tag,
                                  char *text)
 {
-    return sum(link, buffer, count, tag, text);
+    return sum_numbers(link, buffer, count, tag, text);
 }
 
 const char *gloo_link_sum_doubles(gloo_link *link, double *buffer, size_t count, uint32_t tag,
                                   char *text)
 {
-    return sum(link, buffer, count, tag, text);
+    return sum_numbers(link, buffer, count, tag, text);
 }
 
 const char *gloo_link_broadcast(gloo_link *link, void *buffer, size_t size, int root, uint32_t tag,

@@ -1,7 +1,7 @@
 /*
- * gloo_link.h - what the gloo plugin asks of the library, in C: gloo has a C++ interface only.
+ * gloo_link.h - C functions around gloo, which has a C++ interface only.
  *
- * Functions return NULL, or one line that says what went wrong, in 'text' (of the size below).
+ * Functions return NULL, or one line about the failure in 'text' (of the size below).
  * The line says 'out of memory' if this process lacked memory, and 'Too many open files' if it
  * lacked descriptors.
  */
@@ -26,13 +26,13 @@ typedef struct gloo_link_ranks {
     int rank, size;
     const char *address;      /* of this node                                                     */
     double timeout_s;         /* for opening                                                      */
-    int *socket;          /* by rank, connections to the others (comm_peers.h); those that belong */
-                              /* to gloo now become -1                                            */
+    /* By rank, connections to the others (comm_peers.h). Those that belong to gloo become -1. */
+    int *socket;
 } gloo_link_ranks;
 
 const char *gloo_link_open(const gloo_link_ranks *ranks, gloo_link **out, char *text);
 void gloo_link_close(gloo_link *link);
-/* What is under way and what comes later fails. Any thread. */
+/* Fail the collective under way and all later ones. Any thread. */
 void gloo_link_stop(gloo_link *link);
 
 const char *gloo_link_sum_floats(gloo_link *link, float *buffer, size_t count, uint32_t tag,

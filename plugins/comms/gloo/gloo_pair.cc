@@ -1,9 +1,9 @@
 /*
  * gloo_pair.cc - pairs of gloo's TCP transport that are given their connection.
  *
- * The constructor of gloo's pair opens a port and hands it to the device's thread, which would take
- * whatever connects. So that thread is held while pairs are made; behind their constructors they
- * ignore all events until they have their connection, and the port is closed unused.
+ * The constructor of gloo's pair opens a port and hands it to the device's thread, which would
+ * accept any connection. So the thread is held while pairs are made. A new pair ignores all events
+ * until it has its connection, and its port is closed unused.
  */
 #include "comms/gloo/gloo_pair.h"
 
@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/pair.h>
@@ -21,7 +22,9 @@ namespace tcp = gloo::transport::tcp;
 
 namespace {
 
-/* While this lives the thread of the device calls no other handler. */
+constexpr int no_socket = -1; /* a pair without one, to gloo */
+
+/* The thread of the device calls no other handler during the life of this object. */
 class held_thread : public tcp::Handler {
 public:
     explicit held_thread(tcp::Device &device) : device_(device), event_(eventfd(1, EFD_CLOEXEC))
@@ -65,6 +68,10 @@ class given_pair : public tcp::Pair {
 public:
     using tcp::Pair::Pair;
 
+    /*
+     * The pair owns the socket, also after an exception. A socket that is not registered with the
+     * device must not stay in the pair: its destructor would end the process.
+     */
     void give(int socket)
     {
         std::lock_guard<std::mutex> guard(m_);
@@ -73,7 +80,13 @@ public:
         ::close(fd_);
         fd_ = socket;
         given_ = true;
-        handleConnected();
+        try {
+            handleConnected();
+        } catch (...) {
+            ::close(fd_);
+            fd_ = no_socket;
+            throw;
+        }
     }
 
     void handleEvents(int events) override
@@ -122,8 +135,7 @@ connected_context(const std::shared_ptr<tcp::Device> &device, const gloo_link_ra
     for (int other = 0; other < ranks.size; other++) {
         if (other == ranks.rank)
             continue;
-        context->give(other, ranks.socket[other]);
-        ranks.socket[other] = -1;
+        context->give(other, std::exchange(ranks.socket[other], -1));
     }
     return context;
 }

@@ -1,6 +1,6 @@
 /*
- * gloo_pair.h - gloo's TCP transport over connections that are there already: gloo's own ports take
- * the first connection that comes, whoever made it.
+ * gloo_pair.h - gloo's TCP transport over given connections. gloo's own ports would accept the
+ * first connection that comes, also a stranger's.
  */
 #ifndef PLUGINS_COMMS_GLOO_GLOO_PAIR_H
 #define PLUGINS_COMMS_GLOO_GLOO_PAIR_H

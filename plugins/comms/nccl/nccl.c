@@ -1,18 +1,20 @@
 /*
  * nccl - collectives between GPUs by NVIDIA's NCCL: a process for each GPU, or a thread of one.
  *
- * Work goes on the stream that the device gives, behind what is there; so buffers of the GPU need
- * no other order. Buffers of the host are copied on the same stream. All that the functions promise
- * of time (comm.h) is kept by never letting NCCL block.
+ * Collectives are queued on the stream that the device gives, so buffers of the GPU need no other
+ * order. Buffers of the host are copied on the same stream. NCCL never blocks: the functions keep
+ * the times that comm.h promises.
  */
-#include "comms/nccl/nccl_comm.h"
+#include "comms/nccl/nccl_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 #define OLDEST NCCL_VERSION(2, 14, 0) /* communicators that do not block                          */
 
-/* Before 2.9 the parts of the number had one digit each. */
+/* Versions below 2.9 have one digit for each part of the number. */
 static void put_version(int version, char *text, size_t size)
 {
     snprintf(text, size, "NCCL %d.%d.%d", version < 10000 ? version / 1000 : version / 10000,
@@ -40,7 +42,7 @@ static void describe(char *text, size_t size)
     put_version(version, text, size);
 }
 
-static pons_status check(pons_error *err)
+static pons_status nccl_available(pons_error *err)
 {
     nccl_driver driver;
 
@@ -51,7 +53,7 @@ static pons_status check(pons_error *err)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* What all give to NCCL so that it knows them as one group: rank 0 asks it for that. */
+/* The id by which NCCL knows the ranks as one group: rank 0 gets it from NCCL. */
 static pons_status share_id(const nccl_comm *c, const pons_comm_store *store, ncclUniqueId *id,
                             pons_error *err)
 {
@@ -73,7 +75,7 @@ static pons_status share_id(const nccl_comm *c, const pons_comm_store *store, nc
 
 static pons_status join(nccl_comm *c, const ncclUniqueId *id, double timeout_s, pons_error *err)
 {
-    const double until = nccl_now() + timeout_s;
+    const double until = seconds_now() + timeout_s;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclComm_t handle = NULL;
     ncclResult_t state;
@@ -82,7 +84,7 @@ static pons_status join(nccl_comm *c, const ncclUniqueId *id, double timeout_s, 
     state = ncclCommInitRankConfig(&handle, c->size, *id, c->rank, &config);
     atomic_store(&c->handle, handle);
     for (int64_t round = 0; state == ncclInProgress; round++) {
-        if (nccl_now() >= until)
+        if (seconds_now() >= until)
             return pons_fail(err, PONS_COMMUNICATION, "NCCL has not joined the %d processes "
                              "within %g s", c->size, timeout_s);
         nccl_rest(round);
@@ -102,7 +104,7 @@ static pons_status prepare(nccl_comm *c, double timeout_s, pons_error *err)
         return err->status;
     if (nccl_driver_check(d, nccl_drain(c, timeout_s), "the GPU's stream does not run", err)
         == PONS_OK)
-        c->base_time = nccl_now();
+        c->base_time = seconds_now();
     return err->status;
 }
 
@@ -135,11 +137,11 @@ static pons_status open_group(nccl_comm *c, const pons_comm_rank_info *place,
 {
     ncclUniqueId id;
 
-    if (nccl_enter(c, err) != PONS_OK)
+    if (nccl_lock(c, err) != PONS_OK)
         return err->status;
     if (prepare(c, place->timeout_s, err) == PONS_OK && share_id(c, store, &id, err) == PONS_OK)
         join(c, &id, place->timeout_s, err);
-    nccl_leave(c);
+    nccl_unlock(c);
     return err->status;
 }
 
@@ -167,8 +169,12 @@ static pons_status nccl_open(const pons_comm_rank_info *place, const pons_comm_s
 }
 
 static const pons_comm_operations operations = {
-    check, nccl_open, nccl_close, nccl_all_reduce, nccl_broadcast, nccl_all_gather, nccl_barrier,
-    nccl_poll, nccl_abort, nccl_group_begin, nccl_group_end, nccl_ended, describe
+    .available = nccl_available, .open = nccl_open, .close = nccl_close,
+    .all_reduce = nccl_all_reduce, .broadcast = nccl_broadcast, .all_gather = nccl_all_gather,
+    .barrier = nccl_barrier, .poll = nccl_poll, .abort = nccl_abort,
+    .group_begin = nccl_group_begin, .group_end = nccl_group_end, .ended = nccl_ended,
+    .describe = describe
 };
 
-PONS_COMM(nccl, "1.0", "collectives between GPUs by NVIDIA's NCCL", operations)
+PONS_COMM(nccl, "1.0", "collectives between GPUs by NVIDIA's NCCL", PONS_NO_OPTIONS,
+          operations);

@@ -2,11 +2,11 @@
  * nccl_end.c - how a communicator ends: in order, or by an abort that may come from any thread at
  * any time and that must not be waited for, since ncclCommAbort itself is known to hang.
  *
- * A thread of the communicator's own waits to be asked for the abort. From the moment it is asked
- * everything fails; what NCCL and the GPU make of it is no longer looked at. Where the abort has
- * not ended when the communicator is closed, thread and memory are left to the end of the process.
+ * A thread of the communicator waits for a request to abort. From the request on every collective
+ * fails, whatever NCCL and the GPU do. If the abort has not ended when the communicator is closed,
+ * thread and memory stay until the process ends.
  */
-#include "comms/nccl/nccl_comm.h"
+#include "comms/nccl/nccl_internal.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -15,17 +15,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define BUSY_S 0.3     /* the abort waits for a call of another thread                            */
 #define ABORT_S 1.0    /* closing waits for the abort, and for the stream                         */
-#define FINALIZE_S 5.0 /* ... and for what NCCL still has to do                                   */
-
-double nccl_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#define FINALIZE_S 5.0 /* closing waits for collectives that NCCL has begun                       */
 
 void nccl_rest(int64_t round)
 {
@@ -53,7 +47,7 @@ pons_status nccl_result(ncclResult_t code, const char *what, pons_error *err)
                      last[0] != '\0' ? ": " : "", last);
 }
 
-pons_status nccl_enter(nccl_comm *c, pons_error *err)
+pons_status nccl_lock(nccl_comm *c, pons_error *err)
 {
     pons_status status;
 
@@ -65,7 +59,7 @@ pons_status nccl_enter(nccl_comm *c, pons_error *err)
     return status;
 }
 
-void nccl_leave(nccl_comm *c)
+void nccl_unlock(nccl_comm *c)
 {
     CUcontext ours;
 
@@ -82,14 +76,14 @@ ncclResult_t nccl_state(nccl_comm *c)
 
 CUresult nccl_drain(nccl_comm *c, double wait_s)
 {
-    const double until = nccl_now() + wait_s;
+    const double until = seconds_now() + wait_s;
     CUresult code = c->driver.event_record(c->base, c->stream);
 
     if (code != CUDA_SUCCESS)
         return code;
     for (int64_t round = 0;; round++) {
         code = c->driver.event_query(c->base);
-        if (code != CUDA_ERROR_NOT_READY || nccl_now() >= until)
+        if (code != CUDA_ERROR_NOT_READY || seconds_now() >= until)
             return code;
         nccl_rest(round);
     }
@@ -130,15 +124,15 @@ void nccl_abort(void *comm)
 /* ---- the thread that aborts ------------------------------------------------------------------ */
 
 /*
- * Until a call under way has returned, which it does at once or waits for the abort. Who comes
- * later finds 'failed' and makes no call.
+ * Wait until a call under way has returned. It returns at once, or it waits for the abort. Later
+ * callers find 'failed' and make no call.
  */
 static void let_calls_return(nccl_comm *c)
 {
-    const double until = nccl_now() + BUSY_S;
+    const double until = seconds_now() + BUSY_S;
     const struct timespec nap = { 0, 1000000 };
 
-    while (nccl_now() < until) {
+    while (seconds_now() < until) {
         if (pthread_mutex_trylock(&c->lock) == 0) {
             pthread_mutex_unlock(&c->lock);
             return;
@@ -203,34 +197,31 @@ pons_status nccl_end_open(nccl_comm *c, pons_error *err)
 /* NCCL finishes what it has begun; one that does not is aborted. */
 static void finalize(nccl_comm *c)
 {
-    const double until = nccl_now() + FINALIZE_S;
+    const double until = seconds_now() + FINALIZE_S;
     pons_error err = PONS_ERROR_INIT;
     ncclResult_t state;
 
-    if (nccl_enter(c, &err) != PONS_OK)
+    if (nccl_lock(c, &err) != PONS_OK)
         return;
     state = ncclCommFinalize(c->handle);
-    for (int64_t round = 0; state == ncclInProgress && nccl_now() < until
+    for (int64_t round = 0; state == ncclInProgress && seconds_now() < until
                             && !atomic_load(&c->failed); round++) {
         nccl_rest(round);
         state = nccl_state(c);
     }
     if (state == ncclSuccess && ncclCommDestroy(c->handle) == ncclSuccess)
         atomic_store(&c->handle, NULL);
-    nccl_leave(c);
+    nccl_unlock(c);
     if (atomic_load(&c->handle) != NULL)
         nccl_abort(c);
 }
 
-/* Whether the thread has ended or is about to. */
+/* True if the thread has ended or is about to. */
 static bool thread_ends(nccl_end *e)
 {
-    struct timespec until;
-    double end = nccl_now() + ABORT_S;
+    const struct timespec until = clock_timespec(seconds_now() + ABORT_S);
     bool ends;
 
-    until = (struct timespec){ .tv_sec = (time_t)end,
-                               .tv_nsec = (long)((end - (double)(time_t)end) * 1e9) };
     pthread_mutex_lock(&e->lock);
     e->closing = true;
     pthread_cond_broadcast(&e->changed);
@@ -242,24 +233,24 @@ static bool thread_ends(nccl_end *e)
     return ends;
 }
 
-/* False: a GPU that has failed, or that goes on, keeps it to the end of the process. */
+/* False: a GPU that failed or still works keeps the memory until the process ends. */
 static bool free_memory(nccl_comm *c)
 {
     pons_error err = PONS_ERROR_INIT;
     bool idle;
 
-    if (nccl_enter(c, &err) != PONS_OK)
+    if (nccl_lock(c, &err) != PONS_OK)
         return false;
-    /* What stands behind an aborted collective still runs, and uses this memory. */
+    /* Work behind an aborted collective still runs, and uses this memory. */
     idle = c->base == NULL || nccl_drain(c, ABORT_S) == CUDA_SUCCESS;
     if (idle) {
-        nccl_items_free(c);
+        nccl_ops_free(c);
         if (c->base != NULL)
             c->driver.event_free(c->base);
         if (c->word != 0)
             c->driver.device_free(c->word);
     }
-    nccl_leave(c);
+    nccl_unlock(c);
     return idle;
 }
 

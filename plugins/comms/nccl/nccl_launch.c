@@ -1,23 +1,23 @@
 /*
- * nccl_launch.c - collectives that wait: batch by batch they leave for NCCL, and get their events
- * when it has put them on the stream.
+ * nccl_launch.c - launch waiting collectives batch by batch, and record their events once NCCL has
+ * queued them on the stream.
  */
-#include "comms/nccl/nccl_comm.h"
+#include "comms/nccl/nccl_internal.h"
 
 #include <stdlib.h>
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-void nccl_list_append(nccl_list *l, nccl_item *i)
+void nccl_list_append(nccl_list *l, nccl_op *i)
 {
     i->next = NULL;
     *l->last = i;
     l->last = &i->next;
 }
 
-static nccl_item *take_first(nccl_list *l)
+static nccl_op *take_first(nccl_list *l)
 {
-    nccl_item *i = l->first;
+    nccl_op *i = l->first;
 
     l->first = i->next;
     if (l->first == NULL)
@@ -25,9 +25,9 @@ static nccl_item *take_first(nccl_list *l)
     return i;
 }
 
-static nccl_item *make_item(nccl_comm *c, pons_error *err)
+static nccl_op *make_item(nccl_comm *c, pons_error *err)
 {
-    nccl_item *i = calloc(1, sizeof *i);
+    nccl_op *i = calloc(1, sizeof *i);
 
     if (i == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory for a collective");
@@ -43,9 +43,9 @@ static nccl_item *make_item(nccl_comm *c, pons_error *err)
     return i;
 }
 
-nccl_item *nccl_item_take(nccl_comm *c, pons_error *err)
+nccl_op *nccl_op_take(nccl_comm *c, pons_error *err)
 {
-    nccl_item *i = c->spare;
+    nccl_op *i = c->spare;
 
     if (i == NULL)
         return make_item(c, err);
@@ -54,17 +54,17 @@ nccl_item *nccl_item_take(nccl_comm *c, pons_error *err)
     return i;
 }
 
-void nccl_item_give_back(nccl_comm *c, nccl_item *i)
+void nccl_op_give_back(nccl_comm *c, nccl_op *i)
 {
     i->next = c->spare;
     c->spare = i;
 }
 
-void nccl_items_free(nccl_comm *c)
+void nccl_ops_free(nccl_comm *c)
 {
-    for (nccl_item *i = c->all, *older; i != NULL; i = older) {
+    for (nccl_op *i = c->all, *older; i != NULL; i = older) {
         older = i->older;
-        nccl_stage_free(c, &i->stage);
+        nccl_staging_free(c, &i->stage);
         c->driver.event_free(i->event);
         free(i);
     }
@@ -83,7 +83,7 @@ const char *nccl_kind_name(nccl_kind kind)
     return names[kind];
 }
 
-static ncclResult_t call_nccl(nccl_comm *c, const nccl_item *i)
+static ncclResult_t call_nccl(nccl_comm *c, const nccl_op *i)
 {
     ncclComm_t comm = atomic_load(&c->handle);
 
@@ -97,41 +97,41 @@ static ncclResult_t call_nccl(nccl_comm *c, const nccl_item *i)
     }
 }
 
-static pons_status call_all(nccl_comm *c, const nccl_item *first, pons_error *err)
+static pons_status call_all(nccl_comm *c, const nccl_op *first, pons_error *err)
 {
-    const nccl_item *i = first;
+    const nccl_op *i = first;
 
     if (nccl_result(ncclGroupStart(), "a group of collectives", err) != PONS_OK)
         return err->status;
     for (; i != NULL && err->status == PONS_OK; i = i->next)
         if (i->count > 0)
             nccl_result(call_nccl(c, i), nccl_kind_name(i->kind), err);
-    /* Also where one was refused: what begins a group must end it. */
+    /* A group that has begun must end, also after a refused collective. */
     nccl_result(ncclGroupEnd(), nccl_kind_name(first->kind), err);
     return err->status;
 }
 
-/* The oldest batch that is complete leaves as one group of NCCL. */
+/* Launch the oldest complete batch as one group of NCCL. */
 static pons_status launch(nccl_comm *c, pons_error *err)
 {
     int64_t batch = c->waiting.first->batch;
 
     while (c->waiting.first != NULL && c->waiting.first->batch == batch) {
-        nccl_item *i = take_first(&c->waiting);
+        nccl_op *i = take_first(&c->waiting);
         nccl_list_append(&c->launched, i);
-        if (i->staged && nccl_driver_check(&c->driver, nccl_stage_send(c, &i->stage),
+        if (i->staged && nccl_driver_check(&c->driver, nccl_staging_send(c, &i->stage),
                                            "a copy to the GPU failed", err) != PONS_OK)
             return err->status;
     }
     return call_all(c, c->launched.first, err);
 }
 
-/* NCCL has put the batch on the stream: behind it come the copies to the host and the events. */
+/* The batch is on the stream: queue the copies to the host and the events behind it. */
 static pons_status mark(nccl_comm *c, pons_error *err)
 {
     while (c->launched.first != NULL) {
-        nccl_item *i = take_first(&c->launched);
-        if ((i->staged && nccl_driver_check(&c->driver, nccl_stage_fetch(c, &i->stage),
+        nccl_op *i = take_first(&c->launched);
+        if ((i->staged && nccl_driver_check(&c->driver, nccl_staging_fetch(c, &i->stage),
                                             "a copy from the GPU failed", err) != PONS_OK)
             || nccl_driver_check(&c->driver, c->driver.event_record(i->event, c->stream),
                                  "an event cannot be recorded", err) != PONS_OK)
@@ -146,7 +146,7 @@ static bool has_complete_batch(const nccl_comm *c)
     return c->waiting.first != NULL && !(c->grouping && c->waiting.first->batch == c->batches);
 }
 
-void nccl_move_on(nccl_comm *c)
+void nccl_launch_waiting(nccl_comm *c)
 {
     pons_error err = PONS_ERROR_INIT;
 

@@ -1,10 +1,11 @@
 /*
- * alloc_probe.c - ask for memory and give it back, before a library asks that cannot take a no.
+ * alloc_probe.c - probe an allocation before calling a library that crashes or exits when one
+ * fails.
  *
- * oneDNN 2.6.3 does not look at whether it got the page for a kernel's code (SIGSEGV), and an
- * OpenMP runtime ends the process with its own line and code when it cannot start a thread. Memory
- * is the process's, so one thread at a time asks and has its library make: the question of another
- * would take away what the first was told is there.
+ * oneDNN 2.6.3 does not check the page for a kernel's code (SIGSEGV). An OpenMP runtime ends the
+ * process, with its own message and exit code, if it cannot start a thread. Memory belongs to the
+ * process, so a lock covers both the probe and the library's allocation: a second probe could take
+ * the memory that the first one found.
  */
 #include "cpu/alloc_probe.h"
 
@@ -18,7 +19,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pons_status check(size_t size, const char *what, pons_error *err)
+static pons_status check_size(size_t size, const char *what, pons_error *err)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -28,18 +29,18 @@ static pons_status check(size_t size, const char *what, pons_error *err)
     return PONS_OK;
 }
 
-pons_status headroom_begin(size_t size, const char *what, pons_error *err)
+pons_status alloc_probe_begin(size_t size, const char *what, pons_error *err)
 {
     pons_status status;
 
     pthread_mutex_lock(&lock);
-    status = check(size, what, err);
+    status = check_size(size, what, err);
     if (status != PONS_OK)
         pthread_mutex_unlock(&lock);
     return status;
 }
 
-void headroom_end(void) { pthread_mutex_unlock(&lock); }
+void alloc_probe_end(void) { pthread_mutex_unlock(&lock); }
 
 static size_t stack_size(void)
 {
@@ -53,7 +54,7 @@ static size_t stack_size(void)
     return size;
 }
 
-/* Threads of this process, 0 where they cannot be counted. */
+/* The threads of this process, or 0 if they cannot be counted. */
 static int count_threads(void)
 {
     struct stat facts;
@@ -61,7 +62,7 @@ static int count_threads(void)
     return stat("/proc/self/task", &facts) == 0 ? (int)facts.st_nlink - 2 : 0;
 }
 
-/* A thread that was joined is counted by the system's limit for a moment more. */
+/* The system's limit counts a joined thread for a short time after the join. */
 static void wait_for_ends(int before)
 {
     const struct timespec moment = { 0, 1000000 };
@@ -77,7 +78,9 @@ static void *wait_at_gate(void *gate)
     return NULL;
 }
 
-/* So many threads at a time, before the runtime starts them for good. */
+/*
+ * Start 'count' threads at the same time and end them, before the runtime starts threads that stay.
+ */
 static pons_status check_threads(int count, pons_error *err)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -103,23 +106,23 @@ static pons_status check_threads(int count, pons_error *err)
     return PONS_OK;
 }
 
-pons_status headroom_start_threads(int threads, pons_error *err)
+pons_status alloc_probe_start_threads(int threads, pons_error *err)
 {
     int there = 0;
 
     omp_set_num_threads(threads);
     if (threads <= 1)
         return PONS_OK;
-    if (headroom_begin((size_t)(threads - 1) * stack_size(), "the stacks of the kernels' threads",
-                       err) != PONS_OK)
+    if (alloc_probe_begin((size_t)(threads - 1) * stack_size(),
+                          "the stacks of the kernels' threads", err) != PONS_OK)
         return err->status;
     if (check_threads(threads - 1, err) != PONS_OK) {
-        headroom_end();
+        alloc_probe_end();
         return err->status;
     }
 #pragma omp parallel num_threads(threads) reduction(+ : there)
     there++;
-    headroom_end();
+    alloc_probe_end();
     if (there < threads)
         return pons_fail(err, PONS_DEVICE, "OpenMP starts %d threads, %d are asked for", there,
                          threads);

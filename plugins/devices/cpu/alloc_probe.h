@@ -1,6 +1,6 @@
 /*
- * alloc_probe.h - memory for those who cannot do without: libraries that crash or end the process
- * where a small block of theirs is refused.
+ * alloc_probe.h - probes of memory and threads, before calls of libraries that crash or end the
+ * process when a small allocation fails.
  */
 #ifndef PLUGINS_DEVICES_CPU_ALLOC_PROBE_H
 #define PLUGINS_DEVICES_CPU_ALLOC_PROBE_H
@@ -8,12 +8,12 @@
 #include <pons/device.h>
 
 /*
- * PONS_DEVICE unless so many bytes more can be had now; 'what' wants them. Nothing is kept, but
- * other threads wait with theirs until headroom_end, which follows a success.
+ * Check that 'size' more bytes can be allocated for 'what'; PONS_DEVICE if not. The bytes are freed
+ * again. After a success the probes of other threads wait until alloc_probe_end.
  */
-pons_status headroom_begin(size_t size, const char *what, pons_error *err);
-void headroom_end(void);
-/* Start the OpenMP threads of this one, which then stay. */
-pons_status headroom_start_threads(int threads, pons_error *err);
+pons_status alloc_probe_begin(size_t size, const char *what, pons_error *err);
+void alloc_probe_end(void);
+/* Start the OpenMP threads of the calling thread, which then stay. */
+pons_status alloc_probe_start_threads(int threads, pons_error *err);
 
 #endif

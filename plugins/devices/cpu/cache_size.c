@@ -1,14 +1,14 @@
 /*
- * cache_size.c - sizes of caches, from the files of Linux.
+ * cache_size.c - cache sizes, from the files of Linux.
  */
 #include "cpu/cache_size.h"
 
 #include <stdio.h>
 
-enum { LEVELS = 16 }; /* more than a processor has of both kinds */
+enum { LEVELS = 16 }; /* more than the data and instruction caches of any processor */
 
-/* 0: there is none of that number, or not of a size that can be read. */
-static int64_t size_of(const char *folder, int index)
+/* Bytes of the cache with this index; 0: no such cache, or its size cannot be read. */
+static int64_t cache_size_of(const char *folder, int index)
 {
     char path[256], unit = '\0';
     long long size = 0;
@@ -23,12 +23,12 @@ static int64_t size_of(const char *folder, int index)
     return (int64_t)size << (unit == 'M' ? 20 : unit == 'K' ? 10 : 0);
 }
 
-int64_t caches_largest(const char *folder)
+int64_t cache_size_largest(const char *folder)
 {
     int64_t largest = 0;
 
     for (int i = 0; i < LEVELS; i++) {
-        int64_t size = size_of(folder, i);
+        int64_t size = cache_size_of(folder, i);
         if (size > largest)
             largest = size;
     }

@@ -1,5 +1,5 @@
 /*
- * cache_size.h - what the system says of a processor's caches.
+ * cache_size.h - the cache sizes that the system reports.
  */
 #ifndef PLUGINS_DEVICES_CPU_CACHE_SIZE_H
 #define PLUGINS_DEVICES_CPU_CACHE_SIZE_H
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * Bytes of the largest cache of a processor, of which 'folder' tells as Linux does
- * (/sys/devices/system/cpu/cpuN/cache): indexK/size, "32768K" or "1M". 0: it does not say. sysconf
- * is no substitute: within a virtual machine it adds up the caches of the whole host.
+ * Bytes of the largest cache that 'folder' describes, or 0 if it has no size. Linux has one folder
+ * for each processor (/sys/devices/system/cpu/cpuN/cache) with files indexK/size, such as "32768K"
+ * or "1M". sysconf is no substitute: in a virtual machine it adds up the caches of the whole host.
  */
-int64_t caches_largest(const char *folder);
+int64_t cache_size_largest(const char *folder);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * cpu.h - what the files of the cpu device share: the device, its threads, a kernel of each kind.
+ * cpu.h - declarations shared by the cpu device: the device itself, its threads and one prepare
+ * function for each kind of kernel.
  */
 #ifndef PLUGINS_DEVICES_CPU_CPU_H
 #define PLUGINS_DEVICES_CPU_CPU_H
@@ -8,23 +9,27 @@
 
 #include <sched.h>
 
-#include "cpu/map/map_kernel.h"
+#include "cpu/isa.h"
+#include "cpu/isa_rows.h"
+#include "cpu/map/map_internal.h"
 
 typedef struct cpu_device {
     pons_device_settings settings;
     int threads;
-    cpu_set_t share;       /* processors; of the thread that opened the device                    */
+    cpu_set_t share;       /* processors of this replica, among those of the opening thread       */
+    isa isa;               /* instruction set by which kernels are selected                       */
     const map_lanes *lanes;
-    bool compiles_maps;    /* where jit.h can                                             */
-    int64_t past_size;     /* bytes: maps write outputs from this size on past the caches         */
-    const struct narrow_lanes *narrow;
+    bool compiles_maps;    /* true unless a test chose the interpreter                        */
+    int64_t non_temporal_size;     /* bytes from which map outputs are stored non-temporally      */
+    const struct few_channels_loops *few_channels;
     const struct direct_lanes *direct;
-    const struct rows_lanes *rows;
-    const struct wide_unit *wide; /* NULL: bf16_gemm.h does not run */
+    const struct row_loops *rows;
     struct onednn *library; /* NULL: built without oneDNN */
 } cpu_device;
 
-/* Declines with *supported = false; as in pons_device_operations. */
+/*
+ * Prepare a kernel, or set *supported = false to decline the request, as in pons_device_operations.
+ */
 typedef pons_status (*cpu_prepare)(cpu_device *device, const pons_request *request,
                                    pons_kernel *kernel, bool *supported, pons_error *err);
 
@@ -36,10 +41,10 @@ pons_status convolution_prepare(cpu_device *device, const pons_request *request,
 pons_status matmul_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                            bool *supported, pons_error *err);
 
-pons_status arg_max_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
-                            bool *supported, pons_error *err);
-pons_status extreme_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
-                            bool *supported, pons_error *err);
+pons_status argmax_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err);
+pons_status argmax_axes_prepare(cpu_device *device, const pons_request *request,
+                                pons_kernel *kernel, bool *supported, pons_error *err);
 pons_status move_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
 
@@ -56,25 +61,25 @@ pons_status op_prepare(cpu_device *device, const pons_request *request, pons_ker
 pons_status patch_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                           bool *supported, pons_error *err);
 
-/* Where element i of a padded axis comes from, or -1: a zero. 'n' is the extent before. */
+/*
+ * Source index of element i of a padded axis, or -1 for a zero. 'n' is the extent before padding.
+ */
 int64_t cpu_pad_source(const pons_pad_attributes *p, int axis, int64_t i, int64_t n);
 
-/* The k-th of 'count' contiguous shares of n things; more shares than things share them. */
-void cpu_share(int index, int count, int n, int *first, int *end);
+/*
+ * Range [*first, *end) of the index-th of 'count' contiguous shares of n items. With more shares
+ * than items, shares overlap.
+ */
+void cpu_threads_share(int index, int count, int n, int *first, int *end);
 
 /*
- * body(context, i, thread) for i = 0 .. count - 1 on at most 'threads' threads, in any order. What
- * a body computes must not depend on 'thread', which only names memory to work in.
+ * Call body(context, i, thread) for i = 0 .. count - 1 on at most 'threads' threads, in any order.
+ * The result of a body must not depend on 'thread', which only selects work memory.
  */
-void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_t i, int thread),
-                  void *context);
+void cpu_parallel_for(int threads, int64_t count, void (*body)(void *context, int64_t i,
+                                                               int thread),
+                      void *context);
 
-/* For tests: the row of map_lanes_row that kernels prepared from now on use. */
-void cpu_device_choose_row(void *device, int row);
-/* And that maps are not compiled, as where the system lets no memory be run that was written. */
-void cpu_device_interpret(void *device);
-/* And that maps write all outputs past the caches that can go there, of whatever size. */
-void cpu_device_write_past(void *device);
 extern const pons_device_operations cpu_operations;
 
 #endif

@@ -1,11 +1,11 @@
 /*
  * cpu_device.c - the cpu device: memory of this process, and a table of kernels by kind.
  *
- * Threads: a replica gets the k-th of n contiguous shares of this process's processors (R20), and
- * its kernels run as OpenMP regions of exactly that many threads.
+ * A replica gets one of n contiguous shares of this process's processors (R20). Its kernels run as
+ * OpenMP regions of exactly that many threads.
  */
 #include "cpu/cache_size.h"
-#include "cpu/cpu.h"
+#include "cpu/cpu_testing.h"
 #include "cpu/conv/direct/direct.h"
 #include "cpu/alloc_probe.h"
 #include "cpu/isa.h"
@@ -13,7 +13,6 @@
 #include "cpu/conv/few_channels/few_channels.h"
 #include "cpu/conv/onednn/onednn.h"
 #include "cpu/pool/row_loops.h"
-#include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -21,6 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/integer.h"
 
 static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_MAP] = map_prepare,
@@ -36,8 +37,8 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_CONCATENATE] = move_prepare,
     [PONS_KERNEL_GATHER] = move_prepare,
     [PONS_KERNEL_COPY] = move_prepare,
-    [PONS_KERNEL_ARG_MAX] = arg_max_prepare,
-    [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = extreme_prepare,
+    [PONS_KERNEL_ARG_MAX] = argmax_prepare,
+    [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = argmax_axes_prepare,
     [PONS_KERNEL_CONVOLUTION] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = convolution_prepare,
     [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = convolution_prepare,
@@ -48,7 +49,7 @@ static const cpu_prepare prepare_by_kind[PONS_KERNEL_KIND_COUNT] = {
     [PONS_KERNEL_PATCH_ACCUMULATE] = patch_prepare,
 };
 
-/* The processors of the share, and how many they are. */
+/* The processors of this replica's share; returns their count. */
 static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
 {
     cpu_set_t all;
@@ -59,7 +60,7 @@ static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
     if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) == 0)
         return 1;
     n = CPU_COUNT(&all);
-    cpu_share(settings->index, count, n, &first, &end);
+    cpu_threads_share(settings->index, count, n, &first, &end);
     for (int c = 0; c < CPU_SETSIZE; c++)
         if (CPU_ISSET(c, &all)) {
             if (at >= first && at < end)
@@ -70,16 +71,16 @@ static int share_of(const pons_device_settings *settings, cpu_set_t *mine)
 }
 
 /*
- * An output that is larger than the last cache is not there any more when its first number is read
- * again. The largest caches belong to many processors, and are not to be had for one output.
+ * An output larger than the last-level cache is evicted before its first element is read again. The
+ * largest caches are shared by many processors, so the threshold has an upper bound.
  */
-#define PAST_SIZE_MAX ((int64_t)1 << 26)
+#define NON_TEMPORAL_SIZE_MAX ((int64_t)1 << 26)
 
-static int64_t past_size(void)
+static int64_t non_temporal_size(void)
 {
-    int64_t cache = caches_largest("/sys/devices/system/cpu/cpu0/cache");
+    int64_t cache = cache_size_largest("/sys/devices/system/cpu/cpu0/cache");
 
-    return cache > 0 && cache < PAST_SIZE_MAX ? cache : PAST_SIZE_MAX;
+    return cache > 0 && cache < NON_TEMPORAL_SIZE_MAX ? cache : NON_TEMPORAL_SIZE_MAX;
 }
 
 static pons_status device_open(const pons_device_settings *settings, void **device, pons_error *err)
@@ -93,8 +94,8 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     processors = share_of(settings, &d->share);
     d->threads = settings->threads > 0 ? settings->threads : processors;
     d->compiles_maps = true;
-    d->past_size = past_size();
-    cpu_device_choose_row(d, map_lanes_count() - 1);
+    d->non_temporal_size = non_temporal_size();
+    cpu_device_choose_isa(d, isa_best());
     if (onednn_open(&d->library, err) != PONS_OK) {
         free(d);
         return err->status;
@@ -111,7 +112,10 @@ static void device_close(void *device)
     free(d);
 }
 
-/* X of the first line "key : X" of /proc/cpuinfo; 'value' stays as it is when there is none. */
+/*
+ * The value of the first line "key : value" of /proc/cpuinfo. 'value' is unchanged if no line has
+ * the key.
+ */
 static void read_processor(const char *key, char *value, size_t size)
 {
     char *line = NULL;
@@ -132,8 +136,8 @@ static void read_processor(const char *key, char *value, size_t size)
 }
 
 /*
- * The instructions by which our kernels and oneDNN's are chosen, of all that this processor has and
- * this build uses.
+ * The instruction sets by which our kernels and oneDNN's are selected, among those that this
+ * processor has and this build uses.
  */
 static void processor_features(char *out, size_t size)
 {
@@ -173,7 +177,7 @@ static void device_facts(void *device, pons_device_facts *facts)
     read_processor("model name", facts->name, sizeof facts->name);
     processor_features(facts->features, sizeof facts->features);
     onednn_version(facts->library, sizeof facts->library);
-    facts->bf16 = map_has_bf16();
+    facts->bf16 = isa_has_bf16();
     facts->memory_size = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
 
@@ -197,7 +201,7 @@ static void device_release(void *device, void *memory, size_t size)
         munmap(memory, size > 0 ? size : 1);
 }
 
-/* Threads that this one starts inherit its processors. */
+/* The threads started from this one inherit its processors. */
 static pons_status device_attach(void *device, pons_error *err)
 {
     const cpu_device *d = device;
@@ -206,7 +210,7 @@ static pons_status device_attach(void *device, pons_error *err)
         && sched_setaffinity(0, sizeof d->share, &d->share) != 0)
         return pons_fail(err, PONS_DEVICE, "cannot bind device 'cpu:%d' to its processors",
                          d->settings.index);
-    return headroom_start_threads(d->threads, err);
+    return alloc_probe_start_threads(d->threads, err);
 }
 
 static pons_status device_prepare(void *device, const pons_request *request, pons_kernel *kernel,
@@ -219,17 +223,22 @@ static pons_status device_prepare(void *device, const pons_request *request, pon
     return prepare == NULL ? PONS_OK : prepare(device, request, kernel, supported, err);
 }
 
-void cpu_device_choose_row(void *device, int row)
+/* A set without a row of its own has the last row. */
+void cpu_device_choose_isa(void *device, isa set)
 {
     cpu_device *d = device;
+    int row = min_int((int)set, isa_rows_built() - 1);
 
-    d->lanes = map_lanes_row(row);
-    d->narrow = narrow_lanes_row(row);
-    d->direct = direct_lanes_row(row);
-    d->rows = rows_lanes_row(row);
-    d->wide = row == map_lanes_count() - 1 ? wide_find() : NULL;
-    if (d->wide == &wide_dots)
-        d->narrow = narrow_lanes_dots();
+    d->isa = set;
+    d->lanes = isa_map_lanes(row);
+    d->few_channels = isa_few_channels_loops(set);
+    d->direct = isa_direct_lanes(row);
+    d->rows = isa_row_loops(row);
+}
+
+void cpu_device_choose_row(void *device, int row)
+{
+    cpu_device_choose_isa(device, row == isa_rows_count() - 1 ? isa_best() : (isa)row);
 }
 
 void cpu_device_interpret(void *device)
@@ -239,11 +248,11 @@ void cpu_device_interpret(void *device)
     d->compiles_maps = false;
 }
 
-void cpu_device_write_past(void *device)
+void cpu_device_store_non_temporal(void *device)
 {
     cpu_device *d = device;
 
-    d->past_size = 1;
+    d->non_temporal_size = 1;
 }
 
 const pons_device_operations cpu_operations = {
@@ -253,7 +262,8 @@ const pons_device_operations cpu_operations = {
     .attach = device_attach,
     .prepare = device_prepare,
     .memory = { .allocate = device_allocate, .release = device_release },
-    .profiling = { .peak = limits_measure },
+    .profiling = { .peak = peak_measure },
 };
 
-PONS_DEVICE(cpu, "1.0", "this machine's processors, with OpenMP and vector code", cpu_operations);
+PONS_DEVICE(cpu, "1.0", "this machine's processors, with OpenMP and vector code",
+            PONS_NO_OPTIONS, cpu_operations);

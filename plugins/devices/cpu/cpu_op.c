@@ -1,8 +1,8 @@
 /*
- * cpu_op.c - ops of plugins: the plugin's own function, over parts of the rows where it allows
- * that.
+ * cpu_op.c - ops of plugins: the plugin's own function, on slices of the rows if the op allows
+ * them.
  *
- * Parts are cut by the number of elements alone, so that bits do not depend on the threads (R4).
+ * The element count alone decides the slices, so that bits do not depend on the threads (R4).
  */
 #include "cpu/cpu.h"
 
@@ -11,12 +11,12 @@
 
 #include "base/integer.h"
 
-enum { PART = 16384 }; /* elements */
+enum { SLICE = 16384 }; /* elements of a slice */
 
 typedef struct op_kernel {
     const pons_request *request;
     const pons_op_attributes *op;
-    int64_t rows, part; /* rows in a part                                                         */
+    int64_t rows, part; /* rows of the op; of a slice                                             */
     int threads;
 } op_kernel;
 
@@ -25,13 +25,13 @@ typedef struct op_run {
     pons_op_call call;
 } op_run;
 
-static void run_part(void *context, int64_t i, int thread)
+static void run_slice(void *context, int64_t i, int thread)
 {
     const op_run *r = context;
     pons_op_call call = r->call;
 
     call.begin = i * r->k->part;
-    call.end = call.begin + r->k->part < r->k->rows ? call.begin + r->k->part : r->k->rows;
+    call.end = min_i64(call.begin + r->k->part, r->k->rows);
     r->k->op->operations->run_float(&call);
 }
 
@@ -42,7 +42,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
                       .from = (const void *const *)call->input,
                       .shape = k->request->output[0].shape, .to = call->output[0] } };
 
-    cpu_parallel(k->threads, ceil_div_i64(k->rows, k->part), run_part, &r);
+    cpu_parallel_for(k->threads, ceil_div_i64(k->rows, k->part), run_slice, &r);
     return PONS_OK;
 }
 
@@ -51,7 +51,9 @@ static void kernel_free(pons_kernel *kernel)
     free(kernel->state);
 }
 
-/* f32 throughout, as the precision pass leaves it; labels and indices apart. */
+/*
+ * True if all floats are f32, as the precision pass leaves them; labels and indices are integers.
+ */
 static bool is_plain(const pons_request *r)
 {
     bool plain = r->output[0].type == PONS_F32;
@@ -80,7 +82,7 @@ pons_status op_prepare(cpu_device *device, const pons_request *request, pons_ker
         count *= s.extent[i];
     *k = (op_kernel){ .request = request, .op = op, .rows = count / last,
                       .threads = op->operations->sliced ? device->threads : 1 };
-    k->part = op->operations->sliced ? ceil_div_i64(PART, last) : k->rows;
+    k->part = op->operations->sliced ? ceil_div_i64(SLICE, last) : k->rows;
     *kernel = (pons_kernel){ .run = kernel_run, .free = kernel_free, .state = k,
                              .implementation = "plugin" };
     return PONS_OK;

@@ -1,6 +1,6 @@
 /*
- * cpu_patch.c - patches cut out of cases that lie in memory, row by row, their normal numbers, and
- * patches added to sums.
+ * cpu_patch.c - extract patches from resident cases row by row, fill patches with normal random
+ * numbers, and accumulate patches.
  */
 #include "cpu/cpu.h"
 
@@ -11,23 +11,26 @@
 
 #include "base/integer.h"
 
-enum { BLOCK = 4096 }; /* normal numbers that one thread makes at a time */
+enum { BLOCK = 4096 }; /* normal random numbers of a task */
 
 typedef struct patch_kernel {
     const pons_request *request;
-    int64_t extent[5], columns; /* of patches; of a row of input 1 */
+    int64_t extent[5], columns; /* extent of the patches; columns of input 1 */
     int threads;
 } patch_kernel;
 
 typedef struct patch_run {
     const patch_kernel *k;
     const pons_call *call;
-    int64_t patch;              /* that is added */
+    int64_t patch;              /* index of the patch to accumulate */
 } patch_run;
 
 /* ---- voxels ---------------------------------------------------------------------------------- */
 
-/* A row of the patch along W: the voxel at 'base' + along[w], nothing where along[w] is below 0. */
+/*
+ * A row of the patch along W. Its voxel w is at 'base' + along[w]; a negative along[w] means a
+ * zero.
+ */
 typedef struct patch_row {
     const int32_t *along;
     int64_t base, count, channels;
@@ -64,13 +67,13 @@ static void read_bytes(const patch_row *r, uint8_t *restrict to)
     READ_ROW(uint8_t, from[c])
 }
 
-static void cut_row(void *context, int64_t i, int thread)
+static void extract_row(void *context, int64_t i, int thread)
 {
     const patch_run *run = context;
     const int64_t *e = run->k->extent;
     int64_t h = i % e[2], d = i / e[2] % e[1], n = i / (e[1] * e[2]);
     const int32_t *row = (const int32_t *)run->call->input[1] + n * run->k->columns;
-    const int32_t *place = row + PONS_PATCH_PLACE;
+    const int32_t *place = row + PONS_PATCH_COORDINATES;
     const char *held = run->call->input[0];
     int32_t at[] = { place[d], place[e[1] + h] };
     patch_row r = { place + e[1] + e[2], (int64_t)at[0] + at[1], e[3], e[4],
@@ -94,16 +97,16 @@ static void cut_row(void *context, int64_t i, int thread)
         read_floats(&r, image);
 }
 
-static pons_status cut_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+static pons_status extract_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const patch_kernel *k = kernel->state;
     patch_run run = { k, call, 0 };
 
-    cpu_parallel(k->threads, k->extent[0] * k->extent[1] * k->extent[2], cut_row, &run);
+    cpu_parallel_for(k->threads, k->extent[0] * k->extent[1] * k->extent[2], extract_row, &run);
     return PONS_OK;
 }
 
-/* ---- normal numbers -------------------------------------------------------------------------- */
+/* ---- normal random numbers ------------------------------------------------------------------- */
 
 static int64_t patch_size(const patch_kernel *k)
 {
@@ -115,7 +118,7 @@ static void draw_block(void *context, int64_t i, int thread)
     const patch_run *run = context;
     int64_t size = patch_size(run->k), blocks = ceil_div_i64(size, BLOCK);
     int64_t n = i / blocks, first = i % blocks * BLOCK;
-    int64_t count = size - first < BLOCK ? size - first : BLOCK;
+    int64_t count = min_i64(size - first, BLOCK);
     const int32_t *row = (const int32_t *)run->call->input[0] + n * PONS_PATCH_KEY_SIZE;
     uint64_t high = (uint32_t)row[PONS_PATCH_KEY_HIGH];
     float *to = (float *)run->call->output[0] + n * size + first;
@@ -133,19 +136,19 @@ static pons_status draw_run(const pons_kernel *kernel, const pons_call *call, po
     int64_t blocks = ceil_div_i64(patch_size(k), BLOCK);
     patch_run run = { k, call, 0 };
 
-    cpu_parallel(k->threads, k->extent[0] * blocks, draw_block, &run);
+    cpu_parallel_for(k->threads, k->extent[0] * blocks, draw_block, &run);
     return PONS_OK;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static void add_row(void *context, int64_t i, int thread)
+static void accumulate_row(void *context, int64_t i, int thread)
 {
     const patch_run *run = context;
     const int64_t *e = run->k->extent;
     int64_t h = i % e[2], d = i / e[2];
     const int32_t *row = (const int32_t *)run->call->input[1] + run->patch * run->k->columns;
-    const int32_t *place = row + PONS_PATCH_PLACE, *age = place + e[1] + e[2] + e[3];
+    const int32_t *place = row + PONS_PATCH_COORDINATES, *age = place + e[1] + e[2] + e[3];
     const int32_t *along = place + e[1] + e[2], *age_along = age + e[1] + e[2];
     const float *weight = (const float *)run->call->input[2] + i * e[3];
     const float *x = (const float *)run->call->input[3]
@@ -168,14 +171,14 @@ static void add_row(void *context, int64_t i, int thread)
     }
 }
 
-/* One patch after the other: they may touch the same sums. */
-static pons_status add_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+/* Patches are accumulated one by one, as they may overlap. */
+static pons_status accumulate_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
     const patch_kernel *k = kernel->state;
     patch_run run = { k, call, 0 };
 
     for (; run.patch < k->extent[0]; run.patch++)
-        cpu_parallel(k->threads, k->extent[1] * k->extent[2], add_row, &run);
+        cpu_parallel_for(k->threads, k->extent[1] * k->extent[2], accumulate_row, &run);
     return PONS_OK;
 }
 
@@ -192,7 +195,8 @@ static bool is_supported(const pons_request *r)
 
     switch (r->kind) {
     case PONS_KERNEL_PATCH: return type == PONS_F32 || type == PONS_U8;
-    case PONS_KERNEL_PATCH_ACCUMULATE: return r->input[2].type == PONS_F32 && r->input[3].type == PONS_F32;
+    case PONS_KERNEL_PATCH_ACCUMULATE:
+        return r->input[2].type == PONS_F32 && r->input[3].type == PONS_F32;
     default: return type == PONS_F32;
     }
 }
@@ -201,7 +205,7 @@ pons_status patch_prepare(cpu_device *device, const pons_request *request, pons_
                           bool *supported, pons_error *err)
 {
     bool adds = request->kind == PONS_KERNEL_PATCH_ACCUMULATE;
-    bool cuts = request->kind == PONS_KERNEL_PATCH;
+    bool extracts = request->kind == PONS_KERNEL_PATCH;
     const pons_tensor *patches = adds ? &request->input[3] : &request->output[0];
     patch_kernel *k;
 
@@ -212,9 +216,10 @@ pons_status patch_prepare(cpu_device *device, const pons_request *request, pons_
     if (k == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     *k = (patch_kernel){ .request = request, .threads = device->threads,
-                         .columns = cuts || adds ? request->input[1].shape.extent[1] : 0 };
+                         .columns = extracts || adds ? request->input[1].shape.extent[1] : 0 };
     memcpy(k->extent, patches->shape.extent, sizeof k->extent);
-    *kernel = (pons_kernel){ .run = adds ? add_run : cuts ? cut_run : draw_run, .free = kernel_free,
-                             .state = k, .implementation = "own" };
+    *kernel = (pons_kernel){ .run = adds ? accumulate_run : extracts ? extract_run : draw_run,
+                             .free = kernel_free,
+                             .state = k, .implementation = "patch" };
     return PONS_OK;
 }

@@ -1,24 +1,27 @@
 /*
- * cpu_threads.c - the one place that starts OpenMP regions for our own kernels.
+ * cpu_threads.c - the only place that starts OpenMP regions for our own kernels.
  *
- * Each thread begins with its share of neighbouring tasks, the same share of every kernel: what it
- * wrote is what it reads next, and often still in its cache. One that is done takes tasks of the
- * others, so that nobody waits for a thread that lost its processor to something else.
+ * Each thread begins with its own contiguous share of the tasks, which is the same share in every
+ * kernel. The data that it wrote is the data that it reads next, often from its own cache. A thread
+ * without tasks steals from the others, so that no region waits for a thread that lost its
+ * processor.
  */
 #include "cpu/cpu.h"
 
 #include <omp.h>
 #include <stdatomic.h>
 
-enum { SHARES = 64 }; /* more threads have some of them in common */
+#include "base/integer.h"
 
-/* Tasks next .. end - 1 are still to be taken; in a cache line of its own. */
+enum { SHARES = 64 }; /* shares; with more threads, some threads have one in common */
+
+/* Tasks next .. end - 1 are not yet taken. Each share has a cache line of its own. */
 typedef struct share {
     _Alignas(64) _Atomic int64_t next;
     int64_t end;
 } share;
 
-static void divide(share *shares, int n, int64_t count)
+static void divide_shares(share *shares, int n, int64_t count)
 {
     for (int s = 0; s < n; s++) {
         atomic_init(&shares[s].next, count * s / n);
@@ -26,8 +29,9 @@ static void divide(share *shares, int n, int64_t count)
     }
 }
 
-void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_t i, int thread),
-                  void *context)
+void cpu_parallel_for(int threads, int64_t count, void (*body)(void *context, int64_t i,
+                                                               int thread),
+                      void *context)
 {
     share shares[SHARES];
     int n;
@@ -39,8 +43,8 @@ void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_
             body(context, i, 0);
         return;
     }
-    n = threads < SHARES ? threads : SHARES;
-    divide(shares, n, count);
+    n = min_int(threads, SHARES);
+    divide_shares(shares, n, count);
 #pragma omp parallel num_threads(threads)
     {
         int thread = omp_get_thread_num();
@@ -54,7 +58,7 @@ void cpu_parallel(int threads, int64_t count, void (*body)(void *context, int64_
     }
 }
 
-void cpu_share(int index, int count, int n, int *first, int *end)
+void cpu_threads_share(int index, int count, int n, int *first, int *end)
 {
     if (n < count) {
         *first = index % n;

@@ -1,6 +1,6 @@
 /*
- * isa.c - ask the processor what it has. Nothing else in this folder does, so that a build with a
- * limit computes on any processor what a smaller one would.
+ * isa.c - the instruction sets of this processor. No other file of this folder queries the
+ * processor, so a build with a limit gives the results of a smaller processor.
  */
 #include "cpu/isa.h"
 
@@ -16,7 +16,7 @@ isa isa_limit(void) { return CPU_ISA_LIMIT; }
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool always(void) { return true; }
+static bool has_baseline(void) { return true; }
 
 static bool has_avx2(void)
 {
@@ -31,7 +31,7 @@ static bool has_avx512(void)
 
 static bool has_avx512bf16(void) { return __builtin_cpu_supports("avx512bf16"); }
 
-/* Linux hands the tile registers out on request. */
+/* Linux grants the tile registers on request. */
 static bool has_amx(void)
 {
     enum { REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
@@ -45,7 +45,8 @@ static bool has_amx(void)
 
 bool isa_runs(isa set)
 {
-    static bool (*const has[])(void) = { always, has_avx2, has_avx512, has_avx512bf16, has_amx };
+    static bool (*const has[])(void) = { has_baseline, has_avx2, has_avx512, has_avx512bf16,
+        has_amx };
 
     for (int i = 0; i <= (int)set; i++)
         if (i > (int)isa_limit() || !has[i]())
@@ -58,3 +59,12 @@ bool isa_runs(isa set)
 bool isa_runs(isa set) { return set == ISA_BASELINE; }
 
 #endif
+
+isa isa_best(void)
+{
+    isa best = ISA_BASELINE;
+
+    while (best < ISA_AMX && isa_runs(best + 1))
+        best++;
+    return best;
+}

@@ -1,6 +1,6 @@
 /*
- * isa.h - the instruction sets by which kernels are chosen: those that this processor has, up to
- * the one that the build was configured to stop at.
+ * isa.h - the instruction sets by which kernels are selected: those of this processor, up to the
+ * limit of configure --enable-isa-limit.
  */
 #ifndef PLUGINS_DEVICES_CPU_ISA_H
 #define PLUGINS_DEVICES_CPU_ISA_H
@@ -10,9 +10,17 @@
 /* Each includes those before it. */
 typedef enum isa { ISA_BASELINE, ISA_AVX2, ISA_AVX512, ISA_AVX512BF16, ISA_AMX } isa;
 
-/* The last one that this build uses, whatever the processor has: configure --enable-isa-limit. */
+/*
+ * The highest set that this build uses, independent of the processor (configure
+ * --enable-isa-limit).
+ */
 isa isa_limit(void);
-/* ISA_AMX also when Linux has handed the tile registers out. */
+/*
+ * True if this build uses the set, this processor has it and, for AMX, Linux grants the tile
+ * registers.
+ */
 bool isa_runs(isa set);
+/* The highest set that runs on this processor. */
+isa isa_best(void);
 
 #endif

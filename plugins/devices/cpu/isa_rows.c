@@ -1,25 +1,25 @@
 /*
- * isa_rows.c - which of the compiled lanes this processor can run.
+ * isa_rows.c - the table of compiled kernels by instruction set.
  */
+#include "cpu/isa_rows.h"
+
 #include "cpu/conv/direct/direct.h"
-#include "cpu/isa.h"
-#include "cpu/map/map_lanes.h"
 #include "cpu/conv/few_channels/few_channels.h"
+#include "cpu/map/map_lanes.h"
 #include "cpu/pool/row_loops.h"
+
+#define FEW_CHANNELS(name, pairs)                                                                 \
+    { &few_channels_vector_##name, &few_channels_planar_##name, &few_channels_layout_##name, pairs }
 
 #if defined(__x86_64__)
 
-/* Lanes of maps, and the rest. */
-#define ROW(maps, name, set)                                                                      \
-    { &map_lanes_##maps,                                                                          \
-      { &narrow_wide_##name, &narrow_planar_##name, &narrow_layout_##name, NULL },                \
-      &direct_lanes_##name, &rows_lanes_##name, set }
+/* Map lanes of one instruction set, other kernels of another: they need no AVX512-BF16 variant. */
+#define ROW(maps, name, set) { &map_lanes_##maps, &direct_lanes_##name, &row_loops_##name, set }
 
 static const struct {
     const map_lanes *lanes;
-    narrow_lanes narrow;
     const direct_lanes *direct;
-    const rows_lanes *rows;
+    const row_loops *rows;
     isa set;
 } rows[] = {
     ROW(baseline, baseline, ISA_BASELINE),
@@ -28,67 +28,68 @@ static const struct {
     ROW(avx512bf16, avx512, ISA_AVX512BF16),
 };
 
-int map_lanes_built(void) { return (int)(sizeof rows / sizeof *rows); }
+int isa_rows_built(void) { return (int)(sizeof rows / sizeof *rows); }
 
-int map_lanes_count(void)
+int isa_rows_count(void)
 {
     int n = 0;
 
-    while (n < map_lanes_built() && isa_runs(rows[n].set))
+    while (n < isa_rows_built() && isa_runs(rows[n].set))
         n++;
     return n;
 }
 
-const map_lanes *map_lanes_row(int row) { return rows[row].lanes; }
-const narrow_lanes *narrow_lanes_row(int row) { return &rows[row].narrow; }
+const map_lanes *isa_map_lanes(int row) { return rows[row].lanes; }
 
-const narrow_lanes *narrow_lanes_dots(void)
+const few_channels_loops *isa_few_channels_loops(isa set)
 {
-    static const narrow_lanes dots = { &narrow_wide_avx512, &narrow_planar_avx512,
-                                       &narrow_layout_avx512, &narrow_pairs_avx512 };
+    static const few_channels_loops lanes[] = {
+        [ISA_BASELINE] = FEW_CHANNELS(baseline, NULL),
+        [ISA_AVX2] = FEW_CHANNELS(avx2, NULL),
+        [ISA_AVX512] = FEW_CHANNELS(avx512, NULL),
+        [ISA_AVX512BF16] = FEW_CHANNELS(avx512, &few_channels_bf16x2_avx512),
+        [ISA_AMX] = FEW_CHANNELS(avx512, NULL),
+    };
 
-    return &dots;
+    return &lanes[set];
 }
 
-const direct_lanes *direct_lanes_row(int row) { return rows[row].direct; }
-const rows_lanes *rows_lanes_row(int row) { return rows[row].rows; }
+const direct_lanes *isa_direct_lanes(int row) { return rows[row].direct; }
+const row_loops *isa_row_loops(int row) { return rows[row].rows; }
 
-bool map_has_bf16(void) { return isa_runs(ISA_AVX512BF16); }
+bool isa_has_bf16(void) { return isa_runs(ISA_AVX512BF16); }
 
 #else
 
-int map_lanes_built(void) { return 1; }
-int map_lanes_count(void) { return 1; }
+int isa_rows_built(void) { return 1; }
+int isa_rows_count(void) { return 1; }
 
-const map_lanes *map_lanes_row(int row)
+const map_lanes *isa_map_lanes(int row)
 {
     (void)row;
     return &map_lanes_baseline;
 }
 
-const narrow_lanes *narrow_lanes_row(int row)
+const few_channels_loops *isa_few_channels_loops(isa set)
 {
-    static const narrow_lanes baseline = { &narrow_wide_baseline, &narrow_planar_baseline,
-                                           &narrow_layout_baseline, NULL };
+    static const few_channels_loops baseline = FEW_CHANNELS(baseline, NULL);
 
-    (void)row;
+    (void)set;
     return &baseline;
 }
 
-const narrow_lanes *narrow_lanes_dots(void) { return narrow_lanes_row(0); }
-
-const direct_lanes *direct_lanes_row(int row)
+const direct_lanes *isa_direct_lanes(int row)
 {
     (void)row;
     return &direct_lanes_baseline;
 }
 
-const rows_lanes *rows_lanes_row(int row)
+const row_loops *isa_row_loops(int row)
 {
     (void)row;
-    return &rows_lanes_baseline;
+    return &row_loops_baseline;
 }
 
-bool map_has_bf16(void) { return false; }
+bool isa_has_bf16(void) { return false; }
 
 #endif

@@ -1,28 +1,21 @@
 /*
- * peak.c - what memory and units of this machine reach, measured: the best of some short rounds
- * on all threads. 'pons bench --kernels' puts its kernels beside these numbers.
+ * peak.c - measure the peak rates of memory and arithmetic units: the best of several short rounds
+ * on all threads. 'pons bench --kernels' compares its kernels with these figures.
  */
 #include "cpu/peak.h"
 
 #include "cpu/cpu.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum { COPY_ROUNDS = 6, LOOP_ROUNDS = 8 };
 
 #define LOOP_SECONDS 0.02
 #define COPY_LEAST ((size_t)256 << 20) /* bytes of source and copy together */
 #define COPY_PIECE ((size_t)1 << 20)
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- copy ------------------------------------------------------------------------------------ */
 
@@ -46,7 +39,7 @@ static void copy_plain(void *to, const void *from, size_t size)
     memcpy(to, from, size);
 }
 
-/* Twice the last cache, but no more than an eighth of the memory; in whole pieces. */
+/* Twice the last-level cache, at most an eighth of the memory, rounded down to whole pieces. */
 static size_t copy_size(void)
 {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -62,7 +55,7 @@ static size_t copy_size(void)
 
 static pons_status measure_copy(cpu_device *d, double *rate, pons_error *err)
 {
-    static void (*const ways[])(void *, const void *, size_t) = { copy_plain, limits_copy };
+    static void (*const ways[])(void *, const void *, size_t) = { copy_plain, peak_copy };
     size_t size = copy_size();
     char *memory = cpu_operations.memory.allocate(d, size, err);
     double best = 0;
@@ -73,7 +66,7 @@ static pons_status measure_copy(cpu_device *d, double *rate, pons_error *err)
     for (int i = 0; i < COPY_ROUNDS; i++) {
         copying c = { memory, memory + size / 2, ways[i % 2] };
         double start = seconds_now(), seconds;
-        cpu_parallel(d->threads, (int64_t)(size / 2 / COPY_PIECE), copy_piece, &c);
+        cpu_parallel_for(d->threads, (int64_t)(size / 2 / COPY_PIECE), copy_piece, &c);
         seconds = seconds_now() - start;
         if (seconds > 0 && (double)size / seconds > best)
             best = (double)size / seconds;
@@ -86,10 +79,10 @@ static pons_status measure_copy(cpu_device *d, double *rate, pons_error *err)
 /* ---- loops ----------------------------------------------------------------------------------- */
 
 typedef struct looping {
-    const limits_loop *loop;
+    const peak_loop *loop;
     const void *input;
     int64_t rounds;
-    float *output; /* LIMITS_ALIGN bytes of each thread */
+    float *output; /* PEAK_ALIGN bytes for each thread */
 } looping;
 
 static void loop_piece(void *context, int64_t i, int thread)
@@ -97,21 +90,21 @@ static void loop_piece(void *context, int64_t i, int thread)
     const looping *l = context;
 
     (void)i;
-    l->loop->run(l->rounds, l->input, l->output + (size_t)thread * (LIMITS_ALIGN / sizeof(float)));
+    l->loop->run(l->rounds, l->input, l->output + (size_t)thread * (PEAK_ALIGN / sizeof(float)));
 }
 
 static double loop_seconds(int threads, looping *l)
 {
     double start = seconds_now();
 
-    cpu_parallel(threads, threads, loop_piece, l);
+    cpu_parallel_for(threads, threads, loop_piece, l);
     return seconds_now() - start;
 }
 
-/* 'memory' has LIMITS_INPUT bytes for the numbers, then LIMITS_ALIGN for each thread. */
-static double measure_loop(const cpu_device *d, const limits_loop *loop, char *memory)
+/* 'memory' has PEAK_INPUT bytes of input, then PEAK_ALIGN bytes for each thread. */
+static double measure_loop(const cpu_device *d, const peak_loop *loop, char *memory)
 {
-    looping l = { loop, memory, 1000, (float *)(memory + LIMITS_INPUT) };
+    looping l = { loop, memory, 1000, (float *)(memory + PEAK_INPUT) };
     double best = 0, seconds;
 
     while (loop->run != NULL && !isa_runs(loop->set))
@@ -129,27 +122,27 @@ static double measure_loop(const cpu_device *d, const limits_loop *loop, char *m
     return best;
 }
 
-/* From 1/2 to 1 as bf16 and, two together, as floats: sums stay finite and normal. */
+/* Values from 1/2 to 1 as bf16 and, two together, as floats: sums stay finite and normal. */
 static void fill_numbers(uint16_t *number)
 {
-    for (size_t i = 0; i < LIMITS_INPUT / sizeof *number; i++)
+    for (size_t i = 0; i < PEAK_INPUT / sizeof *number; i++)
         number[i] = (uint16_t)(0x3f00 + i / 2 % 128);
 }
 
-pons_status limits_measure(void *device, pons_device_peak *limits, pons_error *err)
+pons_status peak_measure(void *device, pons_device_peak *peak, pons_error *err)
 {
     cpu_device *d = device;
-    size_t size = LIMITS_INPUT + (size_t)d->threads * LIMITS_ALIGN;
+    size_t size = PEAK_INPUT + (size_t)d->threads * PEAK_ALIGN;
     pons_device_peak found = { 0 };
     char *memory = cpu_operations.memory.allocate(d, size, err);
 
     if (memory == NULL)
         return err->status;
     fill_numbers((uint16_t *)memory);
-    found.f32 = measure_loop(d, limits_f32, memory);
-    found.bf16 = measure_loop(d, limits_bf16, memory);
+    found.f32 = measure_loop(d, peak_f32, memory);
+    found.bf16 = measure_loop(d, peak_bf16, memory);
     cpu_operations.memory.release(d, memory, size);
     if (measure_copy(d, &found.copy, err) == PONS_OK)
-        *limits = found;
+        *peak = found;
     return err->status;
 }

@@ -1,5 +1,6 @@
 /*
- * peak.h - loops that show what a processor reaches: a copy past the caches, fused products.
+ * peak.h - loops that measure the peak rates of a processor: a non-temporal copy and fused
+ * multiply-adds.
  */
 #ifndef PLUGINS_DEVICES_CPU_PEAK_H
 #define PLUGINS_DEVICES_CPU_PEAK_H
@@ -8,22 +9,28 @@
 
 #include "cpu/isa.h"
 
-enum { LIMITS_ALIGN = 64, LIMITS_INPUT = 2048 }; /* bytes: of addresses; of the loops' numbers    */
+enum { PEAK_ALIGN = 64, PEAK_INPUT = 2048 };     /* bytes: alignment; input of a loop             */
 
-typedef struct limits_loop {
-    isa set;            /* where it runs                                                         */
-    /* 'rounds' times the same products of the numbers at 'input'; something of it to 'output'. */
+typedef struct peak_loop {
+    isa set;            /* required instruction set                                              */
+    /*
+     * 'rounds' times the same multiply-adds of the elements at 'input'. Part of the result goes to
+     * 'output', so that the compiler keeps the loop.
+     */
     void (*run)(int64_t rounds, const void *input, float *output);
-    double operations;  /* of a round                                                             */
-} limits_loop;
+    double operations;  /* operations of one round                                                */
+} peak_loop;
 
-/* Ends with run == NULL; the first that runs here is the best. */
-extern const limits_loop limits_f32[], limits_bf16[];
+/* Loops from the fastest to the slowest; run == NULL ends a list. */
+extern const peak_loop peak_f32[], peak_bf16[];
 
-/* 'size' and addresses are multiples of 64; stores go past the caches where that is possible. */
-void limits_copy(void *to, const void *from, size_t size);
+/*
+ * 'size' and both addresses are multiples of 64. Stores are non-temporal where the processor has
+ * them.
+ */
+void peak_copy(void *to, const void *from, size_t size);
 
-/* As pons_device_operations.limits. */
-pons_status limits_measure(void *device, pons_device_peak *limits, pons_error *err);
+/* As profiling.peak of pons_device_operations. */
+pons_status peak_measure(void *device, pons_device_peak *peak, pons_error *err);
 
 #endif

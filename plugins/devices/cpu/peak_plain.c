@@ -1,5 +1,5 @@
 /*
- * peak_plain.c - the loops of peak.h where nothing is known of the processor.
+ * peak_plain.c - the loops of peak.h for processors other than x86-64.
  */
 #include "cpu/peak.h"
 
@@ -21,10 +21,10 @@ static void products_plain(int64_t rounds, const void *input, float *output)
         *output += sum[i];
 }
 
-const limits_loop limits_f32[] = { { ISA_BASELINE, products_plain, 2.0 * LANES }, { 0 } };
-const limits_loop limits_bf16[] = { { 0 } };
+const peak_loop peak_f32[] = { { ISA_BASELINE, products_plain, 2.0 * LANES }, { 0 } };
+const peak_loop peak_bf16[] = { { 0 } };
 
-void limits_copy(void *to, const void *from, size_t size)
+void peak_copy(void *to, const void *from, size_t size)
 {
     memcpy(to, from, size);
 }

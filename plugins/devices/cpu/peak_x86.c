@@ -1,18 +1,18 @@
 /*
  * peak_x86.c - the loops of peak.h for processors with AVX2, AVX-512, AVX512-BF16 and AMX. Each
- * function names the instructions that it is compiled for; a table finds what runs here.
+ * function has a target attribute for its instructions; the tables order the loops.
  */
 #include "cpu/peak.h"
 
 #include <immintrin.h>
 
 /*
- * Independent sums: latency (4) times units (2) at least, and registers for the arguments left.
- * They start from different numbers, or the compiler would keep one for all.
+ * Independent sums: at least latency (4) times units (2), with registers left for the operands.
+ * Their start values differ; otherwise the compiler would merge them into one sum.
  */
 enum { SUMS = 12 };
 
-/* A loop of products on vectors: 'next' is what becomes of sum[i], with arguments a and b. */
+/* A loop of multiply-adds on vectors: 'next' is the new value of sum[i], with operands a and b. */
 #define LOOP(name, needs, vector, prefix, next)                                                \
     needs static void name(int64_t rounds, const void *input, float *output)                   \
     {                                                                                          \
@@ -42,7 +42,7 @@ LOOP(products_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256,
 LOOP(products_avx512, __attribute__((target("avx512f"))), __m512, _mm512,
      _mm512_fmadd_ps(sum[i], b, a))
 
-const limits_loop limits_f32[] = {
+const peak_loop peak_f32[] = {
     { ISA_AVX512, products_avx512, 2.0 * 16 * SUMS },
     { ISA_AVX2, products_avx2, 2.0 * 8 * SUMS },
     { ISA_BASELINE, products_sse, 2.0 * 4 * SUMS },
@@ -54,7 +54,7 @@ const limits_loop limits_f32[] = {
 LOOP(pairs_avx512, __attribute__((target("avx512f,avx512bf16"))), __m512, _mm512,
      _mm512_dpbf16_ps(sum[i], (__m512bh)a, (__m512bh)b))
 
-/* Four tiles of sums from two and two tiles of 16 x 32 numbers, as a matrix product uses them. */
+/* Four tiles of sums from two and two tiles of 16 x 32 elements, as in a matrix product. */
 __attribute__((target("amx-tile,amx-bf16")))
 static void tiles_amx(int64_t rounds, const void *input, float *output)
 {
@@ -89,7 +89,7 @@ static void tiles_amx(int64_t rounds, const void *input, float *output)
     *output = sum[15][15];
 }
 
-const limits_loop limits_bf16[] = {
+const peak_loop peak_bf16[] = {
     { ISA_AMX, tiles_amx, 4 * 2.0 * 16 * 16 * 32 },
     { ISA_AVX512BF16, pairs_avx512, 2.0 * 32 * SUMS },
     { 0 }
@@ -110,7 +110,7 @@ static void stream_sse(char *to, const char *from, size_t size)
         _mm_stream_ps((float *)(to + i), _mm_load_ps((const float *)(from + i)));
 }
 
-void limits_copy(void *to, const void *from, size_t size)
+void peak_copy(void *to, const void *from, size_t size)
 {
     if (isa_runs(ISA_AVX512))
         stream_avx512(to, from, size);

@@ -1,5 +1,5 @@
 /*
- * autotune.c - time candidates: a few runs of each, in turns; and what is kept of that.
+ * autotune.c - time the candidates of a request in rounds, and keep the choice.
  */
 #include "cuda/cuda.h"
 
@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In turns, so that a clock that changes changes all of them. */
+/* Rounds over all candidates, so that a change of the clock affects all of them. */
 enum { ROUNDS = 3, RUNS = 4 };
-/* After the first round one that takes so many times what the best takes is left out. */
-static const double hopeless = 2;
-/* Bytes of operands: a small number in each of their types. */
+/* After the first round a candidate slower than this multiple of the fastest is dropped. */
+static const double slow_factor = 2;
+/* Fill byte of operands: a small value in each of their types. */
 enum { FILLING = 0x3c };
 
 typedef struct bench {
-    const cuda_trial *trial;
-    void *operand[CUDA_OPERANDS], *workspace;
-    size_t operand_size[CUDA_OPERANDS], workspace_size;
-    double seconds[CUDA_CANDIDATES]; /* of a run, the least; NaN: it does not run                 */
+    const autotune_trial *trial;
+    void *operand[AUTOTUNE_OPERANDS], *workspace;
+    size_t operand_size[AUTOTUNE_OPERANDS], workspace_size;
+    double seconds[AUTOTUNE_CANDIDATES]; /* shortest time of a run; NaN: it does not run          */
 } bench;
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -34,9 +34,9 @@ static bool take_operands(bench *b)
 {
     const cuda_driver *driver = &b->trial->device->driver;
 
-    for (int i = 0; i < CUDA_OPERANDS; i++) {
+    for (int i = 0; i < AUTOTUNE_OPERANDS; i++) {
         const pons_tensor *tensor = &b->trial->operand[i];
-        b->operand_size[i] = (size_t)source_count(tensor->shape)
+        b->operand_size[i] = (size_t)codegen_count(tensor->shape)
                            * (tensor->type == PONS_F32 ? 4 : 2);
         b->operand[i] = take_memory(b, b->operand_size[i]);
         if (b->operand[i] == NULL
@@ -47,10 +47,10 @@ static bool take_operands(bench *b)
     return driver->stream_wait(NULL) == 0;
 }
 
-/* For the one that wants most, of those for which there is room; the others do not run. */
+/* Allocate the largest workspace that fits. Candidates that need more do not run. */
 static void take_workspace(bench *b)
 {
-    const cuda_trial *t = b->trial;
+    const autotune_trial *t = b->trial;
 
     for (;;) {
         size_t most = 0;
@@ -68,26 +68,26 @@ static void take_workspace(bench *b)
     }
 }
 
-static void release(bench *b)
+static void release_memory(bench *b)
 {
-    for (int i = 0; i < CUDA_OPERANDS; i++)
+    for (int i = 0; i < AUTOTUNE_OPERANDS; i++)
         cuda_release(b->trial->device, b->operand[i], b->operand_size[i]);
     cuda_release(b->trial->device, b->workspace, b->workspace_size);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-/* Runs of one candidate; what the library refuses makes it one that does not run. */
+/* Time runs of one candidate. A run that the library refuses marks the candidate as not running. */
 static pons_status time_one(const bench *b, int i, double *seconds, pons_error *err)
 {
-    const cuda_trial *t = b->trial;
+    const autotune_trial *t = b->trial;
     int refused = 0;
 
-    if (cuda_time(t->device, err) != PONS_OK)
+    if (cuda_timer_start(t->device, err) != PONS_OK)
         return err->status;
     for (int k = 0; k < RUNS && refused == 0; k++)
         refused = t->run(t->context, i, b->operand, b->workspace);
-    if (cuda_timed(t->device, seconds, err) != PONS_OK)
+    if (cuda_timer_stop(t->device, seconds, err) != PONS_OK)
         return err->status;
     *seconds = refused != 0 ? NAN : *seconds / RUNS;
     return PONS_OK;
@@ -102,14 +102,14 @@ static double least_of(const bench *b)
     return least;
 }
 
-/* A run of one, which may load what it needs; NaN: it does not run. */
+/* A first run of one candidate, which may load code; NaN: it does not run. */
 static pons_status load_one(bench *b, int i, pons_error *err)
 {
-    const cuda_trial *t = b->trial;
+    const autotune_trial *t = b->trial;
 
     if (!isnan(b->seconds[i]) && t->run(t->context, i, b->operand, b->workspace) != 0)
         b->seconds[i] = NAN;
-    return cuda_synchronise(t->device, err);
+    return cuda_synchronize(t->device, err);
 }
 
 static pons_status time_all(bench *b, pons_error *err)
@@ -118,7 +118,7 @@ static pons_status time_all(bench *b, pons_error *err)
         if (load_one(b, i, err) != PONS_OK)
             return err->status;
     for (int round = 0; round < ROUNDS; round++) {
-        double bound = round > 0 ? hopeless * least_of(b) : INFINITY;
+        double bound = round > 0 ? slow_factor * least_of(b) : INFINITY;
         for (int i = 0; i < b->trial->count; i++) {
             double seconds;
             if (!(b->seconds[i] <= bound))
@@ -131,10 +131,10 @@ static pons_status time_all(bench *b, pons_error *err)
     return PONS_OK;
 }
 
-/* In memory that it takes; where there is none nothing has run. */
+/* Time all candidates in memory of their own. If there is no memory, nothing runs. */
 static pons_status time_in_memory(bench *b, pons_error *err)
 {
-    const cuda_trial *t = b->trial;
+    const autotune_trial *t = b->trial;
 
     if (!take_operands(b))
         return PONS_OK;
@@ -146,7 +146,7 @@ static pons_status time_in_memory(bench *b, pons_error *err)
 
 /* ---- the fastest ----------------------------------------------------------------------------- */
 
-pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error *err)
+pons_status autotune_run(const autotune_trial *t, int *best, double *seconds, pons_error *err)
 {
     bench b = { .trial = t };
     pons_error cause = PONS_ERROR_INIT;
@@ -157,7 +157,7 @@ pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error
         b.seconds[i] = INFINITY;
     if (t->count > 1)
         time_in_memory(&b, &cause);
-    release(&b);
+    release_memory(&b);
     if (cause.status != PONS_OK)
         return pons_fail(err, PONS_DEVICE, "cannot time the %s for '%s': %s\nhint: --set "
                          "device.autotune=no", t->kind, t->request, cause.text);
@@ -170,42 +170,42 @@ pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error
     return PONS_OK;
 }
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- stored choices -------------------------------------------------------------------------- */
 
-static const char room_word[] = " within ";
+static const char limit_word[] = " within ";
 
-cuda_found cuda_find_choice(const cuda_device *d, const char *key, char name[CUDA_NAME_SIZE])
+autotune_found autotune_find(const cuda_device *d, const char *key, char name[AUTOTUNE_NAME_SIZE])
 {
-    const char *kept = d->tuning->find(d->tuning->context, key);
-    const char *room = kept != NULL ? strstr(kept, room_word) : NULL;
+    const char *kept = d->autotune->find(d->autotune->context, key);
+    const char *room = kept != NULL ? strstr(kept, limit_word) : NULL;
     int length;
 
     if (kept == NULL)
-        return CUDA_NOT_FOUND;
+        return AUTOTUNE_NOT_FOUND;
     if (kept[0] == '\0')
-        return CUDA_FOUND_UNTIMED;
-    if (room != NULL && d->tuning->keep != NULL
-        && strtoull(room + strlen(room_word), NULL, 10) < d->workspace_limit)
-        return CUDA_NOT_FOUND;
+        return AUTOTUNE_FOUND_UNTIMED;
+    if (room != NULL && d->autotune->keep != NULL
+        && strtoull(room + strlen(limit_word), NULL, 10) < d->workspace_limit)
+        return AUTOTUNE_NOT_FOUND;
     length = (int)(room != NULL ? (size_t)(room - kept) : strlen(kept));
-    snprintf(name, CUDA_NAME_SIZE, "%.*s", length, kept);
-    return CUDA_FOUND;
+    snprintf(name, AUTOTUNE_NAME_SIZE, "%.*s", length, kept);
+    return AUTOTUNE_FOUND;
 }
 
-pons_status cuda_keep_choice(const cuda_device *d, const char *key, const char *name,
-                             double seconds, pons_error *err)
+pons_status autotune_keep(const cuda_device *d, const char *key, const char *name,
+                          double seconds, pons_error *err)
 {
-    const pons_autotune_cache *tuning = d->tuning;
+    const pons_autotune_cache *autotune = d->autotune;
     char kept[PONS_AUTOTUNE_ENTRY_SIZE] = "";
 
     if (name[0] != '\0')
-        snprintf(kept, sizeof kept, "%s%s%zu", name, room_word, d->workspace_limit);
-    return tuning->keep(tuning->context, key, kept, seconds, err);
+        snprintf(kept, sizeof kept, "%s%s%zu", name, limit_word, d->workspace_limit);
+    return autotune->keep(autotune->context, key, kept, seconds, err);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-void cuda_put_numbers(FILE *to, const char *name, int count, const int64_t *number)
+void autotune_put_numbers(FILE *to, const char *name, int count, const int64_t *number)
 {
     fprintf(to, " %s", name);
     for (int i = 0; i < count; i++)

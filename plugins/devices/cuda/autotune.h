@@ -1,6 +1,5 @@
 /*
- * autotune.h - [device] autotune: of several ways to compute the same, which a library proposes,
- * the fastest.
+ * autotune.h - [device] autotune: the fastest of the implementations that a library proposes.
  */
 #ifndef PLUGINS_DEVICES_CUDA_AUTOTUNE_H
 #define PLUGINS_DEVICES_CUDA_AUTOTUNE_H
@@ -8,48 +7,53 @@
 #include <pons/device.h>
 #include <stdio.h>
 
-enum { CUDA_CANDIDATES = 16, CUDA_OPERANDS = 3 };
+enum { AUTOTUNE_CANDIDATES = 16, AUTOTUNE_OPERANDS = 3 };
 
-typedef struct cuda_trial {
+typedef struct autotune_trial {
     struct cuda_device *device;
-    const char *request;       /* its name                                                        */
-    const char *kind;          /* what candidates are called: "engines"                           */
+    const char *request;       /* name of the request                                             */
+    const char *kind;          /* plural noun for candidates: "engines"                           */
     int count;
-    pons_tensor operand[CUDA_OPERANDS];
-    size_t workspace[CUDA_CANDIDATES];
-    /* The memory of all runs to come. 0, or a status: none can run. NULL: nobody needs to know. */
+    pons_tensor operand[AUTOTUNE_OPERANDS];
+    size_t workspace[AUTOTUNE_CANDIDATES];
+    /* Receive the memory of all later runs. Returns 0, or a status if none can run. May be NULL. */
     int (*begin)(void *context, void *const *operand, void *workspace);
-    /* Put a run of candidate 'i' on the queue of kernels. 0, or a status: it does not run. */
+    /*
+     * Queue a run of candidate 'i' on the kernel stream. Returns 0, or a status if it does not run.
+     */
     int (*run)(void *context, int i, void *const *operand, void *workspace);
     void *context;
-} cuda_trial;
+} autotune_trial;
 
 /*
- * Run all of them a few times, each in turn, on memory that is theirs meanwhile: *best is the
- * fastest and *seconds what it takes; the only one is that without a run, and where none runs it is
- * -1, both with NaN.
+ * Run all candidates in several rounds, on memory allocated meanwhile. *best is the fastest,
+ * *seconds its time. A single candidate is the best without a run, with NaN seconds. *best is -1,
+ * with NaN seconds, if none runs.
  */
-pons_status cuda_try(const cuda_trial *t, int *best, double *seconds, pons_error *err);
+pons_status autotune_run(const autotune_trial *t, int *best, double *seconds, pons_error *err);
 
 /*
- * What is kept of a choice: the name of what was chosen, and the workspace that it could have. In
- * no more than that it is the fastest still, where it fits; in more another one may be.
+ * A stored choice is the candidate's name and the workspace limit at that time. Under a smaller
+ * limit it is still the fastest that fits; under a larger one another candidate may be faster.
  */
-enum { CUDA_NAME_SIZE = PONS_AUTOTUNE_ENTRY_SIZE - 32 };
+enum { AUTOTUNE_NAME_SIZE = PONS_AUTOTUNE_ENTRY_SIZE - 32 };
 
-typedef enum cuda_found {
-    CUDA_NOT_FOUND = 0, /* also where there is more room now, and kernels are timed               */
-    CUDA_FOUND_UNTIMED, /* it could not be: as without timing                                     */
-    CUDA_FOUND          /* 'name', which may not fit any more                                     */
-} cuda_found;
+typedef enum autotune_found {
+    AUTOTUNE_NOT_FOUND = 0, /* no entry, or one for a smaller limit                               */
+    AUTOTUNE_FOUND_UNTIMED, /* no candidate could be timed: choose as without autotuning          */
+    AUTOTUNE_FOUND      /* 'name', which may exceed the workspace limit                           */
+} autotune_found;
 
-/* By the device's tuning, for its workspace. name: "": it could not be timed. */
-cuda_found cuda_find_choice(const struct cuda_device *d, const char *key,
-                            char name[CUDA_NAME_SIZE]);
-pons_status cuda_keep_choice(const struct cuda_device *d, const char *key, const char *name,
-                             double seconds, pons_error *err);
+/*
+ * Look up and store a choice in the device's autotune cache. An empty name means that no candidate
+ * could be timed.
+ */
+autotune_found autotune_find(const struct cuda_device *d, const char *key,
+                             char name[AUTOTUNE_NAME_SIZE]);
+pons_status autotune_keep(const struct cuda_device *d, const char *key, const char *name,
+                          double seconds, pons_error *err);
 
-/* For keys: " NAME 1 2 3". */
-void cuda_put_numbers(FILE *to, const char *name, int count, const int64_t *number);
+/* Append " NAME 1 2 3" to a key. */
+void autotune_put_numbers(FILE *to, const char *name, int count, const int64_t *number);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * compile_job.c - a translation unit on its way to the card: compiled on a thread, or read from
- * the cache, while its device's own thread does something else.
+ * compile_job.c - compile and load a translation unit, or read it from the cache, on a thread
+ * beside the device's own.
  *
- * A file of the cache is named by what it depends on: the text, the architecture, the compiler's
- * version and its options; a header with the length and a hash of the rest tells a file that was
- * cut or changed.
+ * The name of a cache file is a hash of its inputs: the source, the architecture, the compiler's
+ * version and its options. A header with length and hash detects a truncated or changed file.
  */
 #include "cuda/cuda.h"
 
@@ -17,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The thread reads of the device what is the same from its opening to its end. */
-struct cuda_unit {
+/* The thread reads only those members of the device that are constant while it is open. */
+struct compile_job {
     const cuda_device *device;
     text source;
     pthread_t thread;
@@ -57,7 +56,7 @@ static void cache_path(const cuda_device *d, const char *unit, char *path, size_
              text_hash(unit, text_hash("pons ", hash)));
 }
 
-/* A regular file; what is none, as a FIFO, is not waited for. */
+/* Open a regular file; a FIFO or other special file is refused without waiting. */
 static FILE *cache_open(const char *path)
 {
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -70,7 +69,7 @@ static FILE *cache_open(const char *path)
     return f;
 }
 
-/* NULL: there is none, or not a whole one. */
+/* NULL: no file, or not a whole one. */
 static char *cache_read(const char *path, size_t *size)
 {
     FILE *f = cache_open(path);
@@ -105,7 +104,10 @@ static void make_folders(const char *path)
     free(part);
 }
 
-/* A cache that cannot be written is only slow: no failure. Others write to it at the same time. */
+/*
+ * A cache that cannot be written only costs time: it is no failure. Other processes write to it at
+ * the same time.
+ */
 static void cache_write(const char *path, const char *binary, size_t size)
 {
     cache_header h = { .size = size, .hash = bytes_hash(binary, size) };
@@ -136,10 +138,8 @@ static void cache_write(const char *path, const char *binary, size_t size)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/*
- * What is compiled is for the card itself, but its format may be of a later CUDA than the driver.
- */
-static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
+/* Load compiled code. Its format may belong to a later CUDA version than the driver's. */
+static pons_status load_binary(compile_job *u, const char *binary, pons_error *err)
 {
     const cuda_device *d = u->device;
     pons_error cause = PONS_ERROR_INIT;
@@ -159,12 +159,12 @@ static pons_status load(cuda_unit *u, const char *binary, pons_error *err)
                      d->driver.cuda);
 }
 
-static pons_status load_unit(cuda_unit *u, pons_error *err)
+static pons_status compile_and_load(compile_job *u, pons_error *err)
 {
     const cuda_device *d = u->device;
     char path[4096] = "", *binary = NULL;
     size_t size = 0;
-    pons_status status = cuda_check(d, d->driver.use(d->context), "use the card", err);
+    pons_status status = cuda_check(d, d->driver.use(d->context), "use the GPU", err);
 
     if (status != PONS_OK)
         return status;
@@ -183,40 +183,40 @@ static pons_status load_unit(cuda_unit *u, pons_error *err)
         return status;
     if (d->cache_dir != NULL)
         cache_write(path, binary, size);
-    status = load(u, binary, err);
+    status = load_binary(u, binary, err);
     free(binary);
     return status;
 }
 
-static void *work(void *context)
+static void *run_job(void *context)
 {
-    cuda_unit *u = context;
+    compile_job *u = context;
 
-    load_unit(u, &u->error);
+    compile_and_load(u, &u->error);
     return NULL;
 }
 
-cuda_unit *cuda_unit_begin(const cuda_device *d, text *source)
+compile_job *compile_job_begin(const cuda_device *d, text *source)
 {
-    cuda_unit *u = calloc(1, sizeof *u);
+    compile_job *u = calloc(1, sizeof *u);
 
     if (u == NULL)
         return NULL;
     u->device = d;
     u->source = *source;
     u->error = (pons_error)PONS_ERROR_INIT;
-    u->started = pthread_create(&u->thread, NULL, work, u) == 0;
+    u->started = pthread_create(&u->thread, NULL, run_job, u) == 0;
     return u;
 }
 
-pons_status cuda_unit_end(cuda_unit *u, cuda_module *module, pons_error *err)
+pons_status compile_job_end(compile_job *u, cuda_module *module, pons_error *err)
 {
     pons_status status;
 
     if (u->started)
         pthread_join(u->thread, NULL);
     else
-        work(u);
+        run_job(u);
     status = u->error.status;
     if (status == PONS_OK)
         *module = u->module;

@@ -1,5 +1,5 @@
 /*
- * cuda.h - what the files of the cuda device share: the device, and its compiled kernels.
+ * cuda.h - declarations shared by the cuda device: the device and its compiled kernels.
  */
 #ifndef PLUGINS_DEVICES_CUDA_CUDA_H
 #define PLUGINS_DEVICES_CUDA_CUDA_H
@@ -12,122 +12,133 @@
 #include "cuda/codegen/codegen.h"
 #include "cuda/autotune.h"
 
-/* A function that was compiled, or will be with the next translation unit. */
+/* A kernel function, compiled or waiting for the next translation unit. */
 typedef struct cuda_kernel {
     char name[48];
-    char *text;            /* NULL once compiled                                                  */
-    cuda_function function; /* NULL before                                                        */
+    char *text;            /* source; NULL once compiled                                          */
+    cuda_function function; /* NULL until compiled                                                */
 } cuda_kernel;
 
-typedef struct cuda_unit cuda_unit;
+typedef struct compile_job compile_job;
 
-/* Kernels in the order in which they came: compiled ones, those of 'unit', and those that wait. */
-typedef struct cuda_library {
+/*
+ * Kernels in the order of their requests: compiled ones up to 'ready', those of 'job' up to
+ * 'begun', then those that wait.
+ */
+typedef struct module_cache {
     int count, room, ready, begun;
     cuda_kernel **kernel;
     int module_count;
     cuda_module *module;
-    cuda_unit *unit;       /* under way; NULL: none                                               */
-} cuda_library;
+    compile_job *job;      /* translation unit that is being compiled, or NULL                    */
+} module_cache;
 
 typedef struct cuda_timer cuda_timer;
 
 typedef struct cuda_device {
     cuda_driver driver;
     cuda_compiler compiler;
-    cuda_dnn dnn;
-    cuda_blas blas;
-    int ordinal, device, architecture; /* 90: sm_90                                               */
-    int toolkit;           /* CUDA of libraries that go with both the driver and the card         */
-    int threads;           /* as asked for: kernels do not depend on it                           */
+    cudnn_library dnn;
+    cublaslt_library blas;
+    int ordinal, device, architecture; /* 90 means sm_90                                          */
+    int toolkit;          /* CUDA version for libraries: supported by both the driver and the GPU */
+    int threads;           /* as requested; kernels do not depend on it                           */
     bool retained, deterministic;
-    size_t workspace_limit; /* of a library's kernel                                              */
+    size_t workspace_limit; /* most bytes of a library's kernel                                   */
     cuda_context context;
-    cuda_stream queue[PONS_STREAM_COUNT];
-    cuda_stream sums;      /* of a communicator; NULL before it was asked for                     */
-    cuda_event behind;     /* where kernels were when 'sums' was told to follow them              */
-    cuda_timer *timer;     /* NULL before it was asked for                                        */
-    int mark_count;
-    cuda_event *mark;
-    char *cache_dir;       /* NULL: compiled kernels are not kept                                 */
-    cuda_library library;
-    cuda_sensors *sensors; /* NULL before they were asked for                                     */
-    const pons_autotune_cache *tuning; /* NULL: nothing is chosen by timing                       */
+    cuda_stream stream[PONS_STREAM_COUNT];
+    cuda_stream comm_stream;      /* stream of a communicator; NULL until requested               */
+    cuda_event kernels_event;     /* recorded in the kernel stream, awaited by 'comm_stream'      */
+    cuda_timer *timer;     /* NULL until used                                                     */
+    int event_count;
+    cuda_event *event;
+    char *cache_dir;       /* NULL: compiled kernels are not cached                               */
+    module_cache cache;
+    nvml_sensors *sensors; /* NULL until used                                                     */
+    const pons_autotune_cache *autotune; /* NULL: no autotuning                                   */
 } cuda_device;
 
-/* PONS_DEVICE with what failed and the driver's words, unless 'result' is 0. */
+/* PONS_DEVICE with the failed action and the driver's error text, unless 'result' is 0. */
 pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err);
 
-/* module_cache.c: the kernel of a launch, the same one for the same text; NULL: out of memory. */
-cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch);
-/* What waits, as one translation unit. */
-void cuda_library_write(const cuda_library *l, text *t);
-/* Begin to compile what waits. Without memory for it nothing begins before it is needed. */
-void cuda_compile_waiting(void *device);
-/* Return when 'k' has its function; what no unit has yet is one then. */
-pons_status cuda_library_need(cuda_device *d, const cuda_kernel *k, pons_error *err);
-void cuda_library_free(cuda_device *d);
+/*
+ * module_cache.c: the kernel of a launch, shared by launches of equal source. NULL: out of memory.
+ */
+cuda_kernel *module_cache_add(module_cache *l, const cuda_launch *launch);
+/* Write all waiting kernels as one translation unit. */
+void module_cache_write(const module_cache *l, text *t);
+/*
+ * Start to compile the waiting kernels. If memory is short, compilation starts when a kernel is
+ * needed.
+ */
+void module_cache_compile(void *device);
+/* Wait until 'k' is compiled. If no translation unit contains 'k' yet, one is started. */
+pons_status module_cache_need(cuda_device *d, const cuda_kernel *k, pons_error *err);
+void module_cache_free(cuda_device *d);
 
 /*
- * compile_job.c: compile 'source', or read what it became from cache_dir, and load it, beside the
- * thread that calls. The unit frees the source; NULL: out of memory, it is the caller's still.
+ * compile_job.c: compile 'source' on a thread of its own, or read the result from cache_dir, and
+ * load it. The job owns the source. NULL: out of memory, and the caller still owns the source.
  */
-cuda_unit *cuda_unit_begin(const cuda_device *d, text *source);
-/* Wait for that. The unit is no more. */
-pons_status cuda_unit_end(cuda_unit *u, cuda_module *module, pons_error *err);
+compile_job *compile_job_begin(const cuda_device *d, text *source);
+/* Wait for the job and free it. */
+pons_status compile_job_end(compile_job *u, cuda_module *module, pons_error *err);
 
-/* cuda_kernel.c: who computes a request, and our own generated kernels. */
+/* cuda_kernel.c: select the implementation of a request; our own generated kernels. */
 pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel *kernel,
                          bool *supported, pons_error *err);
 pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
 
 /* cudnn_convolution.c, cublaslt_product.c */
-pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+pons_status cudnn_prepare(cuda_device *d, const pons_request *request, pons_kernel *kernel,
+                          bool *supported, pons_error *err);
+pons_status cublaslt_prepare(cuda_device *d, const pons_request *request, pons_kernel *kernel,
                              bool *supported, pons_error *err);
-pons_status cuda_prepare_blas(cuda_device *d, const pons_request *request, pons_kernel *kernel,
-                              bool *supported, pons_error *err);
 
 /*
- * cudnn_choose.c: the plan for a convolution, by timing where the device is to; none fits: no plan.
+ * cudnn_choose.c: the plan for a convolution, autotuned if the device is set to. out->plan is NULL
+ * if no engine fits.
  */
-pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
-                             dnn_plan *out, pons_error *err);
+pons_status cudnn_choose_plan(cuda_device *d, const cudnn_convolution *c,
+                              const cudnn_constraints *constraints,
+                              cudnn_plan *out, pons_error *err);
 
 /*
- * cublaslt_choose.c: which of the algorithms that the library proposes for a product, by timing
- * where the device is to; else the first.
+ * cublaslt_choose.c: the index of the best algorithm that the library proposes, autotuned if the
+ * device is set to; else the first.
  */
-pons_status cuda_choose_algorithm(cuda_device *d, const pons_request *request,
-                                  const blas_product *p, int count, const blas_choice *all,
-                                  int *best, pons_error *err);
+pons_status cublaslt_choose_algorithm(cuda_device *d, const pons_request *request,
+                                      const cublaslt_product *p, int count,
+                                          const cublaslt_choice *all,
+                                      int *best, pons_error *err);
 
 /* cuda_memory.c, cuda_stream.c: operations of the device. */
 void *cuda_allocate(void *device, size_t size, pons_error *err);
 void cuda_release(void *device, void *memory, size_t size);
 void *cuda_allocate_host(void *device, size_t size, pons_error *err);
 void cuda_release_host(void *device, void *memory, size_t size);
-pons_status cuda_copy(void *device, pons_stream queue, void *to, const void *from, size_t size,
+pons_status cuda_copy(void *device, pons_stream stream, void *to, const void *from, size_t size,
                       pons_error *err);
-pons_status cuda_mark(void *device, pons_stream queue, int number, pons_error *err);
-pons_status cuda_follow(void *device, pons_stream queue, int number, pons_error *err);
-pons_status cuda_reach(void *device, int number, pons_error *err);
-pons_status cuda_synchronise(void *device, pons_error *err);
-void *cuda_sums(void *device, pons_error *err);
-pons_status cuda_precede(void *device, void *stream, pons_error *err);
-pons_status cuda_queues_open(cuda_device *d, pons_error *err);
-void cuda_queues_close(cuda_device *d);
-/* cuda_timer.c: likewise; close waits for the queue of kernels where there is a timer. */
-pons_status cuda_time(void *device, pons_error *err);
-pons_status cuda_timed(void *device, double *seconds, pons_error *err);
+pons_status cuda_event_record(void *device, pons_stream stream, int number, pons_error *err);
+pons_status cuda_stream_wait_event(void *device, pons_stream stream, int number, pons_error *err);
+pons_status cuda_event_synchronize(void *device, int number, pons_error *err);
+pons_status cuda_synchronize(void *device, pons_error *err);
+void *cuda_comm_stream(void *device, pons_error *err);
+pons_status cuda_stream_wait_stream(void *device, void *stream, pons_error *err);
+pons_status cuda_streams_open(cuda_device *d, pons_error *err);
+void cuda_streams_close(cuda_device *d);
+/* cuda_timer.c: likewise. cuda_timer_close waits for the kernel stream if there is a timer. */
+pons_status cuda_timer_start(void *device, pons_error *err);
+pons_status cuda_timer_stop(void *device, double *seconds, pons_error *err);
 void cuda_timer_close(cuda_device *d);
 /* cuda_peak.c: likewise. */
-pons_status cuda_limits(void *device, pons_device_peak *limits, pons_error *err);
+pons_status cuda_peak_read(void *device, pons_device_peak *peak, pons_error *err);
 /* graph_capture.c: likewise. */
-pons_status cuda_record(void *device, pons_error *err);
-pons_status cuda_end_record(void *device, void **recording, pons_error *err);
-pons_status cuda_replay(void *device, void *recording, pons_error *err);
-void cuda_forget(void *device, void *recording);
+pons_status cuda_capture_begin(void *device, pons_error *err);
+pons_status cuda_capture_end(void *device, void **captured, pons_error *err);
+pons_status cuda_graph_launch(void *device, void *captured, pons_error *err);
+void cuda_graph_destroy(void *device, void *captured);
 
 extern const pons_device_operations cuda_operations;
 

@@ -1,8 +1,7 @@
 /*
- * cuda_device.c - the cuda device: NVIDIA's cards through the driver's own interface.
+ * cuda_device.c - the cuda device: NVIDIA GPUs through the driver API.
  *
- * Its memory, and what runs when, are cuda_memory.c's and cuda_stream.c's; kernels are
- * cuda_kernel.c's.
+ * cuda_memory.c has its memory, cuda_stream.c its streams and events, cuda_kernel.c its kernels.
  */
 #include "cuda/cuda.h"
 
@@ -10,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where no limit is given. */
-static const size_t plenty = (size_t)1 << 30;
+#include "base/integer.h"
+
+/* Default limit of a workspace. */
+static const size_t workspace_default = (size_t)1 << 30;
 
 pons_status cuda_check(const cuda_device *d, int result, const char *what, pons_error *err)
 {
@@ -34,11 +35,11 @@ static pons_status find_device(cuda_device *d, pons_error *err)
     if (d->ordinal >= count)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda:%d': the driver has %d "
                          "device%s", d->ordinal, count, count == 1 ? "" : "s");
-    if (cuda_check(d, d->driver.get(&d->device, d->ordinal), "find the card", err) != PONS_OK
+    if (cuda_check(d, d->driver.get(&d->device, d->ordinal), "find the GPU", err) != PONS_OK
         || cuda_check(d, d->driver.attribute(&major, CUDA_CAPABILITY_MAJOR, d->device),
-                      "ask for the capability", err) != PONS_OK
+                      "read the compute capability", err) != PONS_OK
         || cuda_check(d, d->driver.attribute(&minor, CUDA_CAPABILITY_MINOR, d->device),
-                      "ask for the capability", err) != PONS_OK)
+                      "read the compute capability", err) != PONS_OK)
         return PONS_DEVICE;
     d->architecture = 10 * major + minor;
     return PONS_OK;
@@ -50,15 +51,15 @@ static void device_close(void *device)
 
     if (d->context != NULL) {
         d->driver.use(d->context);
-        dnn_close(&d->dnn);
-        blas_close(&d->blas);
-        cuda_library_free(d);
-        cuda_queues_close(d);
+        cudnn_close(&d->dnn);
+        cublaslt_close(&d->blas);
+        module_cache_free(d);
+        cuda_streams_close(d);
     }
     if (d->retained)
         d->driver.release(d->device);
     cuda_compiler_close(&d->compiler);
-    cuda_sensors_close(d->sensors);
+    nvml_sensors_close(d->sensors);
     cuda_driver_close(&d->driver);
     free(d->cache_dir);
     free(d);
@@ -69,15 +70,16 @@ static pons_status open_parts(cuda_device *d, const pons_device_settings *settin
     if (cuda_driver_open(&d->driver, err) != PONS_OK || find_device(d, err) != PONS_OK
         || cuda_compiler_open(&d->compiler, d->driver.cuda, d->ordinal, d->architecture, err)
            != PONS_OK
-        || cuda_check(d, d->driver.retain(&d->context, d->device), "take the card", err) != PONS_OK)
+        || cuda_check(d, d->driver.retain(&d->context, d->device), "retain the context", err)
+           != PONS_OK)
         return PONS_DEVICE;
     d->retained = true;
-    d->toolkit = d->compiler.major < d->driver.cuda ? d->compiler.major : d->driver.cuda;
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
-        || cuda_queues_open(d, err) != PONS_OK)
+    d->toolkit = min_int(d->compiler.major, d->driver.cuda);
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK
+        || cuda_streams_open(d, err) != PONS_OK)
         return PONS_DEVICE;
-    dnn_find(&d->dnn);
-    dnn_start(&d->dnn, d->queue[PONS_STREAM_KERNELS]);
+    cudnn_find(&d->dnn);
+    cudnn_start(&d->dnn, d->stream[PONS_STREAM_KERNELS]);
     if (settings->cache_dir != NULL && settings->cache_dir[0] != '\0'
         && (d->cache_dir = strdup(settings->cache_dir)) == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': out of memory");
@@ -93,7 +95,8 @@ static pons_status device_open(const pons_device_settings *settings, void **devi
     d->ordinal = settings->index;
     d->threads = settings->threads > 0 ? settings->threads : 1;
     d->deterministic = settings->deterministic;
-    d->workspace_limit = settings->workspace_limit > 0 ? settings->workspace_limit : plenty;
+    d->workspace_limit = settings->workspace_limit > 0 ? settings->workspace_limit
+        : workspace_default;
     if (open_parts(d, settings, err) != PONS_OK) {
         device_close(d);
         return PONS_DEVICE;
@@ -118,7 +121,7 @@ static void device_facts(void *device, pons_device_facts *facts)
     facts->bf16 = d->architecture >= 80;
     facts->fp16 = d->architecture >= 53;
     facts->tf32 = d->architecture >= 80;
-    dnn_describe(&d->dnn, dnn, sizeof dnn);
+    cudnn_describe(&d->dnn, dnn, sizeof dnn);
     if (d->compiler.translated)
         snprintf(ptx, sizeof ptx, " compute_%d", d->compiler.target);
     snprintf(facts->library, sizeof facts->library, "driver %d.%d, NVRTC %d.%d%s%s, %s",
@@ -135,8 +138,8 @@ static void device_describe(void *device, char *text, size_t size)
     char blas[1040], sensors[640];
 
     device_facts(device, &facts);
-    blas_describe(&d->blas, d->toolkit, blas, sizeof blas);
-    cuda_sensors_describe(facts.address, sensors, sizeof sensors);
+    cublaslt_describe(&d->blas, d->toolkit, blas, sizeof blas);
+    nvml_sensors_describe(facts.address, sensors, sizeof sensors);
     snprintf(text, size, "%s, %s%s%s", facts.library, blas, sensors[0] != '\0' ? ", " : "",
              sensors);
 }
@@ -145,20 +148,20 @@ static pons_status device_attach(void *device, pons_error *err)
 {
     const cuda_device *d = device;
 
-    return cuda_check(d, d->driver.use(d->context), "use the card", err);
+    return cuda_check(d, d->driver.use(d->context), "use the GPU", err);
 }
 
-static pons_status device_state(void *device, pons_device_sensors *state, pons_error *err)
+static pons_status device_sensors(void *device, pons_device_sensors *state, pons_error *err)
 {
     cuda_device *d = device;
     char address[32] = "";
 
     if (d->sensors == NULL
         && (cuda_check(d, d->driver.address(address, (int)sizeof address, d->device),
-                       "ask for the address", err) != PONS_OK
-            || cuda_sensors_open(address, &d->sensors, err) != PONS_OK))
+                       "read the PCI address", err) != PONS_OK
+            || nvml_sensors_open(address, &d->sensors, err) != PONS_OK))
         return PONS_DEVICE;
-    return cuda_sensors_read(d->sensors, state, err);
+    return nvml_sensors_read(d->sensors, state, err);
 }
 
 static int device_count(void)
@@ -175,11 +178,11 @@ static int device_count(void)
     return count;
 }
 
-static void device_tune(void *device, const pons_autotune_cache *tuning)
+static void device_autotune(void *device, const pons_autotune_cache *autotune)
 {
     cuda_device *d = device;
 
-    d->tuning = tuning;
+    d->autotune = autotune;
 }
 
 const pons_device_operations cuda_operations = {
@@ -191,19 +194,20 @@ const pons_device_operations cuda_operations = {
     .memory = { .allocate = cuda_allocate, .release = cuda_release,
                 .allocate_host = cuda_allocate_host, .release_host = cuda_release_host,
                 .copy = cuda_copy },
-    .streams = { .synchronize = cuda_synchronise, .event_record = cuda_mark,
-                 .stream_wait_event = cuda_follow, .event_synchronize = cuda_reach,
-                 .comm_stream = cuda_sums, .stream_wait_stream = cuda_precede },
-    .capture = { .begin = cuda_record, .end = cuda_end_record, .launch = cuda_replay,
-                 .destroy = cuda_forget },
-    .profiling = { .timer_start = cuda_time, .timer_stop = cuda_timed,
-                   .range_begin = cuda_begin_range, .range_end = cuda_end_range,
-                   .sensors = device_state, .peak = cuda_limits },
-    .compile = cuda_compile_waiting,
-    .autotune = device_tune,
+    .streams = { .synchronize = cuda_synchronize, .event_record = cuda_event_record,
+                 .stream_wait_event = cuda_stream_wait_event, .event_synchronize
+                     = cuda_event_synchronize,
+                 .comm_stream = cuda_comm_stream, .stream_wait_stream = cuda_stream_wait_stream },
+    .capture = { .begin = cuda_capture_begin, .end = cuda_capture_end, .launch = cuda_graph_launch,
+                 .destroy = cuda_graph_destroy },
+    .profiling = { .timer_start = cuda_timer_start, .timer_stop = cuda_timer_stop,
+                   .range_begin = nvtx_range_begin, .range_end = nvtx_range_end,
+                   .sensors = device_sensors, .peak = cuda_peak_read },
+    .compile = module_cache_compile,
+    .autotune = device_autotune,
     .describe = device_describe,
     .count = device_count,
 };
 
-PONS_DEVICE(cuda, "1.0", "NVIDIA's cards, with kernels that are compiled when they are needed",
-            cuda_operations);
+PONS_DEVICE(cuda, "1.0", "NVIDIA GPUs, with kernels compiled when they are needed",
+            PONS_NO_OPTIONS, cuda_operations);

@@ -1,6 +1,6 @@
 /*
- * cuda_kernel.c - who computes a request; and our own kernels for it: launches with their
- * arguments, and tables in the device's memory.
+ * cuda_kernel.c - select the implementation of a request; prepare and run our own kernels: their
+ * launches, arguments and device tables.
  */
 #include "cuda/cuda.h"
 
@@ -17,8 +17,8 @@ typedef struct prepared {
     int input_count, output_count, launch_count, table_count, parameter_count;
     prepared_launch *launch;
     cuda_address table[CUDA_TABLES];
-    void **value;          /* inputs, outputs, scratch, tables, moment                            */
-    void **parameter;      /* where each of them is                                               */
+    void **value;          /* inputs, outputs, scratch, tables, step key                          */
+    void **parameter;      /* address of each value                                               */
 } prepared;
 
 static void prepared_free(prepared *p)
@@ -43,7 +43,7 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     pons_status status = cuda_check(d, d->driver.use(d->context), "use the device", err);
 
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
-        status = cuda_library_need(d, p->launch[i].kernel, err);
+        status = module_cache_need(d, p->launch[i].kernel, err);
     memcpy(p->value, call->input, (size_t)p->input_count * sizeof *p->value);
     memcpy(p->value + p->input_count, call->output, (size_t)p->output_count * sizeof *p->value);
     p->value[p->input_count + p->output_count] = call->scratch;
@@ -51,15 +51,15 @@ static pons_status kernel_run(const pons_kernel *kernel, const pons_call *call, 
     for (int i = 0; i < p->launch_count && status == PONS_OK; i++)
         status = cuda_check(d, d->driver.launch(p->launch[i].kernel->function, p->launch[i].blocks,
                                                 1, 1, CUDA_THREADS, 1, 1, 0,
-                                                d->queue[PONS_STREAM_KERNELS], p->parameter, NULL),
+                                                d->stream[PONS_STREAM_KERNELS], p->parameter, NULL),
                             "launch a kernel", err);
     return status;
 }
 
-/* Everything but the tables' numbers. */
-static prepared *prepared_new(cuda_device *d, const cuda_source *s)
+/* Allocate a prepared kernel without its tables. */
+static prepared *prepared_new(cuda_device *d, const codegen *s)
 {
-    int parameters = cuda_source_parameters(s);
+    int parameters = codegen_parameters(s);
     prepared *p = calloc(1, sizeof *p);
 
     if (p == NULL)
@@ -80,7 +80,7 @@ static prepared *prepared_new(cuda_device *d, const cuda_source *s)
     return p;
 }
 
-static pons_status upload_tables(prepared *p, const cuda_source *s, pons_error *err)
+static pons_status upload_tables(prepared *p, const codegen *s, pons_error *err)
 {
     const cuda_driver *c = &p->device->driver;
     int first = p->input_count + p->output_count + 1;
@@ -96,12 +96,12 @@ static pons_status upload_tables(prepared *p, const cuda_source *s, pons_error *
             != PONS_OK)
             return PONS_DEVICE;
     }
-    /* An upload may return before it is there, and the queue of kernels does not wait for it. */
+    /* An upload may return before it has finished, and the kernel stream does not wait for it. */
     return s->table_count == 0 ? PONS_OK
          : cuda_check(p->device, c->stream_wait(NULL), "copy a table", err);
 }
 
-static pons_status add_launches(prepared *p, const cuda_source *s, pons_error *err)
+static pons_status add_launches(prepared *p, const codegen *s, pons_error *err)
 {
     for (int i = 0; i < s->launch_count; i++) {
         const cuda_launch *l = &s->launch[i];
@@ -111,7 +111,7 @@ static pons_status add_launches(prepared *p, const cuda_source *s, pons_error *e
                              "%d", s->request->name, (long long)l->blocks, INT32_MAX);
         if (l->blocks == 0)
             continue;
-        k = cuda_library_add(&p->device->library, l);
+        k = module_cache_add(&p->device->cache, l);
         if (k == NULL)
             return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory",
                              s->request->name);
@@ -124,10 +124,10 @@ pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_k
                              bool *supported, pons_error *err)
 {
     prepared *p = NULL;
-    cuda_source source;
+    codegen source;
     pons_status status = PONS_OK;
 
-    *supported = cuda_source_make(&source, request);
+    *supported = codegen_make(&source, request);
     if (*supported) {
         status = cuda_check(d, d->driver.use(d->context), "use the device", err);
         p = prepared_new(d, &source);
@@ -142,13 +142,13 @@ pons_status cuda_prepare_own(cuda_device *d, const pons_request *request, pons_k
         kernel->run = kernel_run;
         kernel->free = kernel_free;
         kernel->state = p;
-        kernel->implementation = "own";
+        kernel->implementation = "nvrtc";
         kernel->scratch_size = source.scratch_size;
         kernel->share = source.share;
     } else {
         prepared_free(p);
     }
-    cuda_source_free(&source);
+    codegen_free(&source);
     return status;
 }
 
@@ -157,7 +157,7 @@ pons_status cuda_prepare(void *device, const pons_request *request, pons_kernel 
 {
     static pons_status (*const families[])(cuda_device *, const pons_request *, pons_kernel *,
                                            bool *, pons_error *)
-        = { cuda_prepare_dnn, cuda_prepare_blas, cuda_prepare_own };
+        = { cudnn_prepare, cublaslt_prepare, cuda_prepare_own };
     pons_status status = PONS_OK;
 
     *supported = false;

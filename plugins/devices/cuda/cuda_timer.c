@@ -1,10 +1,10 @@
 /*
- * cuda_timer.c - seconds that kernels take on the card, by events around them.
+ * cuda_timer.c - measure the time of kernels on the GPU, by events around them.
  *
- * The queue is held back until all of them are in it, by a function of the host in front of the
- * first event: short kernels would otherwise be measured by the launches, which take this process
- * longer. It is held for no more than PATIENCE_S, since a launch may wait for the queue itself, as
- * one that loads a library's kernel does.
+ * A host function before the first event blocks the stream until all kernels are queued. Otherwise
+ * the launches, which are slower than short kernels, would be measured. The stream is blocked for
+ * at most PATIENCE_MS: a launch may itself wait for the stream, for example to load a library's
+ * kernel.
  */
 #include "cuda/cuda.h"
 
@@ -19,10 +19,10 @@ struct cuda_timer {
     cuda_event begin, end;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool holds;
+    bool blocked;
 };
 
-/* ---- the queue held back --------------------------------------------------------------------- */
+/* ---- blocking the stream --------------------------------------------------------------------- */
 
 static struct timespec time_ahead(long milliseconds)
 {
@@ -35,22 +35,22 @@ static struct timespec time_ahead(long milliseconds)
     return t;
 }
 
-/* Host function of the stream; runs on a driver thread. */
-static void hold_queue(void *context)
+/* Host function of the stream; it runs on a driver thread. */
+static void block_stream(void *context)
 {
     const struct timespec end = time_ahead(PATIENCE_MS);
     cuda_timer *t = context;
 
     pthread_mutex_lock(&t->lock);
-    while (t->holds && pthread_cond_timedwait(&t->changed, &t->lock, &end) != ETIMEDOUT)
+    while (t->blocked && pthread_cond_timedwait(&t->changed, &t->lock, &end) != ETIMEDOUT)
         ;
     pthread_mutex_unlock(&t->lock);
 }
 
-static void set_hold(cuda_timer *t, bool holds)
+static void set_blocked(cuda_timer *t, bool blocked)
 {
     pthread_mutex_lock(&t->lock);
-    t->holds = holds;
+    t->blocked = blocked;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
 }
@@ -103,8 +103,8 @@ void cuda_timer_close(cuda_device *d)
 
     if (t == NULL)
         return;
-    set_hold(t, false);
-    d->driver.stream_wait(d->queue[PONS_STREAM_KERNELS]); /* its function may be there still */
+    set_blocked(t, false);
+    d->driver.stream_wait(d->stream[PONS_STREAM_KERNELS]); /* the stream may still use the timer */
     if (t->begin != NULL)
         d->driver.event_free(t->begin);
     if (t->end != NULL)
@@ -115,30 +115,30 @@ void cuda_timer_close(cuda_device *d)
     d->timer = NULL;
 }
 
-pons_status cuda_time(void *device, pons_error *err)
+pons_status cuda_timer_start(void *device, pons_error *err)
 {
     cuda_device *d = device;
-    cuda_stream queue = d->queue[PONS_STREAM_KERNELS];
+    cuda_stream stream = d->stream[PONS_STREAM_KERNELS];
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK
         || find_timer(d, err) != PONS_OK)
         return PONS_DEVICE;
-    set_hold(d->timer, true);
-    if (cuda_check(d, d->driver.call_host(queue, hold_queue, d->timer), "hold a queue", err)
+    set_blocked(d->timer, true);
+    if (cuda_check(d, d->driver.call_host(stream, block_stream, d->timer), "block the stream", err)
         != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.event_record(d->timer->begin, queue), "mark a queue", err);
+    return cuda_check(d, d->driver.event_record(d->timer->begin, stream), "record an event", err);
 }
 
-pons_status cuda_timed(void *device, double *seconds, pons_error *err)
+pons_status cuda_timer_stop(void *device, double *seconds, pons_error *err)
 {
     cuda_device *d = device;
     cuda_timer *t = d->timer;
-    int marked = d->driver.event_record(t->end, d->queue[PONS_STREAM_KERNELS]);
+    int marked = d->driver.event_record(t->end, d->stream[PONS_STREAM_KERNELS]);
     float milliseconds = 0;
 
-    set_hold(t, false);
-    if (cuda_check(d, marked, "mark a queue", err) != PONS_OK
+    set_blocked(t, false);
+    if (cuda_check(d, marked, "record an event", err) != PONS_OK
         || cuda_check(d, d->driver.event_wait(t->end), "run kernels", err) != PONS_OK
         || cuda_check(d, d->driver.event_time(&milliseconds, t->begin, t->end), "time kernels", err)
            != PONS_OK)

@@ -1,7 +1,7 @@
 /*
- * module_cache.c - compiled kernels: everything that was asked for is one translation unit, which
- * begins when all of it is known, or when the first of it runs. How it is compiled is
- * compile_job.c's.
+ * module_cache.c - the compiled kernels of a device. All requested kernels become one translation
+ * unit, which is compiled when the requests are complete or when the first kernel runs.
+ * compile_job.c compiles it.
  */
 #include "cuda/cuda.h"
 
@@ -11,7 +11,7 @@
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static cuda_kernel *find_kernel(const cuda_library *l, const char *name)
+static cuda_kernel *find_kernel(const module_cache *l, const char *name)
 {
     for (int i = 0; i < l->count; i++)
         if (strcmp(l->kernel[i]->name, name) == 0)
@@ -19,7 +19,7 @@ static cuda_kernel *find_kernel(const cuda_library *l, const char *name)
     return NULL;
 }
 
-static bool library_grow(cuda_library *l)
+static bool cache_grow(module_cache *l)
 {
     int room = l->room > 0 ? 2 * l->room : 64;
     cuda_kernel **kernel = l->count < l->room ? l->kernel
@@ -32,13 +32,13 @@ static bool library_grow(cuda_library *l)
     return true;
 }
 
-cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch)
+cuda_kernel *module_cache_add(module_cache *l, const cuda_launch *launch)
 {
     cuda_kernel *k = find_kernel(l, launch->name);
 
     if (k != NULL)
         return k;
-    k = library_grow(l) ? calloc(1, sizeof *k) : NULL;
+    k = cache_grow(l) ? calloc(1, sizeof *k) : NULL;
     if (k == NULL)
         return NULL;
     snprintf(k->name, sizeof k->name, "%s", launch->name);
@@ -51,37 +51,37 @@ cuda_kernel *cuda_library_add(cuda_library *l, const cuda_launch *launch)
     return k;
 }
 
-void cuda_library_write(const cuda_library *l, text *t)
+void module_cache_write(const module_cache *l, text *t)
 {
     text_add(t, "%s", text_preamble);
     for (int i = l->begun; i < l->count; i++)
         text_add(t, "KERNEL %s%s\n", l->kernel[i]->name, l->kernel[i]->text);
 }
 
-/* ---- units ----------------------------------------------------------------------------------- */
+/* ---- translation units ----------------------------------------------------------------------- */
 
-/* Room for one module more, and all that waits on its way. */
-static bool begin_unit(cuda_device *d)
+/* Start a translation unit with all waiting kernels, and reserve a slot for its module. */
+static bool begin_job(cuda_device *d)
 {
-    cuda_library *l = &d->library;
+    module_cache *l = &d->cache;
     cuda_module *module = realloc(l->module, (size_t)(l->module_count + 1) * sizeof *module);
     text source = { .at = NULL };
 
     if (module == NULL)
         return false;
     l->module = module;
-    cuda_library_write(l, &source);
-    l->unit = source.failed ? NULL : cuda_unit_begin(d, &source);
-    if (l->unit == NULL)
+    module_cache_write(l, &source);
+    l->job = source.failed ? NULL : compile_job_begin(d, &source);
+    if (l->job == NULL)
         text_free(&source);
     else
         l->begun = l->count;
-    return l->unit != NULL;
+    return l->job != NULL;
 }
 
 static pons_status find_functions(cuda_device *d, cuda_module module, pons_error *err)
 {
-    cuda_library *l = &d->library;
+    module_cache *l = &d->cache;
 
     for (; l->ready < l->begun; l->ready++) {
         cuda_kernel *k = l->kernel[l->ready];
@@ -94,17 +94,17 @@ static pons_status find_functions(cuda_device *d, cuda_module module, pons_error
     return PONS_OK;
 }
 
-/* Kernels of a unit that failed wait again. */
-static pons_status end_unit(cuda_device *d, pons_error *err)
+/* After a failure the kernels of the unit wait again. */
+static pons_status end_job(cuda_device *d, pons_error *err)
 {
-    cuda_library *l = &d->library;
+    module_cache *l = &d->cache;
     cuda_module module;
     pons_status status;
 
-    if (l->unit == NULL)
+    if (l->job == NULL)
         return PONS_OK;
-    status = cuda_unit_end(l->unit, &module, err);
-    l->unit = NULL;
+    status = compile_job_end(l->job, &module, err);
+    l->job = NULL;
     if (status == PONS_OK) {
         l->module[l->module_count++] = module;
         status = find_functions(d, module, err);
@@ -113,31 +113,31 @@ static pons_status end_unit(cuda_device *d, pons_error *err)
     return status;
 }
 
-void cuda_compile_waiting(void *device)
+void module_cache_compile(void *device)
 {
     cuda_device *d = device;
 
-    if (d->library.unit == NULL && d->library.begun < d->library.count)
-        begin_unit(d);
+    if (d->cache.job == NULL && d->cache.begun < d->cache.count)
+        begin_job(d);
 }
 
-pons_status cuda_library_need(cuda_device *d, const cuda_kernel *k, pons_error *err)
+pons_status module_cache_need(cuda_device *d, const cuda_kernel *k, pons_error *err)
 {
     while (k->function == NULL) {
-        if (d->library.unit == NULL && !begin_unit(d))
+        if (d->cache.job == NULL && !begin_job(d))
             return pons_fail(err, PONS_DEVICE, "cannot compile kernels: out of memory");
-        if (end_unit(d, err) != PONS_OK)
+        if (end_job(d, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-void cuda_library_free(cuda_device *d)
+void module_cache_free(cuda_device *d)
 {
-    cuda_library *l = &d->library;
+    module_cache *l = &d->cache;
     pons_error unread = PONS_ERROR_INIT;
 
-    end_unit(d, &unread);
+    end_job(d, &unread);
     for (int i = 0; i < l->module_count; i++)
         d->driver.module_free(l->module[i]);
     for (int i = 0; i < l->count; i++) {
@@ -146,5 +146,5 @@ void cuda_library_free(cuda_device *d)
     }
     free(l->kernel);
     free(l->module);
-    *l = (cuda_library){ .count = 0 };
+    *l = (module_cache){ .count = 0 };
 }

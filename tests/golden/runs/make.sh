@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make what tests/check_old_runs.sh compares with. To be run in a build folder:
+# Make what tests/integration/golden/check_old_runs.sh compares with. To be run in a build folder:
 #
 #   srcdir=.. sh ../tests/golden/runs/make.sh runs           the run folders, from the INI files here
 #   srcdir=.. sh ../tests/golden/runs/make.sh reference      values/reference: the plain kernels
@@ -9,8 +9,8 @@
 # The run folders are version 0.1's and stay as they are: a format that changes has to read them. Values come
 # from a program that is known to give the bits of 0.1. configure --enable-isa-limit and --with-onednn make
 # the kinds of smaller machines.
-. "${srcdir:-.}/tests/checks.sh"
-. "$source/tests/old_runs.sh"
+. "${srcdir:-.}/tests/support/checks.sh"
+. "$source/tests/integration/golden/old_runs.sh"
 usage="expected 'runs', 'values NAME' or 'reference'"
 
 stop() {

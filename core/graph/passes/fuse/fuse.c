@@ -1,11 +1,13 @@
 /*
- * fuse.c - the pass that decides which nodes share a kernel, and which of them reach memory.
+ * fuse.c - the pass that decides which nodes share a kernel, and which of them are materialised in
+ * memory.
  *
- * Nodes that must be in memory and reductions become sinks (fuse_place.c). A unit computes sinks of
- * one index space from tensors in memory (fuse_unit.c); what lies between is computed in passing,
- * again in every unit that needs it, which costs arithmetic and saves the bytes of storing it.
- * Units join (fuse_join.c), and where many of them compute one expression from many tensors it
- * becomes a sink after all (fuse_store.c), until nothing changes. fuse_lower.c makes the requests.
+ * Nodes that must be in memory and reductions are materialised (fuse_materialise.c). A unit
+ * computes outputs of one index space from tensors in memory (fuse_unit.c). It computes the
+ * expressions in between itself, as every other unit that needs them does: that costs arithmetic
+ * and saves memory traffic. Units join into one kernel (fuse_join.c). An expression that many units
+ * would compute from many tensors is materialised after all (fuse_store.c). Both repeat until
+ * nothing changes. fuse_lower.c makes the requests.
  */
 #include "graph/passes/fuse/fuse.h"
 
@@ -38,7 +40,7 @@ static void mark_uniform(fusion *f)
     }
 }
 
-/* The first of them, where there are several. */
+/* The first SECOND of each moments node. */
 static void find_seconds(fusion *f)
 {
     for (int i = f->g->node_count - 1; i >= 0; i--)
@@ -58,7 +60,7 @@ static void make_units(fusion *f)
             continue;
         if (x->kind == NODE_SECOND)
             f->unit_of[i] = f->unit_of[x->input[0]->number];
-        else if (!fuse_is_value(f, x) || f->sink[i])
+        else if (!fuse_is_value(f, x) || f->materialised[i])
             fuse_unit_make(f, x);
     }
 }
@@ -68,10 +70,10 @@ void fuse_graph(fusion *f)
     size_t size = (size_t)f->g->node_count + 1;
 
     f->live = arena_alloc(f->arena, size);
-    f->sink = arena_alloc(f->arena, size);
+    f->materialised = arena_alloc(f->arena, size);
     f->uniform = arena_alloc(f->arena, size);
     f->view = arena_alloc(f->arena, size);
-    f->narrow = arena_alloc(f->arena, size);
+    f->per_point = arena_alloc(f->arena, size);
     f->random = arena_alloc(f->arena, size);
     f->channels = arena_alloc(f->arena, sizeof(int) * size);
     f->unit_of = arena_alloc(f->arena, sizeof(*f->unit_of) * size);
@@ -86,7 +88,7 @@ void fuse_graph(fusion *f)
         fuse_mark_parts(f);
     }
     do {
-        fuse_place(f);
+        fuse_materialise(f);
         make_units(f);
         if (f->off)
             return;

@@ -1,5 +1,5 @@
 /*
- * fuse.h - groups of nodes that become kernels: between the fuse pass and plan.c.
+ * fuse.h - units, the groups of nodes that become kernels: between the fuse pass and plan.c.
  */
 #ifndef CORE_GRAPH_PASSES_FUSE_FUSE_H
 #define CORE_GRAPH_PASSES_FUSE_FUSE_H
@@ -9,23 +9,24 @@
 /* A tensor that a unit reads. */
 typedef struct fuse_read {
     pons_node *tensor;
-    bool pointwise;          /* every point reads its own element: may become part of the unit   */
+    bool pointwise;          /* each point reads its own element: the producer may join the unit  */
     bool whole;              /* as large as the unit's space                                      */
 } fuse_read;
 
 /*
- * A kernel in the making. Its sinks are the nodes that it writes to memory (or reduces); what lies
- * between its reads and its sinks is computed in passing, in every unit that needs it.
+ * A future kernel. Its outputs are the materialised nodes that it writes or reduces. The unit
+ * computes all expressions between its reads and its outputs.
  */
 typedef struct fuse_unit {
-    struct fuse_unit *into;  /* merged into another one                                           */
-    bool map;                /* else one node of another kind, sink[0]                            */
+    struct fuse_unit *into;  /* the unit that this one was merged into                            */
+    bool map;                /* a map kernel; else one node of another kind, output[0]            */
     bool backward, begin, random;
-    bool again;              /* only makes again what the forward pass had                        */
-    pons_shape space;        /* squeezed; with the channels in channel form                       */
-    int channels;            /* 0: linear form                                                    */
-    int sink_count, read_count, first, last; /* first and last: numbers of sinks                  */
-    pons_node **sink;
+    bool again;              /* all outputs are copies by the recompute pass                      */
+    pons_shape space;        /* squeezed; includes the channels in channel form                   */
+    int channels;            /* of the channel form; 0: linear form                               */
+    /* 'first' and 'last' are the smallest and the largest number of an output. */
+    int output_count, read_count, first, last;
+    pons_node **output;
     fuse_read *read;
     int read_room;
     int visited;
@@ -34,82 +35,84 @@ typedef struct fuse_unit {
 typedef struct fusion {
     pons_graph *g;
     arena *arena;
-    bool off;                /* each node its own kernel                                          */
-    bool tf32;               /* of requests                                                       */
+    bool off;                /* no fusion: each node is a kernel of its own                       */
+    bool tf32;               /* tf32 flag of the requests                                         */
     int root_count;
     pons_node *const *root;
-    bool *live, *sink, *uniform;
-    bool *view;              /* a crop that its readers read in the cropped tensor                */
-    pons_node **part_of;     /* by number: the concatenation in whose memory the node is written  */
-    int *channels;           /* of an expression that is computed in channel form, else 0         */
-    bool *narrow, *random;
-    fuse_unit **unit_of;     /* by number of the sink, or of the node of another kind             */
-    pons_node **second;      /* by number of the moments: their second result                     */
-    int *seen;               /* by number: the stamp of the last walk that came by                */
+    bool *live, *materialised, *uniform;
+    bool *view;              /* by number: a crop that readers read from the cropped tensor       */
+    pons_node **part_of;     /* by number: the concatenation whose memory the node is written to  */
+    int *channels;           /* by number: channels of an expression in channel form, else 0      */
+    /* By number: an expression of the channel form with one number for all channels of a point. */
+    bool *per_point;
+    bool *random;            /* by number: an expression with random numbers                      */
+    fuse_unit **unit_of;     /* by number of an output: its unit                                  */
+    pons_node **second;      /* by number of a moments node: its second result                    */
+    int *seen;               /* by number: the stamp of the last walk that visited the node       */
     int unit_count, unit_room;
-    fuse_unit **unit;        /* those not merged into others                                      */
+    fuse_unit **unit;        /* units that are not merged into others                             */
     int stamp;
 } fusion;
 
-/* Decide sinks and units. */
+/* Decide materialised nodes and units. */
 void fuse_graph(fusion *f);
 
 /* ---- fuse_source.c: what a node is, and where its readers find it ---------------------------- */
 
-/* The node whose memory 'x' lives in: x itself but for reshapes (and stop_gradient). */
-pons_node *plan_owner(pons_node *x);
 bool fuse_is_expression(const pons_node *x);
 bool fuse_is_reduction(const pons_node *x);
-/* A reduction that is computed as part of an expression, over its channels. */
+/* Whether 'x' is a reduction over channels that is computed inside an expression. */
 bool fuse_is_inner(const fusion *f, const pons_node *x);
-/* An expression, such reductions included. */
+/* Whether 'x' is an expression or such a reduction. */
 bool fuse_is_value(const fusion *f, const pons_node *x);
 typedef enum fuse_source {
-    FUSE_COMPUTED,           /* read from nowhere: numbers that are the same everywhere, iotas    */
+    FUSE_COMPUTED,           /* no read: uniform values and iotas                                 */
     FUSE_INSIDE,             /* an expression that becomes part of its reader                     */
-    FUSE_DENSE,              /* in memory, on its own                                             */
-    FUSE_VIEW,               /* a crop: in the memory of what is cropped                          */
-    FUSE_PARTS               /* a concatenation that what computes its parts has written          */
+    FUSE_DENSE,              /* a tensor of its own in memory                                     */
+    FUSE_VIEW,               /* a crop, read from the memory of its argument                      */
+    FUSE_PARTS               /* a concatenation, written by the units that compute its parts      */
 } fuse_source;
 
 fuse_source fuse_source_of(const fusion *f, const pons_node *x);
-/* Of a tensor in memory: FUSE_DENSE, FUSE_VIEW or FUSE_PARTS. */
+/* The form of a tensor in memory: FUSE_DENSE, FUSE_VIEW or FUSE_PARTS. */
 fuse_source fuse_form_of(const fusion *f, const pons_node *owner);
 bool fuse_same_space(pons_shape a, pons_shape b);
-/* x [..., 1] beside 'at' [..., C]: x is computed once for each point before the channels. */
-bool fuse_is_narrow_beside(pons_shape x, pons_shape at);
+/* Whether 'x' [..., 1] has one number per point of 'at' [..., C]. */
+bool fuse_is_per_point_beside(pons_shape x, pons_shape at);
 
-/* ---- fuse_place.c: sinks, and crops that are read in place ----------------------------------- */
+/* ---- fuse_materialise.c: materialised nodes, and crops that are read in place ---------------- */
 
 void fuse_mark_views(fusion *f);
-/* Sinks that follow from the graph alone; 'f->sink' may hold more already. */
-void fuse_place(fusion *f);
+/* Materialise the nodes that the graph requires. Nodes that are materialised already stay so. */
+void fuse_materialise(fusion *f);
 
 /* ---- fuse_slice.c: concatenations are written by what computes their parts ------------------- */
 
 bool fuse_slices(fusion *f); /* True: the graph has changed.                                      */
-/* Whether x is written part by part; such parts are the arguments of x. */
+/* Whether 'x' is a concatenation that is written part by part; the parts are its arguments. */
 bool fuse_in_parts(const fusion *f, const pons_node *x);
 void fuse_mark_parts(fusion *f);
-int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in elements           */
+int64_t fuse_part_offset(const pons_node *whole, const pons_node *part); /* in elements */
 
-/* ---- fuse_unit.c: the unit of one sink ------------------------------------------------------- */
+/* ---- fuse_unit.c: the unit of one output ----------------------------------------------------- */
 
-/* Count (or, with 'u', collect) what sinks read; each expression below them is looked at once. */
+/*
+ * A walk that counts the reads of outputs, or collects them in 'u'. It visits each expression once.
+ */
 typedef struct fuse_walk {
     fusion *f;
     int stamp;
     fuse_unit *u;
     int count;
-    int *visits;             /* NULL, or by number: one more for each expression that is walked   */
+    int *visits;             /* by number, or NULL: incremented for each visited expression       */
 } fuse_walk;
 
-/* The unit of one sink: its space and what it reads. */
+/* Make the unit of one output: its space and its reads. */
 void fuse_unit_make(fusion *f, pons_node *x);
 fuse_unit *fuse_unit_of(const fusion *f, const pons_node *tensor);
 void fuse_add_read(fuse_unit *u, pons_node *tensor, bool pointwise, bool whole);
-void fuse_walk_sink(fuse_walk *w, pons_node *sink);
-/* Whether the reduction x, a sink of u, is computed for each point, over its channels. */
+void fuse_walk_output(fuse_walk *w, pons_node *output);
+/* Whether the reduction 'x', an output of 'u', is computed per point, over its channels. */
 static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
 {
     pons_shape s = x->input[0]->shape;
@@ -121,17 +124,19 @@ static inline bool fuse_unit_is_inner(const fuse_unit *u, const pons_node *x)
 /* ---- fuse_join.c, fuse_store.c, fuse_split.c: changes to all units --------------------------- */
 
 void fuse_join(fusion *f);
-/* Make sinks of expressions that are worth storing. True: there are new ones. */
+/* Materialise expressions that are worth storing. True: the set has changed. */
 bool fuse_store_costly(fusion *f);
 /*
- * Reductions of one kernel keep the same axes before the channels; what one of them reduces further
- * is left to a small kernel. True: the graph has changed.
+ * Make reductions of one kernel keep the same axes before the channels. A small kernel reduces the
+ * rest. True: the graph has changed.
  */
 bool fuse_split(fusion *f);
 
 /* ---- fuse_lower.c: a unit as a map program --------------------------------------------------- */
 
-/* Lower the sinks of 'u'; input and output are filled (room for every read, and two per sink). */
+/*
+ * Lower the outputs of 'u' into 'l'. 'input' has room for every read, 'output' for two per output.
+ */
 void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons_node **input,
                 int *input_count, pons_node **output, int *output_count);
 

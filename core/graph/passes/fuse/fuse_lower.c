@@ -1,5 +1,5 @@
 /*
- * fuse_lower.c - a unit as a map program: operands in memory, values, stores and reductions.
+ * fuse_lower.c - lower a unit to a map program: operands in memory, values, stores and reductions.
  */
 #include "graph/passes/fuse/fuse.h"
 
@@ -8,7 +8,7 @@
 
 #include "graph/ir/shape.h"
 
-/* Tensors of a kernel in the order in which they were first named. */
+/* The tensors of a kernel, in the order of their first use. */
 typedef struct tensor_list {
     pons_node **tensor;
     int count, room;
@@ -30,12 +30,12 @@ static int place_of(tensor_list *list, pons_node *x)
     return list->count++;
 }
 
-/* The crop 'x' as an operand in the cropped tensor. */
+/* The operand that reads the crop 'x' from its argument's memory. */
 static void view_operand(unit_lowering *c, const pons_node *x, pons_shape at, pons_operand *load)
 {
     const pons_crop_attributes *crop = &x->attribute.crop;
     pons_shape from = x->input[0]->shape;
-    pons_node *owner = plan_owner(x->input[0]);
+    pons_node *owner = node_owner(x->input[0]);
     int axis = 0;
 
     assert(x->kind == NODE_CROP && x->shape.rank == from.rank && from.rank <= at.rank);
@@ -57,7 +57,7 @@ static void view_operand(unit_lowering *c, const pons_node *x, pons_shape at, po
 static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_operand *load)
 {
     unit_lowering *c = context;
-    pons_node *owner = plan_owner((pons_node *)x);
+    pons_node *owner = node_owner((pons_node *)x);
     fuse_source source = fuse_source_of(c->f, x);
 
     if (source == FUSE_COMPUTED || source == FUSE_INSIDE || fuse_unit_of(c->f, owner) == c->u)
@@ -72,13 +72,13 @@ static bool unit_leaf(void *context, const pons_node *x, pons_shape at, pons_ope
     return true;
 }
 
-/* x, with a number for each channel where it is as large as the space of the unit. */
+/* The value of 'x': per channel where 'x' is as large as the unit's space. */
 static int value_at(lowering *l, const pons_node *x)
 {
     int value = lowering_value(l, x, x->shape);
     bool whole = shape_squeeze(x->shape).rank == l->map.axis_count && shape_count(x->shape) > 1;
 
-    return l->map.channels > 0 && whole ? lowering_wide(l, value) : value;
+    return l->map.channels > 0 && whole ? lowering_per_channel(l, value) : value;
 }
 
 static void lower_store(unit_lowering *c, lowering *l, pons_node *x)
@@ -118,16 +118,16 @@ void fuse_lower(const fusion *f, const fuse_unit *u, arena *a, lowering *l, pons
     unit_lowering *c = arena_alloc(a, sizeof(*c));
 
     *c = (unit_lowering){ .f = f, .u = u, .input = { input, 0, u->read_count },
-                          .output = { output, 0, 2 * u->sink_count } };
+                          .output = { output, 0, 2 * u->output_count } };
     lowering_init(l, a, f->g->node_count, unit_leaf, c);
     l->map.axis_count = u->space.rank;
     memcpy(l->map.extent, u->space.extent, sizeof(l->map.extent));
     l->map.channels = u->channels;
-    for (int i = 0; i < u->sink_count; i++)
-        if (fuse_is_value(f, u->sink[i]))
-            lower_store(c, l, u->sink[i]);
+    for (int i = 0; i < u->output_count; i++)
+        if (fuse_is_value(f, u->output[i]))
+            lower_store(c, l, u->output[i]);
         else
-            lower_reduction(c, l, u->sink[i]);
+            lower_reduction(c, l, u->output[i]);
     *input_count = c->input.count;
     *output_count = c->output.count;
 }

@@ -1,15 +1,15 @@
 /*
- * fuse_slice.c - concatenations that are never copied (R18).
+ * fuse_slice.c - concatenations without a copy (R18).
  *
- * Where a part of a concatenation is an expression, whatever computes it writes it to its place in
- * the whole, besides or instead of writing it on its own. Each part gets a node of its own for
- * that, an expression that changes nothing; parts that are no expressions are copied by a map.
+ * The unit that computes a part of a concatenation writes it into the memory of the whole. Each
+ * part gets a node of its own for that, an expression that changes nothing. A part that is no
+ * expression is copied by a map.
  */
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
 #include "graph/passes/fuse/fuse.h"
 
-/* A node that hands its argument on: the place of a part in a concatenation. */
+/* Whether 'x' is such a node: it passes its argument on. */
 static bool is_part(const pons_node *x)
 {
     return x->kind == NODE_BROADCAST && shape_equal(x->shape, x->input[0]->shape);
@@ -26,7 +26,7 @@ static bool worth_parts(const pons_node *x)
     bool computed = false;
 
     for (int i = 0; i < x->input_count; i++) {
-        const pons_node *owner = plan_owner(x->input[i]);
+        const pons_node *owner = node_owner(x->input[i]);
 
         if (owner->type != x->type)
             return false;
@@ -64,7 +64,7 @@ bool fuse_slices(fusion *f)
     return g->node_count > count;
 }
 
-/* A concatenation whose arguments are all parts of its own. */
+/* Mark concatenations whose arguments are all parts of their own. */
 void fuse_mark_parts(fusion *f)
 {
     for (int i = 0; i < f->g->node_count; i++) {

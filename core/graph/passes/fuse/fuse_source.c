@@ -1,8 +1,8 @@
 /*
- * fuse_source.c - what a node is to the fuse pass, and where those that read it find it.
+ * fuse_source.c - classify nodes for the fuse pass, and tell where readers find them.
  *
- * Expressions (and reductions over few channels) can be computed in passing, in every unit that
- * needs them, unless they are sinks; everything else comes from memory.
+ * A unit computes expressions and reductions over few channels itself, unless they are
+ * materialised. All other nodes are read from memory.
  */
 #include "graph/passes/fuse/fuse.h"
 
@@ -22,19 +22,12 @@ bool fuse_is_reduction(const pons_node *x)
            x->kind == NODE_MOMENTS;
 }
 
-pons_node *plan_owner(pons_node *x)
-{
-    while (x->kind == NODE_RESHAPE || x->kind == PONS_MAP_STOP_GRADIENT)
-        x = x->input[0];
-    return x;
-}
-
 bool fuse_same_space(pons_shape a, pons_shape b)
 {
     return shape_equal(shape_squeeze(a), shape_squeeze(b));
 }
 
-/* A reduction over the last axis alone, few enough channels for the channel form. */
+/* Whether 'x' reduces the last axis alone, with few enough channels for the channel form. */
 static bool is_channel_reduction(const pons_node *x)
 {
     pons_shape s = x->input_count > 0 ? x->input[0]->shape : x->shape;
@@ -48,7 +41,6 @@ static bool is_channel_reduction(const pons_node *x)
            x->attribute.axes == PONS_AXIS(s.rank - 1);
 }
 
-/* A reduction that is computed as part of an expression. */
 bool fuse_is_inner(const fusion *f, const pons_node *x)
 {
     return !f->off && is_channel_reduction(x);
@@ -68,17 +60,16 @@ fuse_source fuse_form_of(const fusion *f, const pons_node *owner)
 
 fuse_source fuse_source_of(const fusion *f, const pons_node *x)
 {
-    const pons_node *owner = plan_owner((pons_node *)x);
+    const pons_node *owner = node_owner((pons_node *)x);
 
     if (x->kind == NODE_IOTA || f->uniform[owner->number])
         return FUSE_COMPUTED;
-    if (fuse_is_value(f, owner) && !f->sink[owner->number])
+    if (fuse_is_value(f, owner) && !f->materialised[owner->number])
         return FUSE_INSIDE;
     return fuse_form_of(f, owner);
 }
 
-/* x [..., 1] beside 'at' [..., C]: x is computed once for each point before the channels. */
-bool fuse_is_narrow_beside(pons_shape x, pons_shape at)
+bool fuse_is_per_point_beside(pons_shape x, pons_shape at)
 {
     int64_t channels = at.rank > 0 ? at.extent[at.rank - 1] : 1;
 

@@ -1,17 +1,17 @@
 /*
- * fuse_split.c - reductions of one kernel that keep different axes become equal in that.
+ * fuse_split.c - let the reductions of one kernel keep the same axes.
  *
- * A kernel whose reductions keep the same axes before the channels reads its operands once;
- * otherwise it would read them once for each set of kept axes. So a sum over cases beside one per
- * case becomes a sum per case and a small sum over cases.
+ * A kernel whose reductions keep the same axes before the channels reads its operands once.
+ * Otherwise it reads them once for each set of kept axes. So a sum over cases beside a sum per case
+ * becomes a sum per case and a small sum over cases.
  */
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
 #include "graph/passes/fuse/fuse.h"
 
-#define SHARE 64 /* a partial result has at most this share of the points                         */
+#define SHARE 64 /* a partial result has at most 1/64 of the points                               */
 
-/* Axes of the squeezed argument that the reduction keeps, the last one left out. */
+/* The axes of the squeezed argument that the reduction keeps, without the last one. */
 static unsigned kept_axes(const pons_node *x)
 {
     pons_shape s = x->input[0]->shape;
@@ -29,7 +29,7 @@ static unsigned kept_axes(const pons_node *x)
     return s.rank > 0 && s.extent[s.rank - 1] > 1 ? kept & ~last : kept;
 }
 
-/* What the reductions of 'u' keep together; false when that is what each keeps, or cannot be. */
+/* The union of the axes that the reductions of 'u' keep. True: they differ. */
 static bool kept_together(const fuse_unit *u, unsigned *kept)
 {
     bool different = false;
@@ -37,19 +37,22 @@ static bool kept_together(const fuse_unit *u, unsigned *kept)
     unsigned first = 0;
 
     *kept = 0;
-    for (int i = 0; u->map && i < u->sink_count; i++) {
-        if (!fuse_is_reduction(u->sink[i]) || fuse_unit_is_inner(u, u->sink[i]))
+    for (int i = 0; u->map && i < u->output_count; i++) {
+        if (!fuse_is_reduction(u->output[i]) || fuse_unit_is_inner(u, u->output[i]))
             continue;
         if (count++ == 0)
-            first = kept_axes(u->sink[i]);
-        different = different || kept_axes(u->sink[i]) != first;
-        *kept |= kept_axes(u->sink[i]);
+            first = kept_axes(u->output[i]);
+        different = different || kept_axes(u->output[i]) != first;
+        *kept |= kept_axes(u->output[i]);
     }
     return different;
 }
 
-/* The reduction x, first to the axes 'kept' of the squeezed argument. */
-static bool split(pons_graph *g, pons_node *x, unsigned kept)
+/*
+ * Reduce 'x' to the axes 'kept' of the squeezed argument first. False: the partial result is too
+ * large.
+ */
+static bool split_reduction(pons_graph *g, pons_node *x, unsigned kept)
 {
     node_attribute attribute = { .axes = x->attribute.axes };
     pons_shape s = x->input[0]->shape;
@@ -87,12 +90,12 @@ bool fuse_split(fusion *f)
 
         if (!kept_together(u, &kept))
             continue;
-        for (int k = 0; k < u->sink_count; k++) {
-            pons_node *x = u->sink[k];
+        for (int k = 0; k < u->output_count; k++) {
+            pons_node *x = u->output[k];
 
             if (fuse_is_reduction(x) && x->kind != NODE_MOMENTS && !fuse_unit_is_inner(u, x) &&
                 kept_axes(x) != kept)
-                changed = split(f->g, x, kept) || changed;
+                changed = split_reduction(f->g, x, kept) || changed;
         }
     }
     f->g->section = section;

@@ -1,50 +1,49 @@
 /*
- * fuse_store.c - expressions worth storing: many units would compute them from many tensors.
+ * fuse_store.c - materialise expressions that many units would compute from many tensors.
  */
 #include "graph/passes/fuse/fuse.h"
 
-/* users[n]: units that compute expression n. */
+/* users[n]: the number of units that compute expression n. */
 static void count_users(fusion *f, int *users)
 {
     for (int i = 0; i < f->unit_count; i++) {
         fuse_unit *u = f->unit[i];
         fuse_walk w = { .f = f, .stamp = ++f->stamp, .visits = users };
 
-        for (int k = 0; u->map && k < u->sink_count; k++)
-            fuse_walk_sink(&w, u->sink[k]);
+        for (int k = 0; u->map && k < u->output_count; k++)
+            fuse_walk_output(&w, u->output[k]);
     }
 }
 
-/* Tensors as large as the space that the expression x is computed from. */
+/* The number of tensors as large as the space from which the expression 'x' is computed. */
 static int large_reads(fusion *f, pons_node *x, arena *scratch)
 {
     fuse_unit reads = { 0 };
     fuse_walk w = { .f = f, .stamp = ++f->stamp };
     int large = 0;
 
-    fuse_walk_sink(&w, x);
+    fuse_walk_output(&w, x);
     reads.read_room = w.count;
     reads.read = arena_alloc(scratch, sizeof(*reads.read) * (size_t)reads.read_room);
     w.u = &reads;
     w.stamp = ++f->stamp;
-    fuse_walk_sink(&w, x);
+    fuse_walk_output(&w, x);
     for (int k = 0; k < reads.read_count; k++)
         large += reads.read[k].whole;
     return large;
 }
 
-static void store(fusion *f, pons_node *x, int *below)
+static void store_expression(fusion *f, pons_node *x, int *below)
 {
     fuse_walk w = { .f = f, .stamp = ++f->stamp, .visits = below };
 
-    fuse_walk_sink(&w, x);
-    f->sink[x->number] = true;
+    fuse_walk_output(&w, x);
+    f->materialised[x->number] = true;
 }
 
 /*
- * Where several units compute x from several large tensors: beyond (units - 1) (tensors - 1) = 2
- * storing it moves fewer bytes. Later nodes first: what lies below a stored one is computed less
- * often then, and is looked at in the next round.
+ * Storing 'x' moves fewer bytes if (units - 1) (large tensors - 1) > 2. Later nodes come first: the
+ * expressions below a stored one have fewer users and wait for the next round.
  */
 bool fuse_store_costly(fusion *f)
 {
@@ -58,11 +57,11 @@ bool fuse_store_costly(fusion *f)
     for (int i = f->g->node_count - 1; i >= 0; i--) {
         pons_node *x = f->g->node[i];
 
-        if (users[i] < 2 || f->sink[i] || below[i] > 0)
+        if (users[i] < 2 || f->materialised[i] || below[i] > 0)
             continue;
         if ((users[i] - 1) * (large_reads(f, x, scratch) - 1) <= 2)
             continue;
-        store(f, x, below);
+        store_expression(f, x, below);
         changed = true;
     }
     arena_free(scratch);

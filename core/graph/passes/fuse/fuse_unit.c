@@ -1,8 +1,8 @@
 /*
- * fuse_unit.c - the unit of one sink: its index space, and what it reads from memory.
+ * fuse_unit.c - the unit of one output: its index space and its reads.
  *
- * The expression below the sink is walked down to what lies in memory; each read says whether it
- * could become part of the unit and whether it is as large as the unit's space.
+ * A walk follows the expression below the output down to tensors in memory. Each read tells whether
+ * its producer may join the unit and whether it is as large as the unit's space.
  */
 #include "graph/passes/fuse/fuse.h"
 
@@ -39,12 +39,15 @@ static void walk_tensor(fuse_walk *w, pons_node *tensor, bool pointwise, bool wh
         fuse_add_read(w->u, tensor, pointwise, whole);
 }
 
-/* What has to be written before 'owner' can be read: itself, what is cropped, or the parts. */
+/*
+ * Walk the tensors that a reader of 'owner' needs in memory: the owner, the cropped tensor, or the
+ * parts.
+ */
 static void walk_memory(fuse_walk *w, pons_node *owner, bool pointwise, bool whole)
 {
     switch (fuse_form_of(w->f, owner)) {
     case FUSE_VIEW:
-        walk_memory(w, plan_owner(owner->input[0]), false, whole);
+        walk_memory(w, node_owner(owner->input[0]), false, whole);
         break;
     case FUSE_PARTS:
         for (int i = 0; i < owner->input_count; i++)
@@ -55,14 +58,14 @@ static void walk_memory(fuse_walk *w, pons_node *owner, bool pointwise, bool who
     }
 }
 
-/* Whether each point of 'at' reads its own element of the expression x. */
+/* Whether each point of 'at' reads its own element of the expression 'x'. */
 static bool is_pointwise(const fuse_walk *w, const pons_node *x, const pons_node *owner,
                          pons_shape at)
 {
     if (w->u == NULL || !fuse_is_value(w->f, owner) || !fuse_same_space(owner->shape, x->shape))
         return false;
     return fuse_same_space(owner->shape, at) ||
-           (fuse_is_narrow_beside(x->shape, at) && w->u->channels == at.extent[at.rank - 1] &&
+           (fuse_is_per_point_beside(x->shape, at) && w->u->channels == at.extent[at.rank - 1] &&
             !w->f->random[owner->number]);
 }
 
@@ -70,7 +73,7 @@ static void walk_expression(fuse_walk *w, pons_node *x);
 
 static void walk_read(fuse_walk *w, pons_node *x, pons_shape at)
 {
-    pons_node *owner = plan_owner(x);
+    pons_node *owner = node_owner(x);
     fuse_source source = fuse_source_of(w->f, x);
 
     if (source == FUSE_INSIDE)
@@ -92,19 +95,19 @@ static void walk_expression(fuse_walk *w, pons_node *x)
         walk_read(w, x->input[i], fuse_is_inner(w->f, x) ? x->input[i]->shape : x->shape);
 }
 
-void fuse_walk_sink(fuse_walk *w, pons_node *sink)
+void fuse_walk_output(fuse_walk *w, pons_node *output)
 {
-    if (fuse_is_value(w->f, sink))
-        walk_expression(w, sink);
+    if (fuse_is_value(w->f, output))
+        walk_expression(w, output);
     else
-        walk_read(w, sink->input[0], sink->input[0]->shape);
+        walk_read(w, output->input[0], output->input[0]->shape);
 }
 
 static void set_space(const fusion *f, fuse_unit *u, const pons_node *x)
 {
     u->space = shape_squeeze(x->shape);
     u->channels = f->channels[x->number];
-    if (u->channels > 0 && f->narrow[x->number]) {
+    if (u->channels > 0 && f->per_point[x->number]) {
         if (shape_count(u->space) == 1)
             u->space.rank = 0;
         assert(u->space.rank < PONS_RANK_MAX);
@@ -114,15 +117,15 @@ static void set_space(const fusion *f, fuse_unit *u, const pons_node *x)
 
 static bool is_begin(pons_node *x)
 {
-    return x->kind == NODE_CAST && plan_owner(x->input[0])->kind == NODE_PARAMETER;
+    return x->kind == NODE_CAST && node_owner(x->input[0])->kind == NODE_PARAMETER;
 }
 
 static fuse_unit *unit_new(fusion *f, pons_node *x)
 {
     fuse_unit *u = arena_alloc(f->arena, sizeof(*u));
 
-    u->sink = arena_alloc(f->arena, sizeof(*u->sink));
-    u->sink[u->sink_count++] = x;
+    u->output = arena_alloc(f->arena, sizeof(*u->output));
+    u->output[u->output_count++] = x;
     u->first = u->last = x->number;
     u->backward = x->backward;
     u->again = x->copy_of != NULL;
@@ -145,7 +148,7 @@ static void choose_space(const fusion *f, fuse_unit *u, const pons_node *x)
     if (fuse_is_value(f, x))
         set_space(f, u, x);
     else if (fuse_source_of(f, x->input[0]) == FUSE_INSIDE)
-        set_space(f, u, plan_owner(x->input[0]));
+        set_space(f, u, node_owner(x->input[0]));
     else
         u->space = shape_squeeze(x->input[0]->shape);
 }
@@ -166,8 +169,8 @@ void fuse_unit_make(fusion *f, pons_node *x)
             u->read = arena_alloc(f->arena, sizeof(*u->read) * (size_t)u->read_room);
         }
         if (u->map)
-            fuse_walk_sink(&w, x);
+            fuse_walk_output(&w, x);
         for (int i = 0; !u->map && i < x->input_count; i++)
-            walk_memory(&w, plan_owner(x->input[i]), false, false);
+            walk_memory(&w, node_owner(x->input[i]), false, false);
     }
 }

@@ -1,13 +1,14 @@
 /*
- * lower.c - expressions to map programs: one value per node, operands by strides, axes collapsed.
+ * lower.c - lower expressions to map programs: one value per node, operands by strides, collapsed
+ * axes.
  *
- * What is read from memory and what is computed again is the caller's choice
- * (fuse_lower.c, update.c).
+ * The caller (fuse_lower.c) decides which nodes are read from memory and which are computed.
  */
 #include "graph/passes/fuse/lower.h"
 
 #include <string.h>
 
+#include "base/integer.h"
 #include "graph/ir/shape.h"
 
 pons_shape shape_squeeze(pons_shape s)
@@ -81,7 +82,7 @@ static bool operand_equal(const pons_operand *a, const pons_operand *b)
            a->offset == b->offset && memcmp(a->stride, b->stride, sizeof(a->stride)) == 0;
 }
 
-/* In channel form a value that does not change along the channels is narrow. */
+/* In channel form a value that does not change along the channels is per point. */
 static int append_load(lowering *l, const pons_operand *load)
 {
     pons_value value = { .operation = PONS_VALUE_LOAD };
@@ -93,24 +94,25 @@ static int append_load(lowering *l, const pons_operand *load)
     l->load = room_for(l->arena, l->load, l->map.load_count, &l->load_room, sizeof(*l->load));
     l->load[l->map.load_count] = *load;
     value.operand = l->map.load_count++;
-    value.narrow = l->map.channels > 0 && load->stride[l->map.axis_count - 1] == 0;
+    value.per_point = l->map.channels > 0 && load->stride[l->map.axis_count - 1] == 0;
     return append_value(l, &value);
 }
 
-static int append_constant(lowering *l, double number, bool wide)
+static int append_constant(lowering *l, double number, bool per_channel)
 {
     pons_value value = { .operation = PONS_VALUE_CONSTANT, .number = number };
 
-    value.narrow = l->map.channels > 0 && !wide;
+    value.per_point = l->map.channels > 0 && !per_channel;
     for (int i = 0; i < l->map.value_count; i++)
-        if (l->value[i].operation == PONS_VALUE_CONSTANT && l->value[i].narrow == value.narrow &&
+        if (l->value[i].operation == PONS_VALUE_CONSTANT &&
+            l->value[i].per_point == value.per_point &&
             memcmp(&l->value[i].number, &number, sizeof(number)) == 0)
             return i;
     return append_value(l, &value);
 }
 
-/* Whether something of shape 'at' has one number per point before the channels. */
-static bool is_narrow(const lowering *l, pons_shape at)
+/* Whether a value of shape 'at' has one number per point before the channels. */
+static bool is_per_point(const lowering *l, pons_shape at)
 {
     return l->map.channels > 0 && (at.rank == 0 || shape_squeeze(at).rank < l->map.axis_count ||
                                    (l->map.axis_count == 1 && shape_count(at) == 1));
@@ -125,36 +127,36 @@ static int append_iota(lowering *l, const pons_node *x, pons_shape at)
     if (value.modulus == 1)
         return append_constant(l, 0, false);
     value.divisor = shape_stride(at, axis);
-    if (is_narrow(l, at)) {
+    if (is_per_point(l, at)) {
         value.divisor *= l->map.channels;
-        value.narrow = 1;
+        value.per_point = 1;
     } else if (l->map.channels > 0 && value.divisor >= l->map.channels) {
-        value.narrow = 1;
+        value.per_point = 1;
     }
     return append_value(l, &value);
 }
 
 /* ---- expressions ----------------------------------------------------------------------------- */
 
-int lowering_wide(lowering *l, int value)
+int lowering_per_channel(lowering *l, int value)
 {
-    pons_value widened = { .operation = PONS_MAP_MUL, .argument_count = 2 };
+    pons_value repeated = { .operation = PONS_MAP_MUL, .argument_count = 2 };
 
-    if (!l->value[value].narrow)
+    if (!l->value[value].per_point)
         return value;
-    widened.argument[0] = value;
-    widened.argument[1] = append_constant(l, 1, true);
-    return append_value(l, &widened);
+    repeated.argument[0] = value;
+    repeated.argument[1] = append_constant(l, 1, true);
+    return append_value(l, &repeated);
 }
 
 static int append_operation(lowering *l, int operation, int count, const int *argument)
 {
     pons_value value = { .operation = (uint16_t)operation, .argument_count = (uint8_t)count };
 
-    value.narrow = l->map.channels > 0;
+    value.per_point = l->map.channels > 0;
     for (int i = 0; i < count; i++) {
         value.argument[i] = argument[i];
-        value.narrow = value.narrow && l->value[argument[i]].narrow;
+        value.per_point = value.per_point && l->value[argument[i]].per_point;
     }
     return append_value(l, &value);
 }
@@ -164,7 +166,10 @@ static bool is_integer(pons_type type)
     return type == PONS_U8 || type == PONS_I32;
 }
 
-/* To an integer type: towards zero. Between float types an expression keeps its precision. */
+/*
+ * A cast to an integer type truncates towards zero. Between float types an expression keeps its
+ * precision.
+ */
 static int append_cast(lowering *l, const pons_node *x)
 {
     int value = lowering_value(l, x->input[0], x->shape);
@@ -193,10 +198,10 @@ static int append_channel(lowering *l, const pons_node *x)
         [NODE_SUM] = PONS_VALUE_CHANNEL_SUM, [NODE_MAXIMUM] = PONS_VALUE_CHANNEL_MAX,
         [NODE_MINIMUM] = PONS_VALUE_CHANNEL_MIN, [NODE_ARG_MAX] = PONS_VALUE_CHANNEL_ARG_MAX
     };
-    pons_value value = { .operation = operation[x->kind], .narrow = 1, .argument_count = 1 };
+    pons_value value = { .operation = operation[x->kind], .per_point = 1, .argument_count = 1 };
 
     value.argument[0] = lowering_value(l, x->input[0], x->input[0]->shape);
-    value.argument[0] = lowering_wide(l, value.argument[0]);
+    value.argument[0] = lowering_per_channel(l, value.argument[0]);
     return append_value(l, &value);
 }
 
@@ -289,7 +294,7 @@ int lowering_pressure(const lowering *l)
         alive = 1;
         for (int k = 0; k < i; k++)
             alive += last[k] >= i && l->value[k].operation != PONS_VALUE_CONSTANT;
-        most = alive > most ? alive : most;
+        most = max_int(alive, most);
     }
     return most;
 }
@@ -309,7 +314,7 @@ static void drop_axis(pons_operand *o, int axis, int axis_count)
     o->stride[axis_count - 1] = 0;
 }
 
-/* Every operand of the program in turn; NULL behind the last. */
+/* Operand 'i' of the program; NULL behind the last. */
 static pons_operand *operand_at(lowering *l, int i)
 {
     if (i < l->map.load_count)
@@ -344,7 +349,7 @@ static bool merge_axis(lowering *l, int axis)
     return true;
 }
 
-/* Groups of channels are merged by the device: their axis stays. */
+/* Whether a reduction needs the axis of channels: the device merges groups of channels. */
 static bool keeps_last(const lowering *l)
 {
     for (int i = 0; i < l->map.reduction_count; i++)

@@ -1,55 +1,16 @@
 /*
- * x86_absent.c - takes the place of bf16_gemm, few_channels_amx and winograd where processors have
- * neither AMX nor AVX-512.
+ * x86_absent.c - stands in for bf16_gemm, few_channels_amx and winograd where processors have
+ * neither AMX nor AVX-512. The table of solvers leaves these out there.
  */
 #include "cpu/conv/few_channels_amx/few_channels_amx.h"
 #include "cpu/conv/winograd/winograd.h"
 
-const wide_unit wide_tiles = { NULL, NULL, NULL, NULL }, wide_dots = { NULL, NULL, NULL, NULL };
+const gemm_engine engine_amx = { NULL, NULL, NULL, NULL }, engine_avx512_bf16 = { NULL, NULL, NULL,
+    NULL };
 
-const wide_unit *wide_find(void)
-{
-    return NULL;
-}
-
-pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_request *request,
-                               pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
-
-pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
-                                pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
-
-pons_status winograd_prepare(const wide_unit *unit, int threads, const pons_request *request,
-                             pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
-
-pons_status winograd_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
-                                    pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
-
-pons_status narrow_tile_prepare(const narrow_lanes *lanes, int threads, const pons_request *request,
-                                pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
-
-pons_status narrow_tile_prepare_weight(int threads, const pons_request *request,
-                                       pons_kernel *kernel, bool *supported, pons_error *err)
-{
-    *supported = false;
-    return PONS_OK;
-}
+const conv_operations few_channels_amx_operations = { .prepare = NULL },
+                      few_channels_amx_gradient_operations = { .prepare = NULL },
+                      bf16_gemm_operations = { .prepare = NULL },
+                      bf16_gemm_gradient_operations = { .prepare = NULL },
+                      winograd_operations = { .prepare = NULL },
+                      winograd_gradient_operations = { .prepare = NULL };

@@ -1,8 +1,8 @@
 /*
- * map_convert.c - single numbers of every type, from and to f32.
+ * map_convert.c - conversion of single elements of every type from and to f32.
  */
 #include "cpu/simd/lane_math.h"
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 size_t map_type_size(pons_type type)
 {

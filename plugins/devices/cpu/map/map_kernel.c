@@ -1,10 +1,11 @@
 /*
- * map_kernel.c - the map kernel: a plan from a pons_map, and where its parts lie in scratch memory.
+ * map_kernel.c - prepare a map kernel: a plan from a pons_map, and the layout of its scratch
+ * memory.
  *
  * The device accepts every map. map_pass.c makes the passes, map_run.c runs them.
  */
 #include "cpu/cpu.h"
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 #include "cpu/map/jit/jit.h"
 
 #include <stdlib.h>
@@ -45,12 +46,12 @@ void map_release(map_plan *plan)
 static void plan_free(map_plan *plan)
 {
     for (int k = 0; k < plan->pass_count; k++)
-        map_compiled_free(&plan->pass[k]);
+        jit_free(&plan->pass[k]);
     map_release(plan);
     free(plan);
 }
 
-/* 0 in the ragged form. */
+/* The points of the index space; 0 in the ragged form. */
 static int64_t points_of(const pons_map *m)
 {
     int64_t n = m->segment_count == 0;
@@ -61,10 +62,10 @@ static int64_t points_of(const pons_map *m)
 }
 
 /*
- * Outputs of 'past_size' bytes and more are written past the caches. Not those of the ragged form:
- * they lie in the memory of inputs, which has just been read.
+ * Outputs of 'non_temporal_size' bytes and more are stored non-temporally, except in the ragged
+ * form: its outputs share the memory of inputs, which is in the cache.
  */
-static bool operands_make(map_plan *plan, int64_t past_size)
+static bool operands_make(map_plan *plan, int64_t non_temporal_size)
 {
     const pons_map *m = plan->map;
 
@@ -76,34 +77,37 @@ static bool operands_make(map_plan *plan, int64_t past_size)
     for (int v = 0; v < m->value_count; v++) {
         const pons_value *x = &m->value[v];
         if (x->operation == PONS_VALUE_LOAD
-            && !map_access_make(plan, &m->load[x->operand], !x->narrow, &plan->load[x->operand]))
+            && !map_access_make(plan, &m->load[x->operand], !x->per_point, &plan->load[x->operand]))
             return false;
     }
     for (int i = 0; i < m->store_count; i++) {
-        if (!map_access_make(plan, &m->store[i].to, !m->value[m->store[i].value].narrow,
+        if (!map_access_make(plan, &m->store[i].to, !m->value[m->store[i].value].per_point,
                              &plan->store[i]))
             return false;
         plan->store[i].stream = points_of(m) * (int64_t)map_type_size(plan->store[i].type)
-                              >= past_size
-                              && plan->lanes->machine->past != NULL;
+                              >= non_temporal_size
+                              && plan->lanes->machine->non_temporal != NULL;
     }
     for (int i = 0; i < m->reduction_count; i++) {
         const pons_reduction *from = &m->reduction[i];
-        bool wide = !m->value[from->value].narrow;
+        bool per_channel = !m->value[from->value].per_point;
         map_reduce *r = &plan->reduce[i];
         r->kind = from->kind;
         r->groups = from->groups;
         r->value = from->value;
-        r->rows = wide ? plan->rows : 1;
+        r->rows = per_channel ? plan->rows : 1;
         for (int k = 0; k < (from->kind == PONS_REDUCE_MOMENTS ? 2 : 1); k++)
-            if (!map_access_make(plan, &from->to[k], wide, &r->to[k]))
+            if (!map_access_make(plan, &from->to[k], per_channel, &r->to[k]))
                 return false;
     }
     return true;
 }
 
-/* Scratch memory: the workers, what is global to a call, the memory of the workers. */
-static void place_scratch(map_plan *plan)
+/*
+ * Layout of the scratch memory: the workers, the shared results of a call, the memory of the
+ * workers.
+ */
+static void layout_scratch(map_plan *plan)
 {
     size_t at = round_up_size((size_t)plan->threads * sizeof(map_worker), 64);
 
@@ -115,7 +119,7 @@ static void place_scratch(map_plan *plan)
     for (int i = 0; i < plan->pass_count; i++) {
         map_pass *p = &plan->pass[i];
         size_t size = map_worker_size(p);
-        plan->worker_size = size > plan->worker_size ? size : plan->worker_size;
+        plan->worker_size = max_size(size, plan->worker_size);
         if (p->reduce_count == 0 || p->blocks_per_group == 1)
             continue;
         p->partial_at = at;
@@ -127,7 +131,7 @@ static void place_scratch(map_plan *plan)
     plan->scratch_size = at + (size_t)plan->threads * plan->worker_size;
 }
 
-static bool same_place(const pons_map *m, const pons_operand *a, const pons_operand *b)
+static bool same_address(const pons_map *m, const pons_operand *a, const pons_operand *b)
 {
     if (map_type_size(a->type) != map_type_size(b->type) || a->offset != b->offset
         || a->index != b->index)
@@ -138,7 +142,10 @@ static bool same_place(const pons_map *m, const pons_operand *a, const pons_oper
     return true;
 }
 
-/* Output 0 may lie in an input that is only read where output 0 is written. */
+/*
+ * The inputs whose memory output 0 may share: those that are read only at the element that is
+ * written.
+ */
 static uint64_t shared_inputs(const pons_request *request, const pons_map *m)
 {
     const pons_operand *to = NULL;
@@ -159,7 +166,7 @@ static uint64_t shared_inputs(const pons_request *request, const pons_map *m)
         int t = m->load[i].tensor;
         if (t >= 64)
             continue;
-        if (same_place(m, &m->load[i], to))
+        if (same_address(m, &m->load[i], to))
             share |= UINT64_C(1) << t;
         else
             other |= UINT64_C(1) << t;
@@ -168,6 +175,16 @@ static uint64_t shared_inputs(const pons_request *request, const pons_map *m)
 }
 
 static void kernel_free(pons_kernel *kernel) { plan_free(kernel->state); }
+
+/* Passes over single points are interpreted beside those that are compiled. */
+static bool is_compiled(const map_plan *plan)
+{
+    bool any = false;
+
+    for (int k = 0; k < plan->pass_count; k++)
+        any = any || plan->pass[k].compiled != NULL;
+    return any;
+}
 
 pons_status map_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
                         bool *supported, pons_error *err)
@@ -180,19 +197,20 @@ pons_status map_prepare(cpu_device *device, const pons_request *request, pons_ke
     plan->map = request->attributes;
     plan->lanes = device->lanes;
     plan->threads = device->threads;
-    if (!map_space_make(plan) || !operands_make(plan, device->past_size) || !map_nodes_make(plan)
+    if (!map_space_make(plan) || !operands_make(plan, device->non_temporal_size)
+        || !map_nodes_make(plan)
         || !map_passes_make(plan)) {
         plan_free(plan);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }
     for (int k = 0; k < plan->pass_count && device->compiles_maps; k++)
-        if (plan->pass[k].stores == PONS_INDEX_ELEMENT) /* not of single points */
-            map_compile(plan, &plan->pass[k]);
-    place_scratch(plan);
+        if (plan->pass[k].stores == PONS_INDEX_ELEMENT) /* no compiled code for single points */
+            jit_compile(plan, &plan->pass[k]);
+    layout_scratch(plan);
     kernel->run = map_run_all;
     kernel->free = kernel_free;
     kernel->state = plan;
-    kernel->implementation = "own";
+    kernel->implementation = is_compiled(plan) ? "jit" : "interpreter";
     kernel->scratch_size = plan->scratch_size;
     kernel->share = shared_inputs(request, plan->map);
     return PONS_OK;

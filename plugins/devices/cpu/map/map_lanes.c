@@ -1,13 +1,13 @@
 /*
- * map_lanes.c - the loops over the lanes of a tile. Compiled once for each kind of processor, with
- * CPU_ROW naming it; only lane_math.h knows what an operation computes.
+ * map_lanes.c - loops over the lanes of a tile, compiled once for each instruction set, which
+ * CPU_ISA names. lane_math.h defines the operations.
  */
 #include "cpu/simd/lane_math.h"
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 #include "cpu/map/map_lanes.h"
 #include "cpu/simd/shuffle.h"
 
-/* Says that iterations do not depend on each other: r may be an argument but never overlaps one. */
+/* Iterations are independent: r may be equal to an argument but never overlaps one partly. */
 #define EACH_POINT _Pragma("GCC ivdep") for (int i = 0; i < points; i++)
 #define EACH_LANE _Pragma("GCC ivdep") for (int i = 0; i < n; i++)
 #define WHOLE_ROWS (n &= -MAP_ROW)
@@ -74,8 +74,8 @@ TWO(greater_equal, x >= y ? 1.0f : 0.0f)
 TWO(and, lane_from_bits(0x3f800000u & -(uint32_t)(x != 0) & -(uint32_t)(y != 0)))
 TWO(or, lane_from_bits(0x3f800000u & (-(uint32_t)(x != 0) | -(uint32_t)(y != 0))))
 
-/* Angles that are too large for the quick reduction go to libm, one by one. */
-static bool any_far(const float *a, int n)
+/* Angles above LANE_ANGLE_MAX go to libm, one by one. */
+static bool any_large_angle(const float *a, int n)
 {
     float most = 0;
 
@@ -86,7 +86,7 @@ static bool any_far(const float *a, int n)
 
 static void lanes_sin(float *r, const float *a, const float *b, const float *c, int n)
 {
-    if (!any_far(a, n)) {
+    if (!any_large_angle(a, n)) {
         lanes_sin_near(r, a, b, c, n);
         return;
     }
@@ -96,7 +96,7 @@ static void lanes_sin(float *r, const float *a, const float *b, const float *c, 
 
 static void lanes_cos(float *r, const float *a, const float *b, const float *c, int n)
 {
-    if (!any_far(a, n)) {
+    if (!any_large_angle(a, n)) {
         lanes_cos_near(r, a, b, c, n);
         return;
     }
@@ -110,7 +110,7 @@ LANE float same(float x) { return x; }
 LANE float from_u8(uint8_t x) { return (float)x; }
 LANE float from_i32(int32_t x) { return (float)x; }
 
-/* Rows of a few channels: a constant count lets the compiler shuffle whole vectors. */
+/* A constant count of channels lets the compiler shuffle whole vectors. */
 #define LOAD_ROWS_OF(COUNT, FROM)                                                                 \
     case COUNT:                                                                                   \
         EACH_POINT                                                          \
@@ -124,8 +124,8 @@ LANE float from_i32(int32_t x) { return (float)x; }
                 m[i * COUNT + r] = TO(from[r * stride + i]);                                      \
         break;
 
-/* Two channels of bf16 are the halves of one word. */
-static void load_pairs(float *restrict to, int stride, const uint16_t *restrict m, int points)
+/* Two bf16 channels are the halves of a 32-bit word. */
+static void load_bf16x2(float *restrict to, int stride, const uint16_t *restrict m, int points)
 {
     EACH_POINT {
         uint32_t both;
@@ -135,7 +135,7 @@ static void load_pairs(float *restrict to, int stride, const uint16_t *restrict 
     }
 }
 
-static void store_pairs(uint16_t *restrict m, const float *restrict from, int stride, int points)
+static void store_bf16x2(uint16_t *restrict m, const float *restrict from, int stride, int points)
 {
     EACH_POINT {
         uint32_t both = lane_to_bf16(from[i]) | (uint32_t)lane_to_bf16(from[stride + i]) << 16;
@@ -227,11 +227,11 @@ MEMORY(i32, int32_t, from_i32, lane_to_i32)
 
 /* ---- many rows ------------------------------------------------------------------------------- */
 
-/* As many points as channels, which change places: four, or eight where a vector holds so many. */
+/* Transposes of squares of points and channels: 4 x 4, and 8 x 8 where a vector has eight lanes. */
 typedef float four __attribute__((vector_size(16)));
 typedef uint32_t four_bits __attribute__((vector_size(16)));
 
-LANE void four_turn(four *x)
+LANE void four_transpose(four *x)
 {
     four a = SHUFFLE(four_bits, x[0], x[1], 0, 4, 1, 5);
     four b = SHUFFLE(four_bits, x[2], x[3], 0, 4, 1, 5);
@@ -248,8 +248,8 @@ LANE void four_turn(four *x)
 typedef float eight __attribute__((vector_size(32)));
 typedef uint32_t eight_bits __attribute__((vector_size(32)));
 
-/* Four by four in both halves of each vector, then the halves. */
-LANE void eight_turn(eight *x)
+/* 4 x 4 transposes in both halves of each vector, then an exchange of halves. */
+LANE void eight_transpose(eight *x)
 {
     eight a[8], b[8];
 
@@ -270,7 +270,7 @@ LANE void eight_turn(eight *x)
 }
 #endif
 
-/* N lanes from and to memory; 'to_bf16' is lane_to_bf16. */
+/* Load and store N lanes; 'to_bf16' equals lane_to_bf16. */
 #define SQUARE(N, name)                                                                           \
     typedef float name##_loose __attribute__((vector_size(4 * N), aligned(4), may_alias));        \
     typedef uint16_t name##_halves __attribute__((vector_size(2 * N)));                           \
@@ -300,8 +300,8 @@ SQUARE(8, eight)
 #define EACH_OF(N) _Pragma("GCC unroll 8") for (int k = 0; k < N; k++)
 
 /*
- * N points of N rows from FROM to TO, both of point i + k, or of row at + k; the last rows may hold
- * some that are done already.
+ * Transpose blocks of N points and N rows from FROM to TO, for point i + k and row at + k. The last
+ * block of rows may overlap the one before.
  */
 #define N_BY_N(N, name, FROM, TO)                                                                 \
     for (int i = 0; i < whole; i += N)                                                            \
@@ -309,11 +309,11 @@ SQUARE(8, eight)
             int at = r < rows - N ? r : rows - N;                                                 \
             name x[N];                                                                            \
             EACH_OF(N) x[k] = FROM;                                                               \
-            name##_turn(x);                                                                       \
+            name##_transpose(x);                                                                  \
             EACH_OF(N) TO;                                                                        \
         }
 
-/* From LEAST rows on; what is left of the points, and fewer rows, to REST. */
+/* Blocks of N for at least LEAST rows; REST takes the remaining points, or fewer rows. */
 #define ROWS_BY(N, name, LEAST, NAME, TYPE, REST)                                                 \
     static void load_##name##_##NAME(float *to, int stride, const void *from, int64_t first,      \
                                      int rows, int points)                                        \
@@ -352,20 +352,20 @@ ROWS_BY(8, eight, 8, bf16, uint16_t, four)
 #define store_many_bf16 store_four_bf16
 #endif
 
-static void load_rows_halves(float *to, int stride, const void *from, int64_t first, int rows,
-                             int points)
+static void load_many_rows_bf16(float *to, int stride, const void *from, int64_t first, int rows,
+                                int points)
 {
     if (rows == 2)
-        load_pairs(to, stride, (const uint16_t *)from + first, points);
+        load_bf16x2(to, stride, (const uint16_t *)from + first, points);
     else
         load_many_bf16(to, stride, from, first, rows, points);
 }
 
-static void store_rows_halves(void *to, int64_t first, const float *from, int stride, int rows,
-                              int points)
+static void store_many_rows_bf16(void *to, int64_t first, const float *from, int stride, int rows,
+                                 int points)
 {
     if (rows == 2)
-        store_pairs((uint16_t *)to + first, from, stride, points);
+        store_bf16x2((uint16_t *)to + first, from, stride, points);
     else
         store_many_bf16(to, first, from, stride, rows, points);
 }
@@ -384,9 +384,9 @@ static void fill(float *to, float value, int n)
     { [PONS_F32] = what##_f32, [PONS_BF16] = what##_bf16, [PONS_F16] = what##_f16, \
       [PONS_U8] = what##_u8, [PONS_I32] = what##_i32 }
 
-const map_lanes CPU_ROW_NAME(map_lanes) = {
-    .name = CPU_ROW_TEXT,
-    .machine = &CPU_ROW_NAME(map_machine),
+const map_lanes CPU_ISA_NAME(map_lanes) = {
+    .name = CPU_ISA_TEXT,
+    .machine = &CPU_ISA_NAME(map_machine),
     .operation = {
         ROW_ONE(NEG, neg), ROW_ONE(ABS, abs), ROW_ONE(SIGN, sign), ROW_ONE(FLOOR, floor),
         ROW_ONE(ROUND, round), ROW_ONE(SQRT, sqrt), ROW_ONE(EXP, exp), ROW_ONE(EXPM1, expm1),
@@ -406,12 +406,12 @@ const map_lanes CPU_ROW_NAME(map_lanes) = {
     .scatter = ROW_TYPES(scatter),
     .load_groups = ROW_TYPES(load_groups),
     .store_groups = ROW_TYPES(store_groups),
-    .load_rows = { [PONS_F32] = load_many_f32, [PONS_BF16] = load_rows_halves,
+    .load_rows = { [PONS_F32] = load_many_f32, [PONS_BF16] = load_many_rows_bf16,
                    [PONS_F16] = load_rows_f16, [PONS_U8] = load_rows_u8,
                    [PONS_I32] = load_rows_i32 },
-    .store_rows = { [PONS_F32] = store_many_f32, [PONS_BF16] = store_rows_halves,
+    .store_rows = { [PONS_F32] = store_many_f32, [PONS_BF16] = store_many_rows_bf16,
                     [PONS_F16] = store_rows_f16, [PONS_U8] = store_rows_u8,
                     [PONS_I32] = store_rows_i32 },
     .fill = fill,
-    .random = { CPU_ROW_NAME(map_uniform), CPU_ROW_NAME(map_normal) },
+    .random = { CPU_ISA_NAME(map_uniform), CPU_ISA_NAME(map_normal) },
 };

@@ -1,10 +1,11 @@
 /*
- * map_nodes.c - the values of a map as nodes that have one number at each point.
+ * map_nodes.c - the values of a map as nodes with one element at each point.
  *
- * In the channel form a wide value becomes a node for each channel, and what goes over the channels
- * a chain of nodes. A choice by a comparison becomes one node with what is compared.
+ * In the channel form a per-channel value becomes one node for each channel, and a reduction over
+ * channels a chain of nodes. A select by a comparison becomes one node together with the compared
+ * values.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool same_node(const map_node *a, const map_node *b)
         && memcmp(&a->number, &b->number, sizeof a->number) == 0;
 }
 
-/* One that computes the same from the same, or -1. */
+/* An equal node, or -1. */
 static int node_find(const map_plan *plan, const map_node *node)
 {
     if (node->argument_count > 0 || node->operation == PONS_VALUE_CONSTANT)
@@ -69,36 +70,36 @@ static int node_two(map_plan *plan, int operation, int a, int b)
                                       .argument = { a, b } });
 }
 
-static int node_pick(map_plan *plan, int comparison, int p, int q, int then, int other)
+static int node_select(map_plan *plan, int comparison, int p, int q, int then, int other)
 {
-    return node_new(plan, (map_node){ .operation = MAP_NODE_PICK,
+    return node_new(plan, (map_node){ .operation = MAP_NODE_SELECT,
                                       .comparison = (uint16_t)comparison, .argument_count = 4,
                                       .argument = { p, q, then, other } });
 }
 
-/* Is it x > q ? g : q, or the other way round? */
-static bool picks_greater(const map_node *node, bool other)
+/* True if the node is x > q ? g : q or, with 'other', x > q ? q : g. */
+static bool selects_greater(const map_node *node, bool other)
 {
-    return node->operation == MAP_NODE_PICK && node->comparison == PONS_MAP_GREATER
+    return node->operation == MAP_NODE_SELECT && node->comparison == PONS_MAP_GREATER
         && node->argument[1] == node->argument[other ? 2 : 3];
 }
 
 /*
- * What leaky and parametric rectifiers have as gradient: the sum of two choices by one comparison,
- * of which the second is scaled. One node, so that it needs no memory between.
+ * The gradient of leaky and parametric ReLU: a sum of two selects with one comparison, of which the
+ * second is scaled. It becomes one node, which needs no memory for intermediate values.
  */
-static int bend_gradient_node(map_plan *plan, const int *argument)
+static int leaky_relu_gradient_node(map_plan *plan, const int *argument)
 {
     for (int k = 0; k < 2; k++) {
         const map_node *above = &plan->node[argument[k]], *product = &plan->node[argument[1 - k]];
         int x = above->argument[0], q = above->argument[1], g = above->argument[2];
-        if (product->operation != PONS_MAP_MUL || !picks_greater(above, false))
+        if (product->operation != PONS_MAP_MUL || !selects_greater(above, false))
             continue;
         for (int m = 0; m < 2; m++) {
             const map_node *below = &plan->node[product->argument[1 - m]];
-            if (picks_greater(below, true) && below->argument[0] == x && below->argument[1] == q
+            if (selects_greater(below, true) && below->argument[0] == x && below->argument[1] == q
                 && below->argument[3] == g)
-                return node_new(plan, (map_node){ .operation = MAP_NODE_BEND_GRADIENT,
+                return node_new(plan, (map_node){ .operation = MAP_NODE_LEAKY_RELU_GRADIENT,
                     .argument_count = 4, .argument = { x, q, g, product->argument[m] } });
         }
     }
@@ -116,23 +117,23 @@ static int operation_node(map_plan *plan, int value, int channel)
     if (v->operation == PONS_MAP_SELECT) {
         const map_node *condition = &plan->node[node.argument[0]];
         if (map_comparison(condition->operation))
-            return node_pick(plan, condition->operation, condition->argument[0],
-                             condition->argument[1], node.argument[1], node.argument[2]);
-        return node_pick(plan, PONS_MAP_NOT_EQUAL, node.argument[0], node_constant(plan, 0),
-                         node.argument[1], node.argument[2]);
+            return node_select(plan, condition->operation, condition->argument[0],
+                               condition->argument[1], node.argument[1], node.argument[2]);
+        return node_select(plan, PONS_MAP_NOT_EQUAL, node.argument[0], node_constant(plan, 0),
+                           node.argument[1], node.argument[2]);
     }
     if (v->operation == PONS_MAP_ADD && node.argument[0] >= 0 && node.argument[1] >= 0) {
-        int gradient = bend_gradient_node(plan, node.argument);
+        int gradient = leaky_relu_gradient_node(plan, node.argument);
         if (gradient >= 0)
             return gradient;
     }
     return node_new(plan, node);
 }
 
-/* Over the channels, from the first to the last. */
+/* A reduction over the channels, from the first to the last. */
 static int channel_node(map_plan *plan, int value)
 {
-    static const int operations[] = { PONS_MAP_ADD, MAP_NODE_JOIN_MAX, MAP_NODE_JOIN_MIN };
+    static const int operations[] = { PONS_MAP_ADD, MAP_NODE_MAX_NAN, MAP_NODE_MIN_NAN };
     const pons_value *v = &plan->map->value[value];
     int best = map_node_of(plan, v->argument[0], 0), index;
 
@@ -145,13 +146,13 @@ static int channel_node(map_plan *plan, int value)
     index = node_constant(plan, 0);
     for (int r = 1; r < plan->rows && best >= 0 && index >= 0; r++) {
         int x = map_node_of(plan, v->argument[0], r), number = node_constant(plan, (float)r);
-        index = node_pick(plan, PONS_MAP_GREATER, x, best, number, index);
-        best = node_pick(plan, PONS_MAP_GREATER, x, best, x, best);
+        index = node_select(plan, PONS_MAP_GREATER, x, best, number, index);
+        best = node_select(plan, PONS_MAP_GREATER, x, best, x, best);
     }
     return index;
 }
 
-/* Channels that differ. */
+/* Number of distinct channels of a value. */
 static int copies_of(const map_plan *plan, int value)
 {
     const pons_value *v = &plan->map->value[value];
@@ -163,13 +164,13 @@ static int copies_of(const map_plan *plan, int value)
     if (v->operation == PONS_VALUE_LOAD)
         return plan->load[v->operand].rows;
     if (v->operation >= PONS_MAP_OPERATION_COUNT)
-        return v->narrow ? 1 : plan->rows;
+        return v->per_point ? 1 : plan->rows;
     for (int i = 0; i < v->argument_count; i++)
         copies = plan->copies[v->argument[i]] > copies ? plan->copies[v->argument[i]] : copies;
     return copies;
 }
 
-/* A number of the channel and nothing else? */
+/* True if the iota depends on the channel alone. */
 static bool iota_is_channel(const map_plan *plan, const pons_value *v)
 {
     int64_t divisor = v->divisor > 0 ? v->divisor : 1;

@@ -1,11 +1,11 @@
 /*
- * map_pass.c - the passes of a map: which reductions share one, and how its tiles become blocks.
+ * map_pass.c - the passes of a map: the reductions of each pass, and the blocks of its tiles.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include "base/integer.h"
 
-/* Outer axes that a reduction keeps; ragged: 1 for a result of each segment. */
+/* Bits of the outer axes that a reduction keeps; ragged: 1 for one result a segment. */
 static unsigned kept_of(const map_plan *plan, const map_reduce *r)
 {
     unsigned kept = 0;
@@ -40,7 +40,7 @@ static bool segment_blocks(map_plan *plan, map_pass *p)
         for (; t < end; t += p->block_size[b++]) {
             p->block_group[b] = g;
             p->block_first[b] = t;
-            p->block_size[b] = end - t < p->block_tiles ? end - t : p->block_tiles;
+            p->block_size[b] = min_i64(end - t, p->block_tiles);
         }
     }
     p->group_block[p->group_count] = p->block_count = b;
@@ -54,7 +54,7 @@ static bool pass_blocks(map_plan *plan, map_pass *p, unsigned kept)
     if (plan->map->segment_count > 0) {
         for (int i = 0; i < p->reduce_count; i++)
             if (p->reduce[i]->kind == PONS_REDUCE_MOMENTS)
-                p->block_tiles = 1; /* tiles differ in length: merged one by one */
+                p->block_tiles = 1; /* tiles of different lengths are merged one by one */
         return segment_blocks(plan, p);
     }
     p->group_count = p->member_count = 1;
@@ -84,12 +84,12 @@ static bool pass_make(map_plan *plan, map_pass *p, unsigned kept)
     for (int i = 0; i < plan->map->reduction_count; i++)
         if (kept_of(plan, &plan->reduce[i]) == kept)
             p->reduce[p->reduce_count++] = &plan->reduce[i];
-    return pass_blocks(plan, p, kept) && map_code_make(plan, p);
+    return pass_blocks(plan, p, kept) && bytecode_make(plan, p);
 }
 
 /*
- * Ragged: what is stored once for a segment, or once for all, may lie where other tiles still read.
- * It comes when they are done, in passes of their own.
+ * Ragged form: a store per segment, or of a single element, may overwrite memory that other tiles
+ * still read. It has a pass of its own, after them.
  */
 static bool segment_stores(map_plan *plan)
 {
@@ -107,13 +107,13 @@ static bool segment_stores(map_plan *plan)
         p->stores = along[k];
         p->group_count = p->blocks_per_group = p->block_count = 1;
         p->member_count = p->block_tiles = k == 0 ? plan->map->segment_count : 1;
-        if (!map_code_make(plan, p))
+        if (!bytecode_make(plan, p))
             return false;
     }
     return true;
 }
 
-/* A pass for each set of kept axes; the last one stores. */
+/* One pass for each set of kept axes; the last one stores. */
 bool map_passes_make(map_plan *plan)
 {
     int n = plan->map->reduction_count, count = 0;

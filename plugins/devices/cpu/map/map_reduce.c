@@ -1,12 +1,13 @@
 /*
- * map_reduce.c - reductions: lanes over tiles, lanes of a block into partial results, partial
+ * map_reduce.c - reductions: lanes over tiles, the lanes of a block to partial results, partial
  * results in a tree.
  *
- * Accumulators are lane-wise, so that kept inner axes (channels) need no care while tiles run. At
- * the end of a block they are folded axis by axis, always in the same order. Moments are Welford's
- * in each lane; lanes and blocks are merged by their means and squares about the mean.
+ * Each lane has an accumulator, so that kept inner axes (channels) need no treatment while tiles
+ * run. At the end of a block the accumulators are folded axis by axis, always in the same order.
+ * Moments use Welford's method in each lane; lanes and blocks are merged by their means and sums of
+ * squared deviations.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static int fold_point(const map_fold *fold, int lane, int *index)
     return kept;
 }
 
-/* Offsets of every kept element, for a tile whose cut axis holds 'box' elements. */
+/* Offsets of the kept elements of a tile with 'box' elements of the cut axis. */
 static bool fold_make(map_plan *plan, map_reduce *r, map_fold *fold, int box)
 {
     int index[PONS_MAP_AXES + 1], first = r->rows > 1;
@@ -74,7 +75,7 @@ static bool fold_make(map_plan *plan, map_reduce *r, map_fold *fold, int box)
     return true;
 }
 
-/* All kept elements as a dense array, for the merging of channels in groups. */
+/* Strides of a dense array of all kept elements, for moments in groups of channels. */
 static void dense_make(const map_plan *plan, map_reduce *r)
 {
     int64_t stride = 1;
@@ -134,14 +135,14 @@ void map_reduce_begin(const map_run *run, map_worker *worker)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static double join_two(pons_reduction_kind kind, double a, double b)
+static double reduce_two(pons_reduction_kind kind, double a, double b)
 {
     bool other = (kind == PONS_REDUCE_MAX ? b > a : b < a) || b != b;
 
     return kind == PONS_REDUCE_SUM ? a + b : other ? b : a;
 }
 
-/* x[before][n][after] -> x[before][after], halves upon halves. */
+/* x[before][n][after] -> x[before][after], by pairwise halving. */
 static void fold_axis(pons_reduction_kind kind, float *x, int before, int n, int after)
 {
     for (int i = 0; i < before; i++) {
@@ -154,13 +155,13 @@ static void fold_axis(pons_reduction_kind kind, float *x, int before, int n, int
                     from[k] += upper[k];
             else
                 for (int k = 0; k < count; k++)
-                    from[k] = (float)join_two(kind, (double)from[k], (double)upper[k]);
+                    from[k] = (float)reduce_two(kind, (double)from[k], (double)upper[k]);
         }
         memmove(x + (size_t)i * (size_t)after, from, (size_t)after * sizeof *x);
     }
 }
 
-/* Lanes into kept elements, from the last axis to the first. */
+/* Fold lanes into kept elements, from the last axis to the first. */
 static void fold_run(const map_fold *fold, pons_reduction_kind kind, float *x)
 {
     int after = 1, before = fold->lanes;
@@ -174,8 +175,8 @@ static void fold_run(const map_fold *fold, pons_reduction_kind kind, float *x)
     }
 }
 
-/* The channels' lanes without what lies between them. */
-static void compact(const map_reduce *r, const map_fold *fold, const float *from, float *to)
+/* Copy the lanes of all channels without the gaps between channels. */
+static void compact_lanes(const map_reduce *r, const map_fold *fold, const float *from, float *to)
 {
     size_t n = (size_t)fold->lanes / (size_t)r->rows;
 
@@ -183,27 +184,30 @@ static void compact(const map_reduce *r, const map_fold *fold, const float *from
         memcpy(to + (size_t)i * n, from + (size_t)i * (size_t)r->pitch, n * sizeof *to);
 }
 
-/* What strips have left behind the end of the cycle. */
+/* Join the accumulators past the end of the cycle with those at its begin. */
 static void join_strips(const map_plan *plan, const map_reduce *r, float *x)
 {
     for (int i = 0; i < r->rows && r->lanes > plan->cycle; i++, x += r->pitch)
         for (int k = 0; k < MAP_STRIP - MAP_ROW; k++)
-            x[k] = (float)join_two(r->kind, (double)x[k], (double)x[plan->cycle + k]);
+            x[k] = (float)reduce_two(r->kind, (double)x[k], (double)x[plan->cycle + k]);
 }
 
-/* Mean and squares of the kept elements, of lanes that hold 'numbers' numbers each. */
+/*
+ * Mean and sum of squared deviations of the kept elements, from lanes with 'numbers' elements each.
+ * Returns the elements of a kept element.
+ */
 static double fold_moments(const map_reduce *r, const map_fold *fold, const float *accumulator,
                            int numbers, float *spare, float *mean, float *square)
 {
     float *lane_mean = spare, *work = spare + (size_t)r->rows * (size_t)r->lanes;
     float share = (float)fold->kept_count / (float)fold->lanes, count = (float)numbers;
 
-    compact(r, fold, accumulator, lane_mean);
+    compact_lanes(r, fold, accumulator, lane_mean);
     memcpy(work, lane_mean, (size_t)fold->lanes * sizeof *work);
     fold_run(fold, PONS_REDUCE_SUM, work);
     for (int i = 0; i < fold->kept_count; i++)
         mean[i] = work[i] * share;
-    compact(r, fold, accumulator + r->lanes, work);
+    compact_lanes(r, fold, accumulator + r->lanes, work);
     for (int i = 0; i < fold->lanes; i++) {
         float d = lane_mean[i] - mean[fold->key[i]];
         work[i] += count * d * d;
@@ -217,7 +221,7 @@ typedef struct moments {
     double count, mean, square;
 } moments;
 
-static moments merge(moments a, moments b)
+static moments merge_moments(moments a, moments b)
 {
     double n = a.count + b.count, d = b.mean - a.mean;
 
@@ -247,8 +251,8 @@ static double block_moments(const map_run *run, map_worker *worker, const map_re
     n[1] = fold_moments(r, &fold[1], a + 2 * r->lanes, numbers[1], worker->spare, other,
                         other + kept);
     for (int i = 0; i < fold[1].kept_count; i++) {
-        moments both = merge((moments){ n[0], partial[i], partial[kept + (size_t)i] },
-                             (moments){ n[1], other[i], other[kept + (size_t)i] });
+        moments both = merge_moments((moments){ n[0], partial[i], partial[kept + (size_t)i] },
+                                     (moments){ n[1], other[i], other[kept + (size_t)i] });
         partial[i] = (float)both.mean;
         partial[kept + (size_t)i] = (float)both.square;
     }
@@ -267,7 +271,7 @@ void map_reduce_block(const map_run *run, map_worker *worker, const map_tile *ti
         }
         if (r->by_period)
             join_strips(run->plan, r, worker->buffers + r->accumulator);
-        compact(r, fold, worker->buffers + r->accumulator, worker->spare);
+        compact_lanes(r, fold, worker->buffers + r->accumulator, worker->spare);
         fold_run(fold, r->kind, worker->spare);
         memcpy(partial + r->partial, worker->spare, (size_t)fold->kept_count * sizeof *partial);
     }
@@ -278,7 +282,7 @@ void map_reduce_block(const map_run *run, map_worker *worker, const map_tile *ti
 typedef struct partials {
     const map_pass *pass;
     const map_reduce *reduce;
-    const float *first;      /* of the first block, this element                                  */
+    const float *first;      /* element of the first block                                        */
     const double *count;
     size_t kept;
 } partials;
@@ -293,13 +297,13 @@ static int64_t power_below(int64_t n)
     return p;
 }
 
-static double tree_join(const partials *x, int64_t first, int64_t n)
+static double tree_reduce(const partials *x, int64_t first, int64_t n)
 {
     int64_t p = power_below(n);
 
     if (n == 1)
         return (double)x->first[(size_t)first * x->pass->partial_floats];
-    return join_two(x->reduce->kind, tree_join(x, first, p), tree_join(x, first + p, n - p));
+    return reduce_two(x->reduce->kind, tree_reduce(x, first, p), tree_reduce(x, first + p, n - p));
 }
 
 static moments tree_moments(const partials *x, int64_t first, int64_t n)
@@ -309,7 +313,7 @@ static moments tree_moments(const partials *x, int64_t first, int64_t n)
 
     if (n == 1)
         return (moments){ x->count[first * x->pass->reduce_count], at[0], at[x->kept] };
-    return merge(tree_moments(x, first, p), tree_moments(x, first + p, n - p));
+    return merge_moments(tree_moments(x, first, p), tree_moments(x, first + p, n - p));
 }
 
 static void write_moments(const map_run *run, const map_reduce *r, const map_tile *tile,
@@ -355,16 +359,16 @@ void map_reduce_join(const map_run *run, int64_t group, int64_t blocks, const fl
             else
                 map_number_store(r->to[0].type, run->call->output[r->to[0].tensor],
                                  first + fold->to[0][k],
-                                 (float)(blocks > 0 ? tree_join(&x, 0, blocks) : none[r->kind]));
+                                 (float)(blocks > 0 ? tree_reduce(&x, 0, blocks) : none[r->kind]));
         }
     }
 }
 
 /* ---- moments in groups of channels ----------------------------------------------------------- */
 
-/* Where a dense element lies in an output. */
-static int64_t dense_place(const map_plan *plan, const map_reduce *r, const map_access *to,
-                           int64_t dense)
+/* Output offset of an element of the dense array. */
+static int64_t dense_offset(const map_plan *plan, const map_reduce *r, const map_access *to,
+                            int64_t dense)
 {
     int64_t at = to->offset;
 
@@ -380,7 +384,7 @@ static int64_t dense_place(const map_plan *plan, const map_reduce *r, const map_
     return at;
 }
 
-/* 'n' equal parts with their mean and variance as one. */
+/* Merge 'n' means and variances of equally many elements. */
 static void merge_equal(const float *both, int64_t n, float result[2])
 {
     double mean = 0, variance = 0;
@@ -411,7 +415,7 @@ void map_reduce_groups(const map_run *run)
             for (int64_t k = e; k < e + size; k++)
                 for (int j = 0; j < 2; j++)
                     map_number_store(r->to[j].type, run->call->output[r->to[j].tensor],
-                                     dense_place(run->plan, r, &r->to[j], k), result[j]);
+                                     dense_offset(run->plan, r, &r->to[j], k), result[j]);
         }
     }
 }

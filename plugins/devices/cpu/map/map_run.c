@@ -1,18 +1,17 @@
 /*
- * map_run.c - a call of a map kernel: its passes, their blocks on threads, what a thread needs.
+ * map_run.c - a call of a map kernel: its passes, their blocks on threads, the memory of a thread.
  *
- * What a thread needs (tile buffers, accumulators) and the partial results lie in the call's
- * scratch memory.
+ * Tile buffers, accumulators and partial results lie in the call's scratch memory.
  */
 #include "cpu/cpu.h"
 
 #include "base/integer.h"
 
-/* Below this many lanes times instructions a second thread costs more than it brings. */
+/* Lanes times instructions below which a second thread costs more than it saves. */
 #define MAP_SERIAL_WORK (1 << 17)
 
-/* Takes 'size' bytes of a worker's memory; with no memory it only counts them. */
-static void *take(char *memory, size_t *at, size_t size)
+/* Reserve 'size' bytes of a worker's memory; with memory == NULL only count them. */
+static void *take_memory(char *memory, size_t *at, size_t size)
 {
     void *begin = memory == NULL ? NULL : memory + *at;
 
@@ -20,20 +19,20 @@ static void *take(char *memory, size_t *at, size_t size)
     return begin;
 }
 
-/* The parts of a worker's memory; how much they are together. */
+/* Lay out the arrays of a worker; returns their size together. */
 static size_t worker_parts(const map_pass *p, char *memory, map_worker *w)
 {
     size_t at = 0, bases = ((size_t)p->slot_count + 1) * sizeof(char *);
 
-    w->buffers = take(memory, &at, p->buffer_floats * sizeof(float));
-    w->spare = take(memory, &at, p->spare_floats * sizeof(float));
-    w->partial = take(memory, &at, p->partial_floats * sizeof(float));
-    w->count = take(memory, &at, (size_t)p->reduce_count * sizeof(double));
-    w->base = take(memory, &at, bases);
-    w->end_base = take(memory, &at, bases);
-    w->past = take(memory, &at, bases);
-    w->steady_first = take(memory, &at, (size_t)p->steady_count * sizeof(int64_t));
-    w->steady_points = take(memory, &at, (size_t)p->steady_count * sizeof(int));
+    w->buffers = take_memory(memory, &at, p->buffer_floats * sizeof(float));
+    w->spare = take_memory(memory, &at, p->spare_floats * sizeof(float));
+    w->partial = take_memory(memory, &at, p->partial_floats * sizeof(float));
+    w->count = take_memory(memory, &at, (size_t)p->reduce_count * sizeof(double));
+    w->base = take_memory(memory, &at, bases);
+    w->end_base = take_memory(memory, &at, bases);
+    w->non_temporal = take_memory(memory, &at, bases);
+    w->steady_first = take_memory(memory, &at, (size_t)p->steady_count * sizeof(int64_t));
+    w->steady_points = take_memory(memory, &at, (size_t)p->steady_count * sizeof(int));
     return at;
 }
 
@@ -103,7 +102,7 @@ typedef struct map_bundle {
     void (*body)(void *context, int64_t i, int thread);
 } map_bundle;
 
-/* Several small blocks as one unit of work. */
+/* Several small blocks as one task. */
 static void run_bundle(void *context, int64_t i, int thread)
 {
     const map_bundle *b = context;
@@ -117,7 +116,7 @@ static void run_bundles(int threads, int64_t count, int64_t size, map_run *run,
 {
     map_bundle b = { run, size, count, body };
 
-    cpu_parallel(threads, ceil_div_i64(count, size), run_bundle, &b);
+    cpu_parallel_for(threads, ceil_div_i64(count, size), run_bundle, &b);
 }
 
 static void join_group(void *context, int64_t group, int thread)
@@ -145,10 +144,10 @@ pons_status map_run_all(const pons_kernel *kernel, const pons_call *call, pons_e
 
     for (int i = 0; i < plan->pass_count; i++) {
         const map_pass *p = &plan->pass[i];
-        map_worker *worker = (map_worker *)call->scratch; /* one for each thread */
+        map_worker *worker = (map_worker *)call->scratch; /* [threads] */
         map_run run = { plan, p, call, worker };
         int threads = pass_work(plan, p) < MAP_SERIAL_WORK ? 1 : plan->threads;
-        int64_t tiles = p->member_count < p->block_tiles ? p->member_count : p->block_tiles;
+        int64_t tiles = min_i64(p->member_count, p->block_tiles);
         int64_t bundle = tiles > 0 && tiles < MAP_CHUNK_TILES ? MAP_CHUNK_TILES / tiles : 1;
         for (int t = 0; t < plan->threads; t++)
             worker[t].ready = false;

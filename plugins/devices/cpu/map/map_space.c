@@ -1,7 +1,7 @@
 /*
- * map_space.c - the index space of a map as tiles, and operands relative to them.
+ * map_space.c - the tiles of a map's index space, and operands relative to tiles.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 static int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 
-/* Every operand of the map, for decisions that must hold for all of them. */
+/* Number of operands, for decisions that must hold for all of them. */
 static int operand_count(const pons_map *m)
 {
     return m->load_count + m->store_count + 2 * m->reduction_count;
@@ -26,14 +26,14 @@ static const pons_operand *operand_at(const pons_map *m, int i)
     return &m->reduction[i / 2].to[i % 2];
 }
 
-/* to[1] means something for moments only. */
+/* True unless the operand is to[1] of a reduction other than moments. */
 static bool operand_used(const pons_map *m, int i)
 {
     i -= m->load_count + m->store_count;
     return i < 0 || i % 2 == 0 || m->reduction[i / 2].kind == PONS_REDUCE_MOMENTS;
 }
 
-/* The last axis that reductions in groups keep must stay by itself. */
+/* The last kept axis of grouped reductions, which may not be merged with others. */
 static unsigned fixed_axes(const pons_map *m, int axes)
 {
     unsigned fixed = 0;
@@ -59,8 +59,8 @@ static bool axes_merge(const pons_map *m, int outer, int inner)
     return true;
 }
 
-/* plan->extent, and for each original axis of points the collapsed one: place[axis], or -1. */
-static void collapse(map_plan *plan, int *place, int axes)
+/* Set plan->extent. place[axis] is the collapsed axis of each original axis of points, or -1. */
+static void collapse_axes(map_plan *plan, int *place, int axes)
 {
     const pons_map *m = plan->map;
     unsigned fixed = fixed_axes(m, axes);
@@ -84,7 +84,7 @@ static void collapse(map_plan *plan, int *place, int axes)
         plan->extent[plan->axes++] = 1;
 }
 
-/* The largest distance that an operand covers within 'count' steps along an axis fits a table. */
+/* True if every offset within 'count' steps along an axis fits a table entry. */
 static bool distance_fits(const map_plan *plan, const int *place, int axes, int axis, int64_t count)
 {
     const pons_map *m = plan->map;
@@ -97,7 +97,9 @@ static bool distance_fits(const map_plan *plan, const int *place, int axes, int 
     return true;
 }
 
-/* Pieces of one size, each a multiple of 'unit' points of the cut axis, if they get that far. */
+/*
+ * The size of equal pieces, each a multiple of 'unit' elements of the cut axis; 0 if there is none.
+ */
 static int64_t even_pieces(int64_t extent, int64_t box, int unit)
 {
     int64_t pieces = ceil_div_i64(extent, box);
@@ -106,18 +108,18 @@ static int64_t even_pieces(int64_t extent, int64_t box, int unit)
     return even <= box ? even : box >= unit ? box / unit * unit : 0;
 }
 
-/* Lanes after which the axes behind the cut and a strip, or a row, begin again together. */
-static int64_t together(const map_plan *plan, int lanes)
+/* Least common multiple of 'lanes' and the points inside the cut axis. */
+static int64_t common_multiple(const map_plan *plan, int lanes)
 {
     return (int64_t)plan->inner / gcd(plan->inner, lanes) * lanes;
 }
 
 static void find_cycle(map_plan *plan)
 {
-    int64_t cycle = together(plan, MAP_STRIP);
+    int64_t cycle = common_multiple(plan, MAP_STRIP);
 
     if (cycle > MAP_CYCLE)
-        cycle = together(plan, MAP_ROW);
+        cycle = common_multiple(plan, MAP_ROW);
     if (cycle > MAP_CYCLE && cycle > plan->row)
         return;
     plan->cycle = plan->cycle_lanes = (int)cycle;
@@ -127,7 +129,7 @@ static void find_cycle(map_plan *plan)
 
 static int period_of(const map_plan *plan)
 {
-    int64_t period = together(plan, MAP_STRIP);
+    int64_t period = common_multiple(plan, MAP_STRIP);
 
     if (period > 2 * MAP_TILE_LANES
         || (plan->points % period != 0 && plan->end_points != plan->points))
@@ -135,7 +137,7 @@ static int period_of(const map_plan *plan)
     return (int)period;
 }
 
-/* Which axes a tile holds whole, and how much of the one before them. */
+/* Choose the axes that a tile contains whole, and the range of the axis before them. */
 static void cut_tiles(map_plan *plan, const int *place, int axes)
 {
     int room = MAP_TILE_LANES, whole = 1;
@@ -146,7 +148,7 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
            && distance_fits(plan, place, axes, plan->cut, plan->extent[plan->cut]))
         whole *= (int)plan->extent[plan->cut--];
     extent = plan->extent[plan->cut];
-    box = room / whole < extent ? room / whole : extent;
+    box = min_i64(room / whole, extent);
     while (box > 1 && !distance_fits(plan, place, axes, plan->cut, box))
         box /= 2;
     if (box < extent) {
@@ -154,7 +156,7 @@ static void cut_tiles(map_plan *plan, const int *place, int axes)
 
         even = even_pieces(extent, box, strips);
         if (even == 0 && strips * whole <= 2 * room && strips <= extent)
-            even = strips; /* a larger tile costs less than one that ends within a unit          */
+            even = strips; /* a larger tile is cheaper than a tile that ends within a unit       */
         even = even > 0 ? even : even_pieces(extent, box, MAP_ROW / gcd(whole, MAP_ROW));
         box = even > 0 ? even : box;
     }
@@ -189,14 +191,14 @@ static bool cut_segments(map_plan *plan)
             int64_t left = m->segment_length[s] - e;
             plan->tile_segment[t] = s;
             plan->tile_first[t] = m->segment_start[s] + e;
-            plan->tile_points[t] = (int32_t)(left < MAP_TILE_LANES ? left : MAP_TILE_LANES);
+            plan->tile_points[t] = (int32_t)min_i64(left, MAP_TILE_LANES);
         }
     return true;
 }
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Offset of each lane from the tile's first element, for one channel. */
+/* Offset of each lane of one channel from the tile's first element. */
 static bool table_make(map_plan *plan, map_access *to)
 {
     to->table = map_allocate(plan, (size_t)plan->row, sizeof *to->table);
@@ -213,7 +215,7 @@ static bool table_make(map_plan *plan, map_access *to)
     return true;
 }
 
-/* How often each number comes, if tiles hold whole repetitions; or 1. */
+/* Count of consecutive lanes with the same element, if tiles hold whole repetitions; else 1. */
 static int repeat_of(const map_plan *plan, const int32_t *t)
 {
     int n = 1;
@@ -246,7 +248,7 @@ static void find_pattern(const map_plan *plan, map_access *to)
                 : groups ? MAP_GROUPS : to->repeat > 1 ? MAP_REPEAT : MAP_TABLE;
 }
 
-bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_access *to)
+bool map_access_make(map_plan *plan, const pons_operand *from, bool per_channel, map_access *to)
 {
     const pons_map *m = plan->map;
     int axes = m->channels > 0 ? m->axis_count - 1 : m->axis_count, place[PONS_MAP_AXES];
@@ -257,11 +259,11 @@ bool map_access_make(map_plan *plan, const pons_operand *from, bool wide, map_ac
         to->pattern = from->index == PONS_INDEX_ELEMENT ? MAP_DENSE : MAP_ONE;
         return true;
     }
-    collapse(plan, place, axes);
+    collapse_axes(plan, place, axes);
     for (int a = 0; a < axes; a++)
         if (place[a] >= 0 && from->index == PONS_INDEX_SPACE)
             to->stride[place[a]] = from->stride[a];
-    if (m->channels > 0 && wide && from->index == PONS_INDEX_SPACE)
+    if (m->channels > 0 && per_channel && from->index == PONS_INDEX_SPACE)
         to->channel = from->stride[axes];
     to->rows = to->channel != 0 ? plan->rows : 1;
     for (int a = 0; a <= plan->cut; a++)
@@ -282,7 +284,7 @@ bool map_space_make(map_plan *plan)
         return cut_segments(plan);
     plan->rows = m->channels > 0 ? m->channels : 1;
     plan->fixed = fixed_axes(m, axes);
-    collapse(plan, place, axes);
+    collapse_axes(plan, place, axes);
     cut_tiles(plan, place, axes);
     points = plan->inner;
     for (int a = plan->cut; a >= 0; a--) {
@@ -307,7 +309,7 @@ int64_t map_access_first(const map_access *access, const map_tile *tile)
     return first;
 }
 
-/* First point and extent from the place along the outer axes. */
+/* First point and extent of a tile, from its position on the outer axes. */
 static void tile_measure(const map_plan *plan, map_tile *tile)
 {
     tile->first = 0;
@@ -323,7 +325,7 @@ void map_tile_find(const map_plan *plan, const map_pass *pass, int64_t group, in
 {
     *tile = (map_tile){ .points = plan->points };
     if (plan->map->segment_count > 0 && pass->storing && pass->stores != PONS_INDEX_ELEMENT) {
-        /* One number for each segment, or for all: at the last element. */
+        /* One element for each segment, or one for all: the tile is the last element. */
         const pons_map *m = plan->map;
         tile->segment = pass->stores == PONS_INDEX_SEGMENT ? member : m->segment_count - 1;
         tile->first = m->segment_start[tile->segment] + m->segment_length[tile->segment] - 1;

@@ -1,13 +1,15 @@
 /*
- * map_tile.c - the code of a pass, run on one tile.
+ * map_tile.c - run the bytecode of a pass on one tile.
  *
- * The machine takes whole units of lanes. Where a tile ends within one, dense operands are read
+ * The machine processes whole units of lanes. If a tile ends within a unit, dense operands are read
  * from and written to copies of a unit's size.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <limits.h>
 #include <string.h>
+
+#include "base/integer.h"
 
 typedef struct map_state {
     const map_run *run;
@@ -16,57 +18,58 @@ typedef struct map_state {
     map_unit unit;
 } map_state;
 
-/* ---- past the caches ------------------------------------------------------------------------- */
+/* ---- non-temporal stores --------------------------------------------------------------------- */
 
 /*
- * What goes past the caches goes in whole lines of memory. A tile that does not begin with one is
- * written to the worker's buffers, where it lies in lines as it will.
+ * Non-temporal stores write whole cache lines. A tile that does not begin at a cache line is
+ * written to the worker's buffers at the same offset within a line, and copied from there.
  */
-static char *past_place(float *room, const char *memory)
+static char *non_temporal_address(float *room, const char *memory)
 {
     char *line = (char *)room + -(uintptr_t)room % MAP_LINE;
 
     return line + (uintptr_t)memory % MAP_LINE;
 }
 
-static void find_past(map_state *s)
+static void find_non_temporal(map_state *s)
 {
     const map_pass *p = s->run->pass;
     map_worker *w = s->worker;
 
     for (int k = 0; k < p->slot_count; k++) {
         char *memory = w->base[k + 1];
-        bool elsewhere = p->slot[k].past > 0 && (uintptr_t)memory % MAP_LINE != 0;
-        w->past[k] = elsewhere ? memory : NULL;
+        bool elsewhere = p->slot[k].non_temporal > 0 && (uintptr_t)memory % MAP_LINE != 0;
+        w->non_temporal[k] = elsewhere ? memory : NULL;
         if (elsewhere)
-            w->base[k + 1] = past_place(w->buffers + p->slot[k].past, memory);
+            w->base[k + 1] = non_temporal_address(w->buffers + p->slot[k].non_temporal, memory);
     }
 }
 
-/* Lines that the tile shares with others go as ever. */
-static void write_past(const map_machine *machine, char *to, const char *from, size_t size)
+/* Cache lines that the tile shares with others are stored normally. */
+static void store_non_temporal(const map_machine *machine, char *to, const char *from, size_t size)
 {
     size_t head = -(uintptr_t)to % MAP_LINE < size ? -(uintptr_t)to % MAP_LINE : size;
     size_t lines = (size - head) / MAP_LINE, whole = head + lines * MAP_LINE;
 
     memcpy(to, from, head);
-    machine->past(to + head, from + head, lines);
+    machine->non_temporal(to + head, from + head, lines);
     memcpy(to + whole, from + whole, size - whole);
 }
 
-static void write_all_past(const map_state *s)
+static void store_all_non_temporal(const map_state *s)
 {
     const map_pass *p = s->run->pass;
 
     for (int k = 0; k < p->slot_count; k++)
-        if (s->worker->past[k] != NULL)
-            write_past(s->run->plan->lanes->machine, s->worker->past[k], s->worker->base[k + 1],
-                       (size_t)s->tile->points * map_type_size(p->slot[k].access->type));
+        if (s->worker->non_temporal[k] != NULL)
+            store_non_temporal(s->run->plan->lanes->machine, s->worker->non_temporal[k],
+                               s->worker->base[k + 1],
+                               (size_t)s->tile->points * map_type_size(p->slot[k].access->type));
 }
 
-/* ---- where operands are ---------------------------------------------------------------------- */
+/* ---- addresses of operands ------------------------------------------------------------------- */
 
-/* Where the operands of the tile begin. */
+/* Addresses of the operands of the tile. */
 static void find_slots(map_state *s)
 {
     const map_pass *p = s->run->pass;
@@ -83,11 +86,11 @@ static void find_slots(map_state *s)
         s->worker->base[k + 1] = memory + (first + p->slot[k].channel * a->channel)
                                           * (int64_t)map_type_size(a->type);
     }
-    if (p->past)
-        find_past(s);
+    if (p->non_temporal)
+        find_non_temporal(s);
 }
 
-/* ---- what stays ------------------------------------------------------------------------------ */
+/* ---- invariant values ------------------------------------------------------------------------ */
 
 static void begin_lanes(map_unit *u)
 {
@@ -106,7 +109,7 @@ static bool refresh_load(map_state *s, int k)
     int n = s->tile->points, room = steady->span == MAP_PERIODIC ? plan->cycle_lanes
                                                                           : plan->row;
 
-    n = n < room ? n : room;
+    n = min_int(n, room);
     if (s->worker->steady_points[k] >= n && s->worker->steady_first[k] == first)
         return false;
     s->worker->steady_points[k] = n;
@@ -134,15 +137,15 @@ static void run_programs(map_state *s)
             continue;
         begin_lanes(&s->unit);
         s->unit.last = lanes[span];
-        /* All lanes of what is periodic, one behind the other. */
+        /* All lanes of a periodic value, in order. */
         s->unit.cycle = span == MAP_PERIODIC ? INT_MAX : plan->cycle;
         plan->lanes->machine->begin(&p->code[p->program[span]], &s->unit);
     }
     s->unit.cycle = plan->cycle;
 }
 
-/* Numbers that stay are computed again when a number that they come from has changed. */
-static void refresh(map_state *s)
+/* Recompute the invariant values if a load that they depend on has moved. */
+static void refresh_invariants(map_state *s)
 {
     bool changed = !s->worker->prepared;
 
@@ -156,7 +159,7 @@ static void refresh(map_state *s)
 
 /* ---- units ----------------------------------------------------------------------------------- */
 
-static void end_in(map_state *s)
+static void copy_end_in(map_state *s)
 {
     const map_pass *p = s->run->pass;
     map_worker *w = s->worker;
@@ -175,7 +178,7 @@ static void end_in(map_state *s)
     }
 }
 
-static void end_out(const map_state *s, int lane)
+static void copy_end_out(const map_state *s, int lane)
 {
     const map_pass *p = s->run->pass;
 
@@ -188,17 +191,17 @@ static void end_out(const map_state *s, int lane)
     }
 }
 
-/* One unit; where it is not whole, on copies. */
+/* The last, partial unit, on copies of the dense operands. */
 static void run_end(map_state *s)
 {
     const map_pass *pass = s->run->pass;
     int lane = s->unit.lane;
 
-    end_in(s);
+    copy_end_in(s);
     s->unit.base = s->worker->end_base;
     s->unit.last = s->tile->points;
     s->run->plan->lanes->machine->begin(&pass->code[pass->main], &s->unit);
-    end_out(s, lane);
+    copy_end_out(s, lane);
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */
@@ -213,7 +216,7 @@ static void begin_tile(map_state *s)
     begin_lanes(u);
 }
 
-/* Units that are whole. */
+/* All whole units of the tile. */
 static void run_whole(map_state *s)
 {
     const map_pass *pass = s->run->pass;
@@ -237,14 +240,14 @@ void map_tile_run(const map_run *run, map_worker *worker, const map_tile *tile)
                               .step_key = run->call->step_key, .plan = plan } };
 
     find_slots(&s);
-    refresh(&s);
+    refresh_invariants(&s);
     begin_tile(&s);
     run_whole(&s);
     s.unit.lanes = tile->points - s.unit.lane;
     if (s.unit.lanes > 0)
         run_end(&s);
-    if (run->pass->past)
-        write_all_past(&s);
+    if (run->pass->non_temporal)
+        store_all_non_temporal(&s);
     if (plan->period > 0) {
         worker->periods[0] += tile->points / plan->period;
         worker->periods[1] += tile->points % plan->period != 0;

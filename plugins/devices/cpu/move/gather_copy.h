@@ -1,53 +1,52 @@
 /*
- * gather_copy.h - kernels in which every element of the output is one element of an input, or a
- * zero.
+ * gather_copy.h - kernels whose every output element is one element of an input, or a zero.
  *
- * Where it comes from is a sum over the axes: a multiple of the position, or what a table says for
- * it. Transposes, flips, crops, pads, concatenations and gathers are of this kind. Numbers of equal
- * types are moved as they are.
+ * The source offset is a sum over the axes: a stride times the position, or a table entry for the
+ * position. Transposes, flips, crops, pads, concatenations and gathers have this form. Elements of
+ * equal types are copied unchanged.
  */
 #ifndef PLUGINS_DEVICES_CPU_MOVE_GATHER_COPY_H
 #define PLUGINS_DEVICES_CPU_MOVE_GATHER_COPY_H
 
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
-#define TAKE_NOTHING INT64_MIN
+#define GATHER_COPY_ZERO INT64_MIN
 
 /* One axis of the output. */
-typedef struct take_axis {
-    int64_t extent, to_step;   /* elements of the output between neighbours                       */
-    int64_t step;              /* elements of the input, where there is no table                  */
-    int64_t *table;            /* [extent] elements of the input, or TAKE_NOTHING                 */
-    bool late;                 /* the table is filled when the kernel runs                        */
-} take_axis;
+typedef struct gather_copy_axis {
+    int64_t extent, to_step;   /* positions; output stride in elements                            */
+    int64_t step;              /* input stride in elements, without a table                       */
+    int64_t *table;            /* [extent] input offsets or GATHER_COPY_ZERO                      */
+    bool run_time_table;       /* the table is filled at run time                                 */
+} gather_copy_axis;
 
-/* 'count' neighbours of a row. */
-typedef struct take_run {
+/* 'count' adjacent elements of a row. */
+typedef struct gather_copy_run {
     int64_t to, from, count;
-} take_run;
+} gather_copy_run;
 
-typedef struct take {
+typedef struct gather_copy {
     const map_lanes *lanes;
     int threads;
     pons_type type[2];
     int axes;
-    take_axis axis[PONS_RANK_MAX];
+    gather_copy_axis axis[PONS_RANK_MAX];
     int64_t offset, to_offset;
-    /* What follows is made by take_finish. */
-    int64_t row;               /* elements: the axes behind 'axes' joined                         */
-    int run_count;             /* 0: 'at' says for each element                                   */
-    take_run *run;
-    int64_t *at;               /* [row]                                                           */
-    int crossed;               /* transposed: the axis with step 1, or -1; the last one is 'axes' */
-    int64_t pieces;            /* of a row that is one run                                        */
+    /* gather_copy_finish sets the members below. */
+    int64_t row;               /* elements of a row, the axes behind 'axes'                       */
+    int run_count;             /* runs of a row; 0: 'at' is used instead                          */
+    gather_copy_run *run;
+    int64_t *at;               /* [row] input offset of each element                              */
+    int crossed; /* transpose: the axis with step 1, else -1; then 'axes' counts the last one too */
+    int64_t pieces;            /* tasks of a row that is one run                                  */
     int64_t rows_of_task, task_count;
-} take;
+} gather_copy;
 
-/* Join axes, choose how to copy rows; false: out of memory. Tables belong to 't' from then on. */
-bool take_finish(take *t);
-void take_free(take *t);
-/* Takes that write parts of the same rows: cut them alike, so that a row is written at once. */
-void take_align(take *t, int count);
-void take_run_several(const take *t, int count, void *const *from, void *to);
+/* Merge axes and choose how rows are copied; false: out of memory. 't' owns its tables. */
+bool gather_copy_finish(gather_copy *t);
+void gather_copy_free(gather_copy *t);
+/* Give copies that write parts of the same rows the same tasks, so that one thread writes a row. */
+void gather_copy_align(gather_copy *t, int count);
+void gather_copy_run_several(const gather_copy *t, int count, void *const *from, void *to);
 
 #endif

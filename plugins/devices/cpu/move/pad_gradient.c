@@ -1,5 +1,6 @@
 /*
- * pad_gradient.c - the gradient of pads that repeat the image: every source sums its copies.
+ * pad_gradient.c - the gradient of padding by edge or reflection: each source element sums the
+ * gradients of its copies.
  */
 #include "cpu/pool/separable.h"
 
@@ -21,12 +22,13 @@ pons_status pad_gradient_prepare(cpu_device *device, const pons_request *request
                                  pons_kernel *kernel, bool *supported, pons_error *err)
 {
     padding p = { request->attributes, request->output[0].shape };
-    blend_plan plan = { .from = &request->input[0], .to = &request->output[0], .turned = true,
-                        .most = 1, .source = source, .context = &p };
+    separable_plan plan = { .from = &request->input[0], .to = &request->output[0], .transposed
+        = true,
+                            .sources_max = 1, .source = source, .context = &p };
 
     for (int a = 0; a < p.inner.rank; a++)
         if (p.inner.extent[a] == request->input[0].shape.extent[a])
             plan.fixed |= PONS_AXIS(a);
     *supported = true;
-    return blend_prepare(device, request, &plan, kernel, err);
+    return separable_prepare(device, request, &plan, kernel, err);
 }

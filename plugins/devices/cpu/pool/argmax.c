@@ -1,37 +1,37 @@
 /*
- * argmax.c - the place of the largest number: over few channels as a map in the channel form, over
+ * argmax.c - the index of the largest element: over few channels as a map in the channel form, over
  * any other axis by argmax_axes.c.
  */
 #include "cpu/cpu.h"
 
 #include <stdlib.h>
 
-typedef struct arg_max {
+typedef struct argmax {
     pons_map map;
     pons_operand load;
     pons_value value[2];
     pons_store store;
     pons_request request;
     pons_kernel kernel;
-} arg_max;
+} argmax;
 
-static pons_status arg_max_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+static pons_status argmax_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    const arg_max *m = kernel->state;
+    const argmax *m = kernel->state;
 
     return m->kernel.run(&m->kernel, call, err);
 }
 
-static void arg_max_free(pons_kernel *kernel)
+static void argmax_free(pons_kernel *kernel)
 {
-    arg_max *m = kernel->state;
+    argmax *m = kernel->state;
 
     if (m->kernel.free != NULL)
         m->kernel.free(&m->kernel);
     free(m);
 }
 
-static void make_map(arg_max *m, const pons_request *r)
+static void make_map(argmax *m, const pons_request *r)
 {
     pons_shape s = r->input[0].shape;
     int64_t step = 1, to_step = 1;
@@ -41,7 +41,7 @@ static void make_map(arg_max *m, const pons_request *r)
                          .value = m->value, .store = &m->store };
     m->load = (pons_operand){ .type = r->input[0].type };
     m->value[0] = (pons_value){ .operation = PONS_VALUE_LOAD };
-    m->value[1] = (pons_value){ .operation = PONS_VALUE_CHANNEL_ARG_MAX, .narrow = 1,
+    m->value[1] = (pons_value){ .operation = PONS_VALUE_CHANNEL_ARG_MAX, .per_point = 1,
                                 .argument_count = 1 };
     m->store = (pons_store){ .value = 1, .to = { .type = r->output[0].type } };
     for (int i = s.rank - 1; i >= 0; i--) {
@@ -56,16 +56,16 @@ static void make_map(arg_max *m, const pons_request *r)
     m->request.attributes = &m->map;
 }
 
-pons_status arg_max_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
-                            bool *supported, pons_error *err)
+pons_status argmax_prepare(cpu_device *device, const pons_request *request, pons_kernel *kernel,
+                           bool *supported, pons_error *err)
 {
     const pons_axis_attributes *a = request->attributes;
     pons_shape s = request->input[0].shape;
-    arg_max *m;
+    argmax *m;
     pons_status status;
 
     if (a->axis != s.rank - 1 || s.extent[a->axis] > 64 || request->input[0].type == PONS_I32)
-        return extreme_prepare(device, request, kernel, supported, err);
+        return argmax_axes_prepare(device, request, kernel, supported, err);
     m = calloc(1, sizeof *m);
     if (m == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
@@ -75,7 +75,8 @@ pons_status arg_max_prepare(cpu_device *device, const pons_request *request, pon
         free(m);
         return status;
     }
-    *kernel = (pons_kernel){ .run = arg_max_run, .free = arg_max_free, .state = m,
-                             .implementation = "own", .scratch_size = m->kernel.scratch_size };
+    *kernel = (pons_kernel){ .run = argmax_run, .free = argmax_free, .state = m,
+                             .implementation = m->kernel.implementation,
+                             .scratch_size = m->kernel.scratch_size };
     return PONS_OK;
 }

@@ -1,8 +1,8 @@
 /*
- * pool_gradient.c - the gradient of a maximum pool, in two steps: every window finds its first
- * largest number; every row of x gathers from the windows that hold it.
+ * pool_gradient.c - the gradient of a maximum pool, in two steps: each window finds its first
+ * largest element; each row of x gathers from the windows that contain it.
  */
-#include "cpu/pool/pool_kernel.h"
+#include "cpu/pool/pool_internal.h"
 #include "cpu/pool/row_loops.h"
 
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 typedef struct pool {
     pons_pool p;
     const map_lanes *lanes;
-    const rows_lanes *rows;
+    const row_loops *rows;
     int threads;
-    pons_type type[3];      /* x, y's gradient, x's gradient                                      */
+    pons_type type[3];      /* x, gradient of y, gradient of x                                    */
     int64_t x[5], y[5];
-    int64_t *begin, *end;   /* of the windows along W                                             */
-    int64_t line[2], area;  /* floats of a row of x and of y; of a thread                         */
-    int most;               /* rows of a window                                                   */
+    int64_t *begin, *end;   /* [W'] range of each window along W                                  */
+    int64_t line[2], area;  /* floats of a row of x, of y; of a thread's work memory              */
+    int most;               /* most rows of a window                                              */
 } pool;
 
-/* Windows that can hold position 'i' of an axis: [first, end). */
+/* Windows that can contain position 'i' of an axis: [first, end). */
 static void windows_of(const pool *s, int axis, int64_t i, int64_t *first, int64_t *end)
 {
     int64_t stride = s->p.stride[axis], low = i + s->p.pad_low[axis] - s->p.kernel[axis] + 1;
@@ -36,11 +36,11 @@ static void windows_of(const pool *s, int axis, int64_t i, int64_t *first, int64
 typedef struct work {
     const pool *s;
     const pons_call *call;
-    int32_t *index;         /* of all windows: [N, D', H', W', C]                                 */
+    int32_t *index;         /* index of the largest: [N, D', H', W', C]                           */
     float *area;
 } work;
 
-/* Row 'number' of x as floats: in place where it is one. */
+/* Row 'number' of x as floats, in place if x is f32. */
 static const float *row_of(const work *k, int64_t number, float *line)
 {
     const pool *s = k->s;
@@ -51,7 +51,7 @@ static const float *row_of(const work *k, int64_t number, float *line)
     return line;
 }
 
-/* Rows of x in the windows of row (d, h) of y. */
+/* Range of the rows of x in the windows of row (d, h) of y. */
 static void window_rows(const pool *s, int64_t d, int64_t h, int64_t begin[2], int64_t end[2])
 {
     pool_span(&s->p, 0, s->x[1], d, &begin[0], &end[0]);
@@ -63,7 +63,7 @@ static void find_row(void *context, int64_t number, int thread)
     const work *k = context;
     const pool *s = k->s;
     int64_t h = number % s->y[2], d = number / s->y[2] % s->y[1], n = number / s->y[2] / s->y[1];
-    const rows_windows w = { s->y[3], s->x[4], s->begin, s->end };
+    const row_loops_windows w = { s->y[3], s->x[4], s->begin, s->end };
     float *area = k->area + thread * s->area;
     const float **row = (const float **)area;
     int64_t begin[2], end[2];
@@ -78,12 +78,12 @@ static void find_row(void *context, int64_t number, int thread)
         s->rows->windows_find(k->index + number * s->line[1], row, rows, &w);
 }
 
-/* What the windows of row (d, h) of y give to row (at[0], at[1]) of x. */
+/* Add the gradients of the windows of row (d, h) of y to row (at[0], at[1]) of x. */
 static void add_windows(const work *k, int64_t n, const int64_t at[2], int64_t d, int64_t h,
                         float *dx)
 {
     const pool *s = k->s;
-    const rows_windows w = { s->y[3], s->x[4], s->begin, s->end };
+    const row_loops_windows w = { s->y[3], s->x[4], s->begin, s->end };
     int64_t number = (n * s->y[1] + d) * s->y[2] + h, begin[2], end[2];
     float *dy = dx + s->line[0];
 
@@ -122,8 +122,8 @@ static pons_status gradient_run(const pons_kernel *kernel, const pons_call *call
     const pool *s = kernel->state;
     work k = { s, call, call->scratch, (float *)call->scratch + index_floats(s) };
 
-    cpu_parallel(s->threads, s->y[0] * s->y[1] * s->y[2], find_row, &k);
-    cpu_parallel(s->threads, s->x[0] * s->x[1] * s->x[2], add_row, &k);
+    cpu_parallel_for(s->threads, s->y[0] * s->y[1] * s->y[2], find_row, &k);
+    cpu_parallel_for(s->threads, s->x[0] * s->x[1] * s->x[2], add_row, &k);
     return PONS_OK;
 }
 
@@ -170,7 +170,7 @@ pons_status pool_gradient_prepare(cpu_device *device, const pons_request *reques
         pool_span(&s->p, 2, s->x[3], i, &s->begin[i], &s->end[i]);
     kernel->run = gradient_run;
     kernel->free = gradient_free;
-    kernel->implementation = "own";
+    kernel->implementation = "pool_gradient";
     kernel->scratch_size = (size_t)(index_floats(s) + device->threads * s->area) * sizeof(float);
     return PONS_OK;
 }

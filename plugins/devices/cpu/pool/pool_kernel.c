@@ -1,9 +1,11 @@
 /*
- * pool_kernel.c - pooling of [N, D, H, W, C]: means, their gradient and maxima blend rows
- * (separable.h); the gradient of a maximum is pool_gradient.c.
+ * pool_kernel.c - pooling of [N, D, H, W, C]: means, their gradient and maxima by separable.h; the
+ * gradient of a maximum is pool_gradient.c.
  */
 #include "cpu/pool/separable.h"
-#include "cpu/pool/pool_kernel.h"
+#include "cpu/pool/pool_internal.h"
+
+#include "base/integer.h"
 
 typedef struct pooling {
     const pons_pool *p;
@@ -17,12 +19,12 @@ int64_t pool_span(const pons_pool *p, int axis, int64_t n, int64_t i, int64_t *b
 
     if (last > n + p->pad_high[axis])
         last = n + p->pad_high[axis];
-    *begin = first < 0 ? 0 : first;
-    *end = last > n ? n : last;
+    *begin = max_i64(first, 0);
+    *end = min_i64(last, n);
     return last - first;
 }
 
-static int window(const void *context, int axis, int64_t i, int64_t *place, double *weight)
+static int pool_window(const void *context, int axis, int64_t i, int64_t *place, double *weight)
 {
     const pooling *k = context;
     int64_t begin, end;
@@ -43,15 +45,17 @@ pons_status pool_prepare(cpu_device *device, const pons_request *request, pons_k
     bool gradient = request->kind == PONS_KERNEL_POOL_GRADIENT;
     const pons_tensor *x = gradient ? &request->output[0] : &request->input[0];
     pooling k = { p, x->shape };
-    blend_plan plan = { .from = &request->input[gradient], .to = &request->output[0],
-                        .input = gradient, .largest = p->mode == PONS_POOL_MAX, .turned = gradient,
-                        .fixed = PONS_AXIS(0) | PONS_AXIS(4), .most = 1, .source = window,
-                        .context = &k };
+    separable_plan plan = { .from = &request->input[gradient], .to = &request->output[0],
+                            .input = gradient, .largest = p->mode == PONS_POOL_MAX, .transposed
+                                = gradient,
+                            .fixed = PONS_AXIS(0) | PONS_AXIS(4), .sources_max = 1, .source
+                                = pool_window,
+                            .context = &k };
 
     *supported = true;
     if (gradient && p->mode == PONS_POOL_MAX)
         return pool_gradient_prepare(device, request, kernel, err);
     for (int i = 0; i < 3; i++)
-        plan.most = plan.most < p->kernel[i] ? p->kernel[i] : plan.most;
-    return blend_prepare(device, request, &plan, kernel, err);
+        plan.sources_max = max_i64(plan.sources_max, p->kernel[i]);
+    return separable_prepare(device, request, &plan, kernel, err);
 }

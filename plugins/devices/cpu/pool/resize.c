@@ -1,6 +1,6 @@
 /*
- * resize.c - resizing [N, D, H, W, C]: nearest rules move numbers (gather_copy.h), the linear rule
- * and all gradients blend them (separable.h).
+ * resize.c - resizing [N, D, H, W, C]: the nearest modes copy elements (gather_copy.h); the linear
+ * mode and all gradients are weighted sums (separable.h).
  */
 #include "cpu/pool/separable.h"
 #include "cpu/move/gather_copy.h"
@@ -13,7 +13,7 @@ typedef struct resizing {
     pons_shape original, resized;
 } resizing;
 
-/* As core's reference: the neighbours of position i of the resized axis. */
+/* The source positions of position i of the resized axis, as in the core's reference kernel. */
 static int neighbours(const void *context, int axis, int64_t i, int64_t *place, double *weight)
 {
     const resizing *r = context;
@@ -37,7 +37,7 @@ static int neighbours(const void *context, int axis, int64_t i, int64_t *place, 
     return weight[1] == 0 ? 1 : 2;
 }
 
-static bool nearest_take(const pons_request *request, const resizing *r, take *t)
+static bool nearest_plan(const pons_request *request, const resizing *r, gather_copy *t)
 {
     double weight[2];
     int64_t step = 1;
@@ -46,13 +46,13 @@ static bool nearest_take(const pons_request *request, const resizing *r, take *t
     t->type[1] = request->output[0].type;
     t->axes = 5;
     for (int a = 4, to_step = 1; a >= 0; a--) {
-        take_axis *x = &t->axis[a];
-        *x = (take_axis){ .extent = r->resized.extent[a], .to_step = to_step, .step = step };
+        gather_copy_axis *x = &t->axis[a];
+        *x = (gather_copy_axis){ .extent = r->resized.extent[a], .to_step = to_step, .step = step };
         step *= r->original.extent[a];
         to_step *= (int)x->extent;
     }
     for (int a = 1; a < 4; a++) {
-        take_axis *x = &t->axis[a];
+        gather_copy_axis *x = &t->axis[a];
         x->table = calloc((size_t)x->extent, sizeof *x->table);
         if (x->table == NULL)
             return false;
@@ -61,18 +61,18 @@ static bool nearest_take(const pons_request *request, const resizing *r, take *t
             x->table[i] *= x->step;
         }
     }
-    return take_finish(t);
+    return gather_copy_finish(t);
 }
 
 static pons_status nearest_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    take_run_several(kernel->state, 1, call->input, call->output[0]);
+    gather_copy_run_several(kernel->state, 1, call->input, call->output[0]);
     return PONS_OK;
 }
 
 static void nearest_free(pons_kernel *kernel)
 {
-    take_free(kernel->state);
+    gather_copy_free(kernel->state);
     free(kernel->state);
     kernel->state = NULL;
 }
@@ -80,20 +80,20 @@ static void nearest_free(pons_kernel *kernel)
 static pons_status nearest_prepare(cpu_device *device, const pons_request *request,
                                    const resizing *r, pons_kernel *kernel, pons_error *err)
 {
-    take *t = calloc(1, sizeof *t);
+    gather_copy *t = calloc(1, sizeof *t);
 
     if (t == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     t->lanes = device->lanes;
     t->threads = device->threads;
     kernel->state = t;
-    if (!nearest_take(request, r, t)) {
+    if (!nearest_plan(request, r, t)) {
         nearest_free(kernel);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }
     kernel->run = nearest_run;
     kernel->free = nearest_free;
-    kernel->implementation = "own";
+    kernel->implementation = "gather_copy";
     return PONS_OK;
 }
 
@@ -104,11 +104,11 @@ pons_status resize_prepare(cpu_device *device, const pons_request *request, pons
     bool gradient = request->kind == PONS_KERNEL_RESIZE_GRADIENT;
     const pons_tensor *in = &request->input[0], *out = &request->output[0];
     resizing r = { a->mode, gradient ? out->shape : in->shape, gradient ? in->shape : out->shape };
-    blend_plan plan = { .from = in, .to = out, .turned = gradient, .fixed = PONS_AXIS(0) |
-                        PONS_AXIS(4), .most = 2, .source = neighbours, .context = &r };
+    separable_plan plan = { .from = in, .to = out, .transposed = gradient, .fixed = PONS_AXIS(0) |
+                            PONS_AXIS(4), .sources_max = 2, .source = neighbours, .context = &r };
 
     *supported = true;
     if (!gradient && a->mode != PONS_RESIZE_LINEAR)
         return nearest_prepare(device, request, &r, kernel, err);
-    return blend_prepare(device, request, &plan, kernel, err);
+    return separable_prepare(device, request, &plan, kernel, err);
 }

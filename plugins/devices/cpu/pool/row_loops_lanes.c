@@ -1,10 +1,10 @@
 /*
- * row_loops_lanes.c - the loops of row_loops.h. Compiled once for each kind of processor, with
- * CPU_ROW naming it. Every number has its own sum, so that results do not depend on the width of
- * vectors.
+ * row_loops_lanes.c - the loops of row_loops.h, compiled once for each instruction set, which
+ * CPU_ISA names. Every element has a sum of its own, so results do not depend on the vector width.
  */
 #include "cpu/pool/row_loops.h"
 
+#include "base/integer.h"
 #include "cpu/simd/lane_math.h"
 #include "cpu/map/map_lanes.h"
 
@@ -30,7 +30,8 @@ static void largest(float *restrict to, const float *restrict x, int64_t n)
 
 /* ---- along an axis --------------------------------------------------------------------------- */
 
-LANE void mix_run(float *restrict to, const float *restrict from, int64_t n, const rows_mix *mix)
+LANE void mix_run(float *restrict to, const float *restrict from, int64_t n,
+                  const row_loops_mix *mix)
 {
     for (int64_t p = 0; p < mix->count; p++, to += n) {
         int64_t k = mix->first[p], end = mix->first[p + 1];
@@ -57,7 +58,7 @@ LANE void mix_run(float *restrict to, const float *restrict from, int64_t n, con
     }
 }
 
-static void mix(float *to, const float *from, int64_t run, const rows_mix *mix)
+static void mix(float *to, const float *from, int64_t run, const row_loops_mix *mix)
 {
     switch (run) {
     case 1: mix_run(to, from, 1, mix); break;
@@ -68,7 +69,7 @@ static void mix(float *to, const float *from, int64_t run, const rows_mix *mix)
     }
 }
 
-static void mix_largest(float *to, const float *from, int64_t run, const rows_mix *mix)
+static void mix_largest(float *to, const float *from, int64_t run, const row_loops_mix *mix)
 {
     for (int64_t p = 0; p < mix->count; p++, to += run) {
         int64_t k = mix->first[p], end = mix->first[p + 1];
@@ -85,9 +86,9 @@ static void mix_largest(float *to, const float *from, int64_t run, const rows_mi
 
 enum { CHANNELS = 64 };
 
-/* For n channels from 'c' on. */
+/* The largest of one window, for n channels from 'c' on. */
 LANE void find_largest(int32_t *restrict index, const float *const *row, int rows,
-                       const rows_windows *w, int64_t window, int64_t c, int n)
+                       const row_loops_windows *w, int64_t window, int64_t c, int n)
 {
     int64_t begin = w->begin[window] * w->channels + c, end = w->end[window] * w->channels;
     float best[CHANNELS];
@@ -106,10 +107,11 @@ LANE void find_largest(int32_t *restrict index, const float *const *row, int row
         }
 }
 
-static void windows_find(int32_t *index, const float *const *row, int rows, const rows_windows *w)
+static void windows_find(int32_t *index, const float *const *row, int rows,
+                         const row_loops_windows *w)
 {
     for (int64_t c = 0; c < w->channels; c += CHANNELS) {
-        int n = (int)(w->channels - c < CHANNELS ? w->channels - c : CHANNELS);
+        int n = (int)min_i64(w->channels - c, CHANNELS);
         for (int64_t p = 0; p < w->count; p++)
             if (w->end[p] > w->begin[p])
                 find_largest(index + p * w->channels + c, row, rows, w, p, c, n);
@@ -117,7 +119,7 @@ static void windows_find(int32_t *index, const float *const *row, int rows, cons
 }
 
 static void windows_add(float *restrict dx, const float *restrict dy,
-                        const int32_t *restrict index, int row, const rows_windows *w)
+                        const int32_t *restrict index, int row, const row_loops_windows *w)
 {
     int64_t n = w->channels;
 
@@ -132,9 +134,9 @@ static void windows_add(float *restrict dx, const float *restrict dy,
     }
 }
 
-/* ---- extremes -------------------------------------------------------------------------------- */
+/* ---- argmax ---------------------------------------------------------------------------------- */
 
-#define EXTREME(NAME, MORE)                                                                       \
+#define ARGMAX(NAME, MORE)                                                                        \
     static void NAME(int32_t *restrict index, float *restrict best, const float *restrict x,      \
                      int32_t candidate, int n)                                                    \
     {                                                                                             \
@@ -145,10 +147,10 @@ static void windows_add(float *restrict dx, const float *restrict dy,
         }                                                                                         \
     }
 
-EXTREME(larger, >)
-EXTREME(smaller, <)
+ARGMAX(larger, >)
+ARGMAX(smaller, <)
 
-const rows_lanes CPU_ROW_NAME(rows_lanes) = {
+const row_loops CPU_ISA_NAME(row_loops) = {
     .scale = scale,
     .scale_add = scale_add,
     .largest = largest,

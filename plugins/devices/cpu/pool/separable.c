@@ -1,8 +1,9 @@
 /*
  * separable.c - run the kernels of separable.h row by row.
  *
- * A row of the output: the rows that it reads are added up with the weights of all outer axes, then
- * the sums are mixed along the last axis. Each row is computed by one task in one order.
+ * An output row is made in two steps. The input rows that it reads are added with the weights of
+ * all outer axes; the sums are then combined along the last axis. One task computes a row, in a
+ * fixed order.
  */
 #include "cpu/pool/separable.h"
 
@@ -11,14 +12,14 @@
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static void mix_free(rows_mix *m)
+static void mix_free(row_loops_mix *m)
 {
     free(m->first);
     free(m->source);
     free(m->weight);
 }
 
-static bool mix_room(rows_mix *m, int64_t count, int64_t entries)
+static bool mix_allocate(row_loops_mix *m, int64_t count, int64_t entries)
 {
     m->count = count;
     m->first = calloc((size_t)count + 1, sizeof *m->first);
@@ -27,25 +28,29 @@ static bool mix_room(rows_mix *m, int64_t count, int64_t entries)
     return m->first != NULL && m->source != NULL && m->weight != NULL;
 }
 
-/* Entries of all positions, in order: by the position that reads or by the one that is read. */
-static bool mix_make(rows_mix *m, const blend_plan *p, int axis, int64_t in, int64_t out)
+/*
+ * The entries of all positions in order, grouped by the reading position or, transposed, by the one
+ * that is read.
+ */
+static bool mix_make(row_loops_mix *m, const separable_plan *p, int axis, int64_t in, int64_t out)
 {
-    int64_t reading = p->turned ? in : out, *place = calloc((size_t)p->most, sizeof *place);
-    double *weight = calloc((size_t)p->most, sizeof *weight);
-    bool made = place != NULL && weight != NULL && mix_room(m, out, p->most * reading);
+    int64_t reading = p->transposed ? in : out, *place = calloc((size_t)p->sources_max,
+                                                                sizeof *place);
+    double *weight = calloc((size_t)p->sources_max, sizeof *weight);
+    bool made = place != NULL && weight != NULL && mix_allocate(m, out, p->sources_max * reading);
 
     for (int64_t i = 0; i < reading && made; i++) {
         int n = p->source(p->context, axis, i, place, weight);
         for (int k = 0; k < n; k++)
-            m->first[(p->turned ? place[k] : i) + 1]++;
+            m->first[(p->transposed ? place[k] : i) + 1]++;
     }
     for (int64_t i = 0; i < out && made; i++)
         m->first[i + 1] += m->first[i];
     for (int64_t i = 0; i < reading && made; i++) {
         int n = p->source(p->context, axis, i, place, weight);
         for (int k = 0; k < n; k++) {
-            int64_t to = m->first[p->turned ? place[k] : i]++;
-            m->source[to] = p->turned ? i : place[k];
+            int64_t to = m->first[p->transposed ? place[k] : i]++;
+            m->source[to] = p->transposed ? i : place[k];
             m->weight[to] = (float)weight[k];
         }
     }
@@ -58,10 +63,10 @@ static bool mix_make(rows_mix *m, const blend_plan *p, int axis, int64_t in, int
     return made;
 }
 
-/* Each position its own. */
-static bool mix_fixed(rows_mix *m, int64_t count)
+/* The identity matrix. */
+static bool mix_fixed(row_loops_mix *m, int64_t count)
 {
-    if (!mix_room(m, count, count))
+    if (!mix_allocate(m, count, count))
         return false;
     for (int64_t i = 0; i < count; i++) {
         m->first[i + 1] = i + 1;
@@ -74,16 +79,17 @@ static bool mix_fixed(rows_mix *m, int64_t count)
 /* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct work {
-    const blend *b;
+    const separable *b;
     const void *from;
     void *to;
     float *area;
 } work;
 
-/* Add the input row 'at' to the sums, or keep the larger. */
-static void take_row(const work *k, int64_t at, float weight, bool first, float *sum, float *line)
+/* Add the input row 'at' to the sums, or take the maximum. */
+static void accumulate_row(const work *k, int64_t at, float weight, bool first, float *sum,
+                           float *line)
 {
-    const blend *b = k->b;
+    const separable *b = k->b;
     bool plain = first && (b->largest || weight == 1);
     const float *x = plain ? sum : line;
 
@@ -101,10 +107,10 @@ static void take_row(const work *k, int64_t at, float weight, bool first, float 
         b->rows->scale_add(sum, x, weight, b->row_in);
 }
 
-/* All rows that an output row reads: every choice of an entry on every outer axis. */
+/* Combine all input rows of an output row: every combination of entries on the outer axes. */
 static bool sum_rows(const work *k, const int64_t *position, float *sum, float *line)
 {
-    const blend *b = k->b;
+    const separable *b = k->b;
     int64_t entry[PONS_RANK_MAX];
     int outer = b->axes - 1, a = outer - 1;
     bool first = true;
@@ -121,7 +127,7 @@ static bool sum_rows(const work *k, const int64_t *position, float *sum, float *
             at = at * b->in[i] + b->mix[i].source[entry[i]];
             weight *= b->mix[i].weight[entry[i]];
         }
-        take_row(k, at, weight, first, sum, line);
+        accumulate_row(k, at, weight, first, sum, line);
         first = false;
         for (a = outer - 1; a >= 0; a--) {
             if (++entry[a] < b->mix[a].first[position[a] + 1])
@@ -135,7 +141,7 @@ static bool sum_rows(const work *k, const int64_t *position, float *sum, float *
 static void run_row(void *context, int64_t row, int thread)
 {
     const work *k = context;
-    const blend *b = k->b;
+    const separable *b = k->b;
     float *sum = k->area + thread * (2 * b->row_in + b->row_out), *line = sum + b->row_in;
     float *out = line + b->row_in;
     int64_t position[PONS_RANK_MAX], rest = row;
@@ -153,21 +159,21 @@ static void run_row(void *context, int64_t row, int thread)
     b->lanes->store[b->type[1]](k->to, row * b->row_out, out, (int)b->row_out);
 }
 
-static pons_status blend_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+static pons_status separable_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    const blend *b = kernel->state;
+    const separable *b = kernel->state;
     work k = { b, call->input[b->input], call->output[0], call->scratch };
     int64_t rows = 1;
 
     for (int a = 0; a + 1 < b->axes; a++)
         rows *= b->out[a];
-    cpu_parallel(b->threads, rows, run_row, &k);
+    cpu_parallel_for(b->threads, rows, run_row, &k);
     return PONS_OK;
 }
 
-static void blend_free(pons_kernel *kernel)
+static void separable_free(pons_kernel *kernel)
 {
-    blend *b = kernel->state;
+    separable *b = kernel->state;
 
     for (int a = 0; a < PONS_RANK_MAX; a++)
         mix_free(&b->mix[a]);
@@ -177,8 +183,8 @@ static void blend_free(pons_kernel *kernel)
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-/* Fixed axes at the end are the run; an axis in front of them is mixed in rows. */
-static bool plan_axes(blend *b, const blend_plan *p)
+/* Fixed axes at the end form the run. The axis before the run is combined within a row. */
+static bool plan_axes(separable *b, const separable_plan *p)
 {
     int rank = p->to->shape.rank;
 
@@ -198,24 +204,24 @@ static bool plan_axes(blend *b, const blend_plan *p)
     return true;
 }
 
-pons_status blend_prepare(cpu_device *device, const pons_request *request, const blend_plan *plan,
-                          pons_kernel *kernel, pons_error *err)
+pons_status separable_prepare(cpu_device *device, const pons_request *request,
+                              const separable_plan *plan, pons_kernel *kernel, pons_error *err)
 {
-    blend *b = calloc(1, sizeof *b);
+    separable *b = calloc(1, sizeof *b);
 
     if (b == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
-    *b = (blend){ .lanes = device->lanes, .rows = device->rows, .threads = device->threads,
-                  .largest = plan->largest, .type = { plan->from->type, plan->to->type },
-                  .input = plan->input };
+    *b = (separable){ .lanes = device->lanes, .rows = device->rows, .threads = device->threads,
+                      .largest = plan->largest, .type = { plan->from->type, plan->to->type },
+                      .input = plan->input };
     kernel->state = b;
     if (!plan_axes(b, plan)) {
-        blend_free(kernel);
+        separable_free(kernel);
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
     }
-    kernel->run = blend_run;
-    kernel->free = blend_free;
-    kernel->implementation = "own";
+    kernel->run = separable_run;
+    kernel->free = separable_free;
+    kernel->implementation = "separable";
     kernel->scratch_size = (size_t)device->threads * (size_t)(2 * b->row_in + b->row_out) *
                            sizeof(float);
     return PONS_OK;

@@ -1,10 +1,10 @@
 /*
- * lane_math.h - one number at a time: the functions of map programs, as straight code without
- * branches.
+ * lane_math.h - the functions of map programs on one element, as straight code without branches.
  *
- * The loops of map_lanes.c are compiled once for each kind of processor and turn these into vector
- * code, so that scalar and vector results come from one source. Accuracy: at most 2 ulp, held by
- * tests/check_lane.c. Where float is not enough (pow, sin, cos, tanh, erf) the inside is double.
+ * The loops of map_lanes.c are compiled once for each instruction set and turn these functions into
+ * vector code, so scalar and vector results come from one source. Accuracy: at most 2 ulp, held by
+ * tests/kernels/cpu/check_lane.c. Functions for which float is not enough (pow, sin, cos, tanh,
+ * erf) use double inside.
  */
 #ifndef PLUGINS_DEVICES_CPU_SIMD_LANE_MATH_H
 #define PLUGINS_DEVICES_CPU_SIMD_LANE_MATH_H
@@ -15,7 +15,7 @@
 
 #define LANE static inline __attribute__((always_inline))
 
-/* Contraction is off everywhere; this is the one place where a product and a sum are fused. */
+/* Contraction is off everywhere else; only these macros fuse a product and a sum. */
 #ifdef __FMA__
 #define LANE_FMA(a, b, c) __builtin_fmaf(a, b, c)
 #define LANE_FMA_WIDE(a, b, c) __builtin_fma(a, b, c)
@@ -52,7 +52,7 @@ LANE double lane_from_bits_wide(uint64_t u)
     return x;
 }
 
-/* condition ? a : b on the bits, so that nothing is computed conditionally. */
+/* condition ? a : b on the bits, without a branch. */
 LANE float lane_select(int condition, float a, float b)
 {
     uint32_t mask = 0u - (uint32_t)condition;
@@ -67,7 +67,7 @@ LANE float lane_with_sign(float x, float sign)
     return lane_from_bits((lane_bits(x) & 0x7fffffffu) | (lane_bits(sign) & 0x80000000u));
 }
 
-/* To nearest even. From 2^23 on every float is whole. */
+/* Round to nearest even. From 2^23 on every float is an integer. */
 LANE float lane_round(float x)
 {
     float a = lane_abs(x), r = (a + 0x1p23f) - 0x1p23f;
@@ -92,9 +92,9 @@ LANE float lane_isfinite(float x)
 /* ---- exp and log in float -------------------------------------------------------------------- */
 
 #define LANE_LOG2_E 0x1.715476p+0f
-#define LANE_LN2_HIGH 0x1.62e4p-1f     /* times any exponent it is exact                          */
+#define LANE_LN2_HIGH 0x1.62e4p-1f     /* its product with any exponent is exact                  */
 #define LANE_LN2_LOW 0x1.7f7d1cp-20f
-#define LANE_MAGIC 0x1.8p23f           /* added, it leaves the nearest whole number in low bits   */
+#define LANE_MAGIC 0x1.8p23f           /* adding it leaves the nearest integer in the low bits    */
 
 /* exp(r) - 1 for |r| <= ln 2 / 2. */
 LANE float lane_expm1_core(float r)
@@ -109,7 +109,7 @@ LANE float lane_expm1_core(float r)
     return LANE_FMA(p, r * r, r);
 }
 
-/* x = k ln 2 + r; k is returned. */
+/* Split x = k ln 2 + r; returns k. */
 LANE int32_t lane_exp_split(float x, float *r)
 {
     float t = LANE_FMA(x, LANE_LOG2_E, LANE_MAGIC), n = t - LANE_MAGIC;
@@ -161,7 +161,7 @@ LANE float lane_log_core(float f)
     return LANE_FMA(-0.5f, s, p * s * f);
 }
 
-/* 0 -> -inf, below 0 -> NaN, inf and NaN stay; else y. */
+/* Special cases of log: 0 -> -inf, below 0 -> NaN, inf and NaN stay; else y. */
 LANE float lane_log_ends(float x, float y)
 {
     y = x == 0 ? -INFINITY : y;
@@ -189,7 +189,7 @@ LANE float lane_log1p(float x)
     float u = 1.0f + x, e, f, c;
     int32_t k = (int32_t)(lane_bits(u) - 0x3f3504f3u) >> 23;
 
-    /* What the sum has lost, relative to u. */
+    /* Rounding error of the sum, relative to u. */
     c = (x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x)) / u;
     f = lane_from_bits(lane_bits(u) - ((uint32_t)k << 23)) - 1.0f;
     f = near ? x : f;
@@ -199,7 +199,7 @@ LANE float lane_log1p(float x)
     return x == 0 ? x : lane_log_ends(u, f);
 }
 
-/* ---- with a double inside -------------------------------------------------------------------- */
+/* ---- functions with a double inside ---------------------------------------------------------- */
 
 #define LANE_MAGIC_WIDE 0x1.8p52
 
@@ -250,7 +250,7 @@ LANE float lane_pow(float x, float y)
     t = t > 300.0 ? 300.0 : t;
     t = t < -300.0 ? -300.0 : t;
     r = (float)lane_exp2_wide(t);
-    /* Base 0 or infinite, then infinite exponents. */
+    /* Special cases: base 0 or infinite, then infinite exponents. */
     r = a == 0 ? (y > 0 ? 0.0f : INFINITY) : r;
     r = a == INFINITY ? (y > 0 ? INFINITY : 0.0f) : r;
     big = (a > 1.0f) == (y > 0) ? INFINITY : 0.0f;
@@ -271,7 +271,7 @@ LANE float lane_tanh(float x)
     return x != x ? x : lane_with_sign((float)y, x);
 }
 
-/* Above 1: 1 - exp(-a^2) q(1 / a). */
+/* A polynomial in x up to 1; above, 1 - exp(-a^2) q(1 / a). */
 LANE float lane_erf(float x)
 {
     double a = (double)lane_abs(x), c = a > 4.0 ? 4.0 : a, q = a * a, t, p, small;
@@ -301,10 +301,13 @@ LANE float lane_erf(float x)
     return x != x ? x : lane_with_sign((float)p, x);
 }
 
-/* Up to here the reduction below is exact enough; the loops send larger arguments to libm. */
+/*
+ * Largest angle for which the reduction below is exact enough. The loops send larger arguments to
+ * libm.
+ */
 #define LANE_ANGLE_MAX 0x1p20f
 
-/* x = n pi/2 + r; n modulo 4 is returned. */
+/* Split x = n pi/2 + r; returns n modulo 4. */
 LANE uint64_t lane_angle(float x, double *r)
 {
     double d = (double)x, m = d * 0x1.45f306dc9c883p-1 + LANE_MAGIC_WIDE, n = m - LANE_MAGIC_WIDE;
@@ -337,7 +340,7 @@ LANE double lane_cos_core(double r)
     return LANE_FMA_WIDE(p, q, 1.0);
 }
 
-/* quarter 0: sin, 1: cos, ... of an angle that is 'quarter' right angles further. */
+/* sin(x + quarter pi/2): quarter 0 is sin, 1 is cos. */
 LANE float lane_sin_quarter(float x, uint64_t quarter)
 {
     double r, s, c;
@@ -363,7 +366,7 @@ LANE uint16_t lane_to_bf16(float x)
     return (uint16_t)(x != x ? (u >> 16) | 0x40u : even);
 }
 
-/* Subnormal halves come out right because the product with a power of two is exact. */
+/* Subnormal f16 values are right because the product with a power of two is exact. */
 LANE float lane_from_f16(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7fffu) << 13;
@@ -376,7 +379,7 @@ LANE uint16_t lane_to_f16(float x)
 {
     uint32_t u = lane_bits(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
     uint32_t normal = (a - 0x38000000u + 0xfffu + ((a >> 13) & 1u)) >> 13;
-    /* The sum leaves the subnormal half, rounded to nearest even, in the low bits. */
+    /* The sum leaves the subnormal f16, rounded to nearest even, in the low bits. */
     uint32_t small = lane_bits(lane_from_bits(a) + 0.5f) - 0x3f000000u;
     uint32_t half = a < 0x38800000u ? small : normal;
 
@@ -385,7 +388,7 @@ LANE uint16_t lane_to_f16(float x)
     return (uint16_t)(half | sign);
 }
 
-/* Towards zero, held inside the type's range; NaN becomes 0. */
+/* Truncate towards zero and clamp to the type's range; NaN becomes 0. */
 LANE uint8_t lane_to_u8(float x)
 {
     float c = x > 0 ? x : 0.0f;

@@ -1,5 +1,5 @@
 /*
- * vector.h - one vector of floats, as wide as the processor that the file is compiled for has them.
+ * vector.h - one vector of floats, of the widest registers of the target instruction set.
  */
 #ifndef PLUGINS_DEVICES_CPU_SIMD_VECTOR_H
 #define PLUGINS_DEVICES_CPU_SIMD_VECTOR_H
@@ -17,7 +17,7 @@ enum { VECTOR_LANES = 4 };
 typedef float vector __attribute__((vector_size(4 * VECTOR_LANES)));
 typedef float vector_loose __attribute__((vector_size(4 * VECTOR_LANES), aligned(4), may_alias));
 
-/* Before a loop with a constant count: unroll it, so that its arrays become registers. */
+/* Unroll the following loop, whose count is constant, so that its arrays become registers. */
 #define VECTOR_UNROLL _Pragma("GCC unroll 32")
 
 #define VECTOR static inline __attribute__((always_inline))
@@ -26,10 +26,10 @@ VECTOR vector vector_load(const float *p) { return (vector)*(const vector_loose 
 VECTOR void vector_store(float *p, vector v) { *(vector_loose *)p = (vector_loose)v; }
 
 /*
- * a b + c, fused where the processor can. VECTOR_PAIRS: numbers of a and b are pairs of bf16, of
- * which both products are added; they may only be moved.
+ * a b + c, fused where the processor can. With VECTOR_BF16X2 each element of a and b holds two bf16
+ * values, and both products are added; such elements may only be loaded and broadcast.
  */
-#if defined(VECTOR_PAIRS)
+#if defined(VECTOR_BF16X2)
 VECTOR vector vector_all(float x) { return _mm512_set1_ps(x); }
 VECTOR vector vector_fused(vector a, vector b, vector c)
 {

@@ -1,11 +1,11 @@
 /*
- * code_preamble.c - the functions that generated kernels call, as text.
+ * code_preamble.c - the source of the functions that generated kernels call.
  *
- * Numbers: every type from and to float as the cpu device does it (lane_math.h there), one number
- * or 16 bytes at a time. Random numbers: R5, with the bits of core/base/random.c, so products and
- * sums are only fused where fmaf says so. Blocks: 256 threads, with at most 128 registers each, so
- * that a processor has two blocks; they are 'lanes' columns, a power of two up to 32, and what the
- * threads of a column hold is joined in one order, first within warps, then over them.
+ * Conversions: every type from and to float with the bits of the cpu device (lane_math.h), one
+ * element or 16 bytes at a time. Random numbers: R5, with the bits of core/base/random.c; only fmaf
+ * fuses a product and a sum. Blocks: 256 threads with at most 128 registers each, so that a
+ * multiprocessor holds two blocks. A block has 'lanes' columns, a power of two up to 32. The
+ * threads of a column are reduced in a fixed order, first within warps, then over warps.
  */
 #include "cuda/codegen/code_text.h"
 

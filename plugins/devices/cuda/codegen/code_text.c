@@ -1,5 +1,5 @@
 /*
- * code_text.c - append to a text; names and literals of CUDA C.
+ * code_text.c - append to a text; type names and literals of CUDA C.
  */
 #include "cuda/codegen/code_text.h"
 

@@ -1,5 +1,5 @@
 /*
- * codegen.c - what the kernels of a request have in common, and who writes each kind.
+ * codegen.c - the table of generators, and the parts that all kernels have in common.
  */
 #include "cuda/codegen/codegen.h"
 
@@ -11,30 +11,30 @@
 
 static const struct {
     const char *name;
-    bool (*make)(cuda_source *s);
+    bool (*make)(codegen *s);
 } writers[PONS_KERNEL_KIND_COUNT] = {
-    [PONS_KERNEL_MAP] = { "map", map_source },
-    [PONS_KERNEL_CONVOLUTION] = { "convolution", convolution_source },
-    [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = { "convolution_input", convolution_source },
-    [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = { "convolution_weight", weight_source },
-    [PONS_KERNEL_MATMUL] = { "matmul", matmul_source },
-    [PONS_KERNEL_POOL] = { "pool", pool_source },
-    [PONS_KERNEL_POOL_GRADIENT] = { "pool_gradient", pool_source },
-    [PONS_KERNEL_RESIZE] = { "resize", take_source },
-    [PONS_KERNEL_RESIZE_GRADIENT] = { "resize_gradient", take_source },
-    [PONS_KERNEL_TRANSPOSE] = { "transpose", take_source },
-    [PONS_KERNEL_FLIP] = { "flip", take_source },
-    [PONS_KERNEL_CROP] = { "crop", take_source },
-    [PONS_KERNEL_PAD] = { "pad", take_source },
-    [PONS_KERNEL_PAD_GRADIENT] = { "pad_gradient", take_source },
-    [PONS_KERNEL_CONCATENATE] = { "concatenate", take_source },
-    [PONS_KERNEL_GATHER] = { "gather", take_source },
-    [PONS_KERNEL_COPY] = { "copy", take_source },
-    [PONS_KERNEL_ARG_MAX] = { "arg_max", extreme_source },
-    [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = { "extreme_gradient", extreme_source },
-    [PONS_KERNEL_PATCH] = { "patch", patch_source },
-    [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", patch_source },
-    [PONS_KERNEL_PATCH_ACCUMULATE] = { "patch_add", patch_source },
+    [PONS_KERNEL_MAP] = { "map", codegen_map },
+    [PONS_KERNEL_CONVOLUTION] = { "convolution", codegen_convolution },
+    [PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT] = { "convolution_input", codegen_convolution },
+    [PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT] = { "convolution_weight", codegen_weight_gradient },
+    [PONS_KERNEL_MATMUL] = { "matmul", codegen_matmul },
+    [PONS_KERNEL_POOL] = { "pool", codegen_pool },
+    [PONS_KERNEL_POOL_GRADIENT] = { "pool_gradient", codegen_pool },
+    [PONS_KERNEL_RESIZE] = { "resize", codegen_gather },
+    [PONS_KERNEL_RESIZE_GRADIENT] = { "resize_gradient", codegen_gather },
+    [PONS_KERNEL_TRANSPOSE] = { "transpose", codegen_gather },
+    [PONS_KERNEL_FLIP] = { "flip", codegen_gather },
+    [PONS_KERNEL_CROP] = { "crop", codegen_gather },
+    [PONS_KERNEL_PAD] = { "pad", codegen_gather },
+    [PONS_KERNEL_PAD_GRADIENT] = { "pad_gradient", codegen_gather },
+    [PONS_KERNEL_CONCATENATE] = { "concatenate", codegen_gather },
+    [PONS_KERNEL_GATHER] = { "gather", codegen_gather },
+    [PONS_KERNEL_COPY] = { "copy", codegen_gather },
+    [PONS_KERNEL_ARG_MAX] = { "arg_max", codegen_argmax },
+    [PONS_KERNEL_REDUCE_MINMAX_GRADIENT] = { "extreme_gradient", codegen_argmax },
+    [PONS_KERNEL_PATCH] = { "patch", codegen_patch },
+    [PONS_KERNEL_PATCH_NORMAL] = { "patch_normal", codegen_patch },
+    [PONS_KERNEL_PATCH_ACCUMULATE] = { "patch_add", codegen_patch },
 };
 
 static bool has_double(const pons_request *r)
@@ -48,12 +48,12 @@ static bool has_double(const pons_request *r)
     return false;
 }
 
-bool cuda_source_make(cuda_source *s, const pons_request *request)
+bool codegen_make(codegen *s, const pons_request *request)
 {
     bool known = request->kind > 0 && request->kind < PONS_KERNEL_KIND_COUNT
               && writers[request->kind].make != NULL && !has_double(request);
 
-    *s = (cuda_source){ .request = request };
+    *s = (codegen){ .request = request };
     if (!known)
         return false;
     s->kind = writers[request->kind].name;
@@ -64,21 +64,21 @@ bool cuda_source_make(cuda_source *s, const pons_request *request)
     return !s->failed;
 }
 
-void cuda_source_free(cuda_source *s)
+void codegen_free(codegen *s)
 {
     for (int i = 0; i < s->launch_count; i++)
         text_free(&s->launch[i].body);
     for (int i = 0; i < s->table_count; i++)
         free(s->table[i].data);
-    *s = (cuda_source){ .request = NULL };
+    *s = (codegen){ .request = NULL };
 }
 
-int cuda_source_parameters(const cuda_source *s)
+int codegen_parameters(const codegen *s)
 {
     return s->request->input_count + s->request->output_count + 1 + s->table_count + 1;
 }
 
-void *source_table(cuda_source *s, const char *type, int64_t count, int *number)
+void *codegen_table(codegen *s, const char *type, int64_t count, int *number)
 {
     cuda_table *t = &s->table[s->table_count];
     size_t size = 4 * (size_t)(count > 0 ? count : 1);
@@ -93,34 +93,34 @@ void *source_table(cuda_source *s, const char *type, int64_t count, int *number)
     return data;
 }
 
-text *source_begin(cuda_source *s, int64_t blocks)
+text *codegen_begin(codegen *s, int64_t blocks)
 {
     cuda_launch *l = &s->launch[s->launch_count++];
 
     if (s->launch_count == CUDA_LAUNCHES)
-        abort(); /* maps have at most 64 tensors */
+        abort(); /* a map has at most 64 tensors */
     l->blocks = blocks;
     return &l->body;
 }
 
-/* Of memory that the device holds the tensor tells of one byte: there are more. */
-static bool is_held(const pons_request *r, int number, bool output)
+/* True for resident memory, whose tensor has one byte: its size is not known here. */
+static bool is_resident(const pons_request *r, int number, bool output)
 {
     return number == 0
         && (r->kind == PONS_KERNEL_PATCH_ACCUMULATE || (r->kind == PONS_KERNEL_PATCH && !output));
 }
 
-static void write_parameters(const cuda_source *s, text *t)
+static void write_parameters(const codegen *s, text *t)
 {
     const pons_request *r = s->request;
 
     text_add(t, "(");
     for (int i = 0; i < r->input_count; i++)
         text_add(t, "const %s *in%d /* %lld%s */, ", text_type(r->input[i].type), i,
-                 (long long)source_count(r->input[i].shape), is_held(r, i, false) ? "+" : "");
+                 (long long)codegen_count(r->input[i].shape), is_resident(r, i, false) ? "+" : "");
     for (int i = 0; i < r->output_count; i++)
         text_add(t, "%s *out%d /* %lld%s */, ", text_type(r->output[i].type), i,
-                 (long long)source_count(r->output[i].shape), is_held(r, i, true) ? "+" : "");
+                 (long long)codegen_count(r->output[i].shape), is_resident(r, i, true) ? "+" : "");
     text_add(t, "float *scratch /* %zu */", s->scratch_size / sizeof(float));
     for (int i = 0; i < s->table_count; i++)
         text_add(t, ", const %s *table%d /* %zu */", s->table[i].type, i, s->table[i].size / 4);
@@ -132,8 +132,10 @@ static void write_parameters(const cuda_source *s, text *t)
                  "moment[2];\n");
 }
 
-/* How much scratch memory there is by now is known behind what was written. */
-void source_end(cuda_source *s)
+/*
+ * The parameters are written last: the size of the scratch memory is known at the end of the block.
+ */
+void codegen_end(codegen *s)
 {
     cuda_launch *l = &s->launch[s->launch_count - 1];
     text whole = { .at = NULL };
@@ -149,7 +151,7 @@ void source_end(cuda_source *s)
              (unsigned long long)text_hash(l->body.at, TEXT_HASH));
 }
 
-size_t source_scratch(cuda_source *s, size_t size)
+size_t codegen_scratch(codegen *s, size_t size)
 {
     size_t at = s->scratch_size;
 
@@ -157,7 +159,7 @@ size_t source_scratch(cuda_source *s, size_t size)
     return at;
 }
 
-void source_point(text *t, const char *name, int64_t count, int64_t most)
+void codegen_point(text *t, const char *name, int64_t count, int64_t most)
 {
     const char *index = text_index(most);
 
@@ -166,8 +168,8 @@ void source_point(text *t, const char *name, int64_t count, int64_t most)
     text_add(t, "    if (%s >= %lld)\n        return;\n", name, (long long)count);
 }
 
-void source_place(text *t, const char *from, const char *prefix, int rank, const int64_t *extent,
-                  int64_t most)
+void codegen_coordinates(text *t, const char *from, const char *prefix, int rank,
+                         const int64_t *extent, int64_t most)
 {
     int64_t below = 1;
 

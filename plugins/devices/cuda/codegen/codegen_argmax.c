@@ -1,29 +1,32 @@
 /*
- * codegen_argmax.c - the place of the first largest along an axis, and the gradient of an extreme,
- * which goes to the first.
+ * codegen_argmax.c - the index of the first largest element along an axis, and the gradient of a
+ * minimum or maximum, which goes to its first element.
  *
- * A position of the reduced tensor has a window in the argument. Small windows have a thread each,
- * large ones a block, whose threads look at every 256th element. A number that is none is only ever
- * taken from the first place, as by comparing one after the other.
+ * Each element of the reduced tensor has a window in the argument. A small window has one thread. A
+ * large window has one block, whose threads visit every 256th element. NaN wins only if it is the
+ * first element, as with a sequential `>`.
  */
 #include "cuda/codegen/codegen.h"
 
 enum { WINDOW_SMALL = 64 };
 
-typedef struct extreme_plan {
+typedef struct argmax_plan {
     pons_shape x;
     unsigned axes;
     bool minimum, gradient;
     int64_t windows, window;
-} extreme_plan;
+} argmax_plan;
 
-/* "const int base = ...;" of the window that 'number' counts; or "const int here = ...". */
-static void write_offset(const extreme_plan *p, const char *name, const char *from, bool window,
+/*
+ * Write "const int base = ...;", the offset of window 'from', or "const int here = ...;", that of
+ * an element within it.
+ */
+static void write_offset(const argmax_plan *p, const char *name, const char *from, bool window,
                          text *t)
 {
     int64_t stride = 1, below = 1;
 
-    text_add(t, "const %s %s = 0", text_index(source_count(p->x)), name);
+    text_add(t, "const %s %s = 0", text_index(codegen_count(p->x)), name);
     for (int a = p->x.rank - 1; a >= 0; a--) {
         int64_t n = p->x.extent[a];
         if (((p->axes & PONS_AXIS(a)) != 0) == window && n > 1) {
@@ -36,8 +39,8 @@ static void write_offset(const extreme_plan *p, const char *name, const char *fr
     text_add(t, ";\n");
 }
 
-/* The first extreme of the threads of a block, given to all. */
-static const char join[] =
+/* The first extreme over the threads of a block, broadcast to all. */
+static const char join_threads[] =
 "    __shared__ float key[256];\n"
 "    __shared__ int place[256];\n"
 "    key[threadIdx.x] = most;\n"
@@ -57,7 +60,7 @@ static const char join[] =
 "    __syncthreads();\n"
 "    best = place[0];\n";
 
-static void write_search(const extreme_plan *p, const pons_request *r, bool block, text *t)
+static void write_search(const argmax_plan *p, const pons_request *r, bool block, text *t)
 {
     text_add(t, "    float most = 0.0f;\n    int best = -1;\n"
              "    for (int i = %s; i < %lld; i += %d) {\n        ",
@@ -70,11 +73,11 @@ static void write_search(const extreme_plan *p, const pons_request *r, bool bloc
              "        if (best < 0 || v > most) {\n            best = i;\n            most = v;\n"
              "        }\n    }\n");
     if (block)
-        text_add(t, "%s", join);
+        text_add(t, "%s", join_threads);
     text_add(t, "    best = best < 0 ? 0 : best;\n");
 }
 
-static void write_result(const extreme_plan *p, const pons_request *r, bool block, text *t)
+static void write_result(const argmax_plan *p, const pons_request *r, bool block, text *t)
 {
     const char *word = text_word(r->output[0].type);
 
@@ -90,10 +93,10 @@ static void write_result(const extreme_plan *p, const pons_request *r, bool bloc
     text_add(t, "        out0[base + here] = stored_%s(i == best ? dy : 0.0f);\n    }\n", word);
 }
 
-bool extreme_source(cuda_source *s)
+bool codegen_argmax(codegen *s)
 {
     const pons_request *r = s->request;
-    extreme_plan p = { .x = r->input[0].shape, .gradient = r->kind != PONS_KERNEL_ARG_MAX };
+    argmax_plan p = { .x = r->input[0].shape, .gradient = r->kind != PONS_KERNEL_ARG_MAX };
     bool block;
     text *t;
 
@@ -110,15 +113,15 @@ bool extreme_source(cuda_source *s)
     if (p.window > INT32_MAX / 2)
         return false;
     block = p.window > WINDOW_SMALL;
-    t = source_begin(s, block ? p.windows : source_blocks(p.windows));
+    t = codegen_begin(s, block ? p.windows : codegen_blocks(p.windows));
     if (block)
         text_add(t, "    const int number = (int)blockIdx.x;\n");
     else
-        source_point(t, "number", p.windows, source_count(p.x));
+        codegen_point(t, "number", p.windows, codegen_count(p.x));
     text_add(t, "    ");
     write_offset(&p, "base", "number", false, t);
     write_search(&p, r, block, t);
     write_result(&p, r, block, t);
-    source_end(s);
+    codegen_end(s);
     return true;
 }

@@ -1,73 +1,77 @@
 /*
- * codegen_convolution.c - direct convolutions forward and by the input, and small matrix products:
- * right for every channel count, stride, dilation and group, in no library.
+ * codegen_convolution.c - direct convolutions, forward and input gradient, and small matrix
+ * products, for every channel count, stride, dilation and group, without a library.
  *
- * Both gather: a place of the result is a sum over places of the source, y of x's or x of y's.
- * Along an axis the source's place for kernel point k is factor q + e(k), where q counts the
- * result's places. By the input, with a stride s, only each s-th kernel point meets a place; which
- * ones depends on the place's remainder, so results of one remainder are a class, and a block is of
- * one class. A thread has some places of the result and a tile of its channels: what it reads of
- * the weights meets all of these places, what it reads of the source all of these channels. The
- * weights of a tile are floats in the block's own memory where they have room there.
+ * Both directions gather: a point of the result is a sum over points of the source. The forward
+ * result is y and its source x; for the input gradient the roles are exchanged. Along an axis,
+ * kernel point k reads source point factor q + e(k), where q counts the points of the result. In
+ * the input gradient with stride s only each s-th kernel point contributes to a point. The
+ * remainder of the point decides which; results of one remainder form a class, and a block has one
+ * class.
+ *
+ * A thread computes several points of the result and a tile of its channels. Each loaded weight is
+ * used for all of these points, each loaded source element for all of these channels. The weights
+ * of a tile are kept as floats in shared memory if they fit.
  */
 #include "cuda/codegen/codegen_direct.h"
 
 #include "base/integer.h"
 
 enum { SUMS = 48, KEPT = 80, CHANNELS = 16, READ = 8, WEIGHTS = 48 };
-enum { UNROLLED = 8 };     /* kernel points along W                                               */
-enum { CHAIN = 256 };      /* products that are added up one by one                               */
-enum { BLOCKS = 528 };     /* four for each of 132 processors                                     */
-enum { HELD = 8192 };      /* weights of a tile, of which a block keeps so many as floats         */
+enum { UNROLLED = 8 };     /* most kernel points along W of an unrolled loop                      */
+enum { CHAIN = 256 };      /* most products that are added sequentially                           */
+enum { BLOCKS = 528 };     /* minimum blocks: four for each of 132 multiprocessors                */
+enum { SHARED_WEIGHTS = 8192 };      /* most weights of a tile in shared memory                   */
 
 typedef struct gather_plan {
     direct_plan p;
-    bool back;             /* by the input                                                        */
+    bool input_gradient;   /* input gradient                                                      */
     pons_shape result, source;
-    int64_t result_channels, source_channels; /* of a group                                       */
-    int64_t extent[4], count; /* of a class: N and places q, all of them                          */
-    int64_t class[3], blocks; /* classes along each axis; blocks of one class and tile            */
-    int64_t held;          /* weights that a block keeps; 0: it reads them each time              */
-    int channels, read, places; /* the tile; channels of the source at a time; places of a thread */
+    int64_t result_channels, source_channels; /* channels of a group                              */
+    int64_t extent[4], count; /* of a class: extents of N and q; count of points                  */
+    int64_t class[3], blocks; /* classes along each axis; blocks of a class and tile              */
+    int64_t held;          /* weights in shared memory; 0: they are loaded each time              */
+    /* channels of the tile; source channels at a time; points of a thread */
+    int channels, read, places;
 } gather_plan;
 
-/* Of many products those of one kernel point are added up before they meet the rest. */
+/* True if the products of each kernel point are summed separately first, because there are many. */
 static bool is_many(const gather_plan *g)
 {
     return g->p.places * g->source_channels > CHAIN;
 }
 
-/* Sums, and the weights that meet them: with addresses that is what 128 registers hold. */
+/* True if sums, weights and addresses fit in 128 registers. */
 static bool has_registers(const gather_plan *g)
 {
     int sums = g->places * g->channels * (is_many(g) ? 2 : 1);
 
     return sums <= SUMS && sums + g->read * g->channels <= KEPT
-        && (g->places <= 4 || !g->back || !is_many(g));
+        && (g->places <= 4 || !g->input_gradient || !is_many(g));
 }
 
 static gather_plan plan_gather(const pons_request *r)
 {
-    gather_plan g = { .p = direct_plan_of(r),
-                      .back = r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT };
+    gather_plan g = { .p = codegen_direct_plan(r),
+                      .input_gradient = r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT };
     int64_t tiles = 1;
 
-    g.result = g.back ? g.p.x : g.p.y;
-    g.source = g.back ? g.p.y : g.p.x;
-    g.result_channels = g.back ? g.p.in : g.p.out;
-    g.source_channels = g.back ? g.p.out : g.p.in;
+    g.result = g.input_gradient ? g.p.x : g.p.y;
+    g.source = g.input_gradient ? g.p.y : g.p.x;
+    g.result_channels = g.input_gradient ? g.p.in : g.p.out;
+    g.source_channels = g.input_gradient ? g.p.out : g.p.in;
     g.count = g.extent[0] = g.result.extent[0];
     for (int a = 0; a < 3; a++) {
-        g.class[a] = g.back ? g.p.c->stride[a] : 1;
+        g.class[a] = g.input_gradient ? g.p.c->stride[a] : 1;
         g.extent[1 + a] = ceil_div_i64(g.result.extent[1 + a], g.class[a]);
         g.count *= g.extent[1 + a];
         tiles *= g.class[a];
     }
-    g.channels = direct_divisor(g.result_channels, CHANNELS);
-    g.read = direct_divisor(g.source_channels, READ);
-    g.read = direct_divisor(g.read, WEIGHTS / g.channels);
+    g.channels = codegen_direct_divisor(g.result_channels, CHANNELS);
+    g.read = codegen_direct_divisor(g.source_channels, READ);
+    g.read = codegen_direct_divisor(g.read, WEIGHTS / g.channels);
     g.held = g.p.places * g.source_channels * g.channels;
-    g.held = g.held <= HELD ? g.held : 0;
+    g.held = g.held <= SHARED_WEIGHTS ? g.held : 0;
     tiles *= g.result.extent[4] / g.channels;
     for (g.places = 8; g.places > 1; g.places /= 2) {
         g.blocks = ceil_div_i64(g.count, CUDA_THREADS * g.places);
@@ -84,19 +88,19 @@ static int64_t all_blocks(const gather_plan *g)
          * (g->result.extent[4] / g->channels);
 }
 
-/* What is the same for a block: its class j1, j2, j3, and where its channels begin. */
+/* Write the constants of a block: its class j1, j2, j3, and its first channels. */
 static void write_block(const gather_plan *g, text *t)
 {
     const int64_t count[4] = { g->result.extent[4] / g->channels, g->class[0], g->class[1],
                                g->class[2] };
 
     text_add(t, "    const int tile = (int)(blockIdx.x / %lld);\n", (long long)g->blocks);
-    source_place(t, "tile", "j", 4, count, 1);
+    codegen_coordinates(t, "tile", "j", 4, count, 1);
     text_add(t, "    const int channel = j0 * %d, first = channel / %lld * %lld;\n", g->channels,
              (long long)g->result_channels, (long long)g->source_channels);
 }
 
-/* Number 'point' of the thread's place p, and q0 to q3. */
+/* Write the index 'point' of the thread's point p, and its coordinates q0 to q3. */
 static void write_point(const gather_plan *g, text *t)
 {
     const char *index = text_index(g->p.most);
@@ -104,10 +108,13 @@ static void write_point(const gather_plan *g, text *t)
     text_add(t, "        const %s point = ((%s)(blockIdx.x %% %lld) * %d + p) * %d\n"
              "                       + (int)threadIdx.x;\n", index, index, (long long)g->blocks,
              g->places, CUDA_THREADS);
-    source_place(t, "point", "q", 4, g->extent, g->p.most);
+    codegen_coordinates(t, "point", "q", 4, g->extent, g->p.most);
 }
 
-/* Of each place of the thread: the source's image, and where kernel point 0 would be. */
+/*
+ * Write for each point of the thread its image in the source, and the source point of kernel point
+ * 0.
+ */
 static void write_places(const gather_plan *g, text *t)
 {
     text_add(t, "    %s image[%d];\n    int at1[%d], at2[%d], at3[%d];\n", text_index(g->p.most),
@@ -119,18 +126,21 @@ static void write_places(const gather_plan *g, text *t)
     for (int a = 0; a < 3; a++)
         text_add(t, "        at%d[p] = %s(int)q%d * %d;\n", 1 + a,
                  a == 0 ? "point >= last ? -(1 << 30) : " : "", 1 + a,
-                 g->back ? 1 : g->p.c->stride[a]);
+                 g->input_gradient ? 1 : g->p.c->stride[a]);
     text_add(t, "    }\n");
 }
 
-/* "for (int k1 = 0; ...) {" and e1, or on to the next where it meets none of this class. */
+/*
+ * Write "for (int k1 = 0; ...) {" and e1; kernel points that do not belong to the class are
+ * skipped.
+ */
 static void write_kernel_points(const gather_plan *g, int a, text *t)
 {
     const pons_convolution *c = g->p.c;
 
     text_add(t, "    for (int k%d = 0; k%d < %lld; k%d++) {\n", 1 + a, 1 + a,
              (long long)g->p.w.extent[1 + a], 1 + a);
-    if (!g->back)
+    if (!g->input_gradient)
         text_add(t, "    const int e%d = k%d * %d - %d;\n", 1 + a, 1 + a, c->dilation[a],
                  c->pad_low[a]);
     else
@@ -139,7 +149,7 @@ static void write_kernel_points(const gather_plan *g, int a, text *t)
                  1 + a, c->dilation[a], 1 + a, 1 + a, c->stride[a], 1 + a, c->stride[a]);
 }
 
-/* Of each place: its line of the source from where kernel point 0 would be, and that place. */
+/* Write for each point its row of the source, and the source point of kernel point 0 in the row. */
 static void write_lines(const gather_plan *g, text *t)
 {
     const int64_t *s = g->source.extent;
@@ -156,12 +166,15 @@ static void write_lines(const gather_plan *g, text *t)
              (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
 }
 
-/* The weight of kernel point k, the source's channel 'a' of the group and the tile's channel i. */
+/*
+ * Write the load of the weight of kernel point k, source channel 'a' of the group and channel i of
+ * the tile.
+ */
 static void write_weight(const gather_plan *g, const char *a, text *t)
 {
     const char *index = text_index(g->p.most);
 
-    if (g->back)
+    if (g->input_gradient)
         text_add(t, "number_%s(in1[((%s)(first + %s) * %lld + k) * %lld + channel %% %lld + i]);\n",
                  text_word(g->p.r->input[1].type), index, a, (long long)g->p.places,
                  (long long)g->p.in, (long long)g->p.in);
@@ -171,8 +184,8 @@ static void write_weight(const gather_plan *g, const char *a, text *t)
                  (long long)g->p.in, a);
 }
 
-/* The block's weights [k, a, i] as floats. */
-static void write_held(const gather_plan *g, text *t)
+/* Write the copy of the block's weights [k, a, i] to shared memory as floats. */
+static void write_shared_weights(const gather_plan *g, text *t)
 {
     if (g->held == 0)
         return;
@@ -186,7 +199,10 @@ static void write_held(const gather_plan *g, text *t)
     text_add(t, "    }\n    __syncthreads();\n");
 }
 
-/* The products of one kernel point, of 'read' channels of the source from 'from'. */
+/*
+ * Write the products of one kernel point with 'read' channels of the source, from channel 'from'
+ * on.
+ */
 static void write_products(const gather_plan *g, const char *sum, text *t)
 {
     const pons_request *r = g->p.r;
@@ -196,7 +212,7 @@ static void write_products(const gather_plan *g, const char *sum, text *t)
     if (g->held > 0) {
         text_add(t, "    const float *of = weights + (k * %lld + from) * %d;\n",
                  (long long)g->source_channels, c);
-        direct_load(t, "    ", PONS_F32, g->read * c, "of", "w");
+        codegen_direct_load(t, "    ", PONS_F32, g->read * c, "of", "w");
     } else {
         text_add(t, "    EACH(a, %d) EACH(i, %d)\n        w[a * %d + i] = ", g->read, c, c);
         write_weight(g, "from + a", t);
@@ -205,7 +221,7 @@ static void write_products(const gather_plan *g, const char *sum, text *t)
              "            float x[%d];\n            const %s *at = line[p] + e3 * %lld + from;\n",
              g->places, (long long)g->source.extent[3], g->read, text_type(r->input[0].type),
              (long long)g->source.extent[4]);
-    direct_load(t, "            ", r->input[0].type, g->read, "at", "x");
+    codegen_direct_load(t, "            ", r->input[0].type, g->read, "at", "x");
     text_add(t, "            EACH(a, %d) EACH(i, %d)\n"
              "                %s[p * %d + i] = fmaf(x[a], w[a * %d + i], %s[p * %d + i]);\n"
              "        }\n", g->read, c, sum, c, c, sum, c);
@@ -251,41 +267,41 @@ static void write_results(const gather_plan *g, text *t)
              (long long)e[1], (long long)e[2], (long long)e[3], text_type(g->p.r->output[0].type),
              (long long)e[1], (long long)e[2], (long long)e[3], (long long)e[4]);
     text_add(t, "            const float *of = sum + p * %d;\n", g->channels);
-    direct_store(t, "            ", g->p.r->output[0].type, g->channels, "of", "to");
+    codegen_direct_store(t, "            ", g->p.r->output[0].type, g->channels, "of", "to");
     text_add(t, "        }\n    }\n");
 }
 
-bool convolution_source(cuda_source *s)
+bool codegen_convolution(codegen *s)
 {
     gather_plan g = plan_gather(s->request);
-    text *t = source_begin(s, all_blocks(&g));
+    text *t = codegen_begin(s, all_blocks(&g));
 
     text_add(t, "    const %s last = %lld;\n", text_index(g.p.most), (long long)g.count);
     write_block(&g, t);
-    write_held(&g, t);
+    write_shared_weights(&g, t);
     write_places(&g, t);
     write_sums(&g, t);
     write_results(&g, t);
-    source_end(s);
+    codegen_end(s);
     return true;
 }
 
 /* ---- matrix product -------------------------------------------------------------------------- */
 
-bool matmul_source(cuda_source *s)
+bool codegen_matmul(codegen *s)
 {
     const pons_request *r = s->request;
     const pons_matmul_attributes *m = r->attributes;
     pons_shape y = r->output[0].shape, a = r->input[0].shape;
-    int64_t rows = y.extent[y.rank - 2], columns = y.extent[y.rank - 1], count = source_count(y);
+    int64_t rows = y.extent[y.rank - 2], columns = y.extent[y.rank - 1], count = codegen_count(y);
     int64_t k = a.extent[y.rank - (m->transpose_a ? 2 : 1)], most = count;
-    text *t = source_begin(s, source_blocks(count));
+    text *t = codegen_begin(s, codegen_blocks(count));
 
-    most = source_count(a) > most ? source_count(a) : most;
-    most = source_count(r->input[1].shape) > most ? source_count(r->input[1].shape) : most;
-    source_point(t, "point", count, most);
-    source_place(t, "point", "i", 3, (const int64_t[]){ count / (rows * columns), rows, columns },
-                 most);
+    most = max_i64(codegen_count(a), most);
+    most = max_i64(codegen_count(r->input[1].shape), most);
+    codegen_point(t, "point", count, most);
+    codegen_coordinates(t, "point", "i", 3, (const int64_t[]){ count / (rows * columns), rows,
+                        columns }, most);
     text_add(t, "    const %s *a = in0 + i0 * %lld + i1 * %lld;\n", text_type(r->input[0].type),
              (long long)(rows * k), (long long)(m->transpose_a ? 1 : k));
     text_add(t, "    const %s *b = in1 + i0 * %lld + i2 * %lld;\n", text_type(r->input[1].type),
@@ -297,6 +313,6 @@ bool matmul_source(cuda_source *s)
              (long long)k, text_word(r->input[0].type), (long long)(m->transpose_a ? rows : 1),
              text_word(r->input[1].type), (long long)(m->transpose_b ? 1 : columns),
              text_word(r->output[0].type));
-    source_end(s);
+    codegen_end(s);
     return true;
 }

@@ -1,9 +1,11 @@
 /*
- * codegen_direct.c - the plan of a direct convolution, and how it reads channels.
+ * codegen_direct.c - the plan of a direct convolution, and its loads and stores of channels.
  */
 #include "cuda/codegen/codegen_direct.h"
 
-direct_plan direct_plan_of(const pons_request *r)
+#include "base/integer.h"
+
+direct_plan codegen_direct_plan(const pons_request *r)
 {
     direct_plan p = { .r = r, .c = r->attributes };
 
@@ -17,13 +19,13 @@ direct_plan direct_plan_of(const pons_request *r)
     p.in = p.w.extent[4];
     p.out = p.w.extent[0] / p.c->groups;
     p.places = p.w.extent[1] * p.w.extent[2] * p.w.extent[3];
-    p.most = source_count(p.x);
-    p.most = source_count(p.w) > p.most ? source_count(p.w) : p.most;
-    p.most = source_count(p.y) > p.most ? source_count(p.y) : p.most;
+    p.most = codegen_count(p.x);
+    p.most = max_i64(codegen_count(p.w), p.most);
+    p.most = max_i64(codegen_count(p.y), p.most);
     return p;
 }
 
-int direct_divisor(int64_t n, int64_t most)
+int codegen_direct_divisor(int64_t n, int64_t most)
 {
     int64_t d = most < 1 ? 1 : most < n ? most : n;
 
@@ -33,10 +35,11 @@ int direct_divisor(int64_t n, int64_t most)
 }
 
 /*
- * 'count' numbers, of which up to eight go at a time; what is read or written begins at a multiple.
+ * Write accesses of up to eight elements each for 'count' elements. The address is a multiple of
+ * the width.
  */
-static void move(text *t, const char *indent, bool loads, pons_type type, int count,
-                 const char *from, const char *to)
+static void write_access(text *t, const char *indent, bool loads, pons_type type, int count,
+                         const char *from, const char *to)
 {
     int width = 8;
 
@@ -51,14 +54,14 @@ static void move(text *t, const char *indent, bool loads, pons_type type, int co
                      loads ? "number" : "stored", text_word(type), from, at);
 }
 
-void direct_load(text *t, const char *indent, pons_type type, int count, const char *from,
-                 const char *to)
+void codegen_direct_load(text *t, const char *indent, pons_type type, int count, const char *from,
+                         const char *to)
 {
-    move(t, indent, true, type, count, from, to);
+    write_access(t, indent, true, type, count, from, to);
 }
 
-void direct_store(text *t, const char *indent, pons_type type, int count, const char *from,
-                  const char *to)
+void codegen_direct_store(text *t, const char *indent, pons_type type, int count, const char *from,
+                          const char *to)
 {
-    move(t, indent, false, type, count, from, to);
+    write_access(t, indent, false, type, count, from, to);
 }

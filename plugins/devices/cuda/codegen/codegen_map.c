@@ -1,8 +1,7 @@
 /*
- * codegen_map.c - a map request as kernels: its steps, its passes, and the passes that reduce
- * nothing.
+ * codegen_map.c - the kernels of a map: its steps, its passes, and the passes without reductions.
  */
-#include "cuda/codegen/codegen_map.h"
+#include "cuda/codegen/codegen_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,9 @@ static const pons_operand *operand_at(const pons_map *m, int i)
     return i < m->load_count ? &m->load[i] : &m->store[i - m->load_count].to;
 }
 
-/* Does every operand that moves along the last axis do so in whole pieces of 'width'? */
+/*
+ * True if every operand that varies along the last axis can be accessed in whole pieces of 'width'.
+ */
 static bool width_fits(const pons_map *m, int width)
 {
     int last = m->axis_count - 1;
@@ -56,7 +57,7 @@ static int choose_width(const pons_map *m)
 }
 
 /* The largest index that an operand reaches. */
-static int64_t reach(const pons_map *m, const pons_operand *o)
+static int64_t largest_index(const pons_map *m, const pons_operand *o)
 {
     int64_t most = o->offset;
 
@@ -65,7 +66,7 @@ static int64_t reach(const pons_map *m, const pons_operand *o)
     return most;
 }
 
-static void measure(map_source_plan *p)
+static void measure_plan(codegen_map_plan *p)
 {
     const pons_map *m = p->map;
     int64_t points = 1;
@@ -82,11 +83,11 @@ static void measure(map_source_plan *p)
         points *= m->extent[a];
     p->most = points;
     for (int i = 0; i < operand_count(m); i++)
-        if (reach(m, operand_at(m, i)) > p->most)
-            p->most = reach(m, operand_at(m, i));
+        if (largest_index(m, operand_at(m, i)) > p->most)
+            p->most = largest_index(m, operand_at(m, i));
     for (int i = 0; i < m->reduction_count; i++)
-        if (reach(m, &m->reduction[i].to[0]) > p->most)
-            p->most = reach(m, &m->reduction[i].to[0]);
+        if (largest_index(m, &m->reduction[i].to[0]) > p->most)
+            p->most = largest_index(m, &m->reduction[i].to[0]);
 }
 
 static bool is_random(const pons_map *m)
@@ -100,8 +101,11 @@ static bool is_random(const pons_map *m)
 
 /* ---- ragged ---------------------------------------------------------------------------------- */
 
-/* Pieces of at most RAGGED_PIECE elements, each of one segment; and where segments end. */
-static bool ragged_tables(map_source_plan *p)
+/*
+ * Tables of pieces of at most RAGGED_PIECE elements, each of one segment, and of the ends of
+ * segments.
+ */
+static bool ragged_tables(codegen_map_plan *p)
 {
     const pons_map *m = p->map;
     int *segment, *first, *count, *end, *piece;
@@ -112,11 +116,11 @@ static bool ragged_tables(map_source_plan *p)
             return false;
         p->piece_count += ceil_div_i64(m->segment_length[s], RAGGED_PIECE);
     }
-    segment = source_table(p->s, "int", p->piece_count, &p->table_segment);
-    first = source_table(p->s, "int", p->piece_count, &p->table_first);
-    count = source_table(p->s, "int", p->piece_count, &p->table_count);
-    end = source_table(p->s, "int", m->segment_count, &p->table_end);
-    piece = source_table(p->s, "int", m->segment_count + 1, &p->table_piece);
+    segment = codegen_table(p->s, "int", p->piece_count, &p->table_segment);
+    first = codegen_table(p->s, "int", p->piece_count, &p->table_first);
+    count = codegen_table(p->s, "int", p->piece_count, &p->table_count);
+    end = codegen_table(p->s, "int", m->segment_count, &p->table_end);
+    piece = codegen_table(p->s, "int", m->segment_count + 1, &p->table_piece);
     if (segment == NULL || first == NULL || count == NULL || end == NULL || piece == NULL)
         return false;
     for (int64_t s = 0; s < m->segment_count; s++) {
@@ -126,21 +130,23 @@ static bool ragged_tables(map_source_plan *p)
         for (int64_t e = 0; e < length; e += RAGGED_PIECE, n++) {
             segment[n] = (int)s;
             first[n] = (int)(m->segment_start[s] + e);
-            count[n] = (int)(length - e < RAGGED_PIECE ? length - e : RAGGED_PIECE);
+            count[n] = (int)min_i64(length - e, RAGGED_PIECE);
         }
     }
     piece[m->segment_count] = (int)n;
     return true;
 }
 
-/* One number for each segment, or for all, at the last element; when all elements are done. */
-static void write_segments(const map_source_plan *p, const map_pass *pass)
+/*
+ * The stores per segment, or of a single element, computed at the last element, after all elements.
+ */
+static void write_segments(const codegen_map_plan *p, const map_pass *pass)
 {
     bool each = pass->stores == PONS_INDEX_SEGMENT;
     int64_t count = p->map->segment_count;
-    text *t = source_begin(p->s, each ? source_blocks(count) : 1);
+    text *t = codegen_begin(p->s, each ? codegen_blocks(count) : 1);
 
-    source_point(t, "number", each ? count : 1, count);
+    codegen_point(t, "number", each ? count : 1, count);
     text_add(t, "    const int segment = %s;\n", each ? "number" : "");
     if (!each) {
         t->length -= 2;
@@ -148,13 +154,13 @@ static void write_segments(const map_source_plan *p, const map_pass *pass)
     }
     text_add(t, "    const int element = table%d[segment];\n    if (element < 0)\n"
              "        return;\n", p->table_end);
-    source_values(p, pass, t);
-    source_end(p->s);
+    codegen_values(p, pass, t);
+    codegen_end(p->s);
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-static void need(const pons_map *m, int value, bool *needed)
+static void need_value(const pons_map *m, int value, bool *needed)
 {
     const pons_value *v = &m->value[value];
 
@@ -162,10 +168,10 @@ static void need(const pons_map *m, int value, bool *needed)
         return;
     needed[value] = true;
     for (int i = 0; i < v->argument_count; i++)
-        need(m, v->argument[i], needed);
+        need_value(m, v->argument[i], needed);
 }
 
-static void find_needed(const map_source_plan *p, map_pass *pass)
+static void find_needed(const codegen_map_plan *p, map_pass *pass)
 {
     const pons_map *m = p->map;
     bool reducing = !pass->storing || pass->stores == PONS_INDEX_ELEMENT;
@@ -173,10 +179,10 @@ static void find_needed(const map_source_plan *p, map_pass *pass)
     memset(pass->needed, 0, (size_t)m->value_count * sizeof *pass->needed);
     for (int i = 0; i < m->store_count && pass->storing; i++)
         if (!p->ragged || m->store[i].to.index == pass->stores)
-            need(m, m->store[i].value, pass->needed);
+            need_value(m, m->store[i].value, pass->needed);
     for (int i = 0; i < m->reduction_count && reducing; i++)
-        if (source_kept(p, &m->reduction[i]) == pass->kept)
-            need(m, m->reduction[i].value, pass->needed);
+        if (codegen_kept(p, &m->reduction[i]) == pass->kept)
+            need_value(m, m->reduction[i].value, pass->needed);
 }
 
 static bool any_stored(const pons_map *m, pons_index_space along)
@@ -187,32 +193,32 @@ static bool any_stored(const pons_map *m, pons_index_space along)
     return false;
 }
 
-static void write_points(const map_source_plan *p, const map_pass *pass)
+static void write_points(const codegen_map_plan *p, const map_pass *pass)
 {
-    text *t = source_begin(p->s, source_blocks(p->steps));
+    text *t = codegen_begin(p->s, codegen_blocks(p->steps));
 
-    source_point(t, "point", p->steps, p->most);
-    source_place(t, "point", "i", p->axes, p->extent, p->most);
-    source_values(p, pass, t);
-    source_end(p->s);
+    codegen_point(t, "point", p->steps, p->most);
+    codegen_coordinates(t, "point", "i", p->axes, p->extent, p->most);
+    codegen_values(p, pass, t);
+    codegen_end(p->s);
 }
 
-static void write_elements(const map_source_plan *p, const map_pass *pass)
+static void write_elements(const codegen_map_plan *p, const map_pass *pass)
 {
-    text *t = source_begin(p->s, p->piece_count);
+    text *t = codegen_begin(p->s, p->piece_count);
 
     text_add(t, "    const int segment = table%d[blockIdx.x], first = table%d[blockIdx.x];\n"
              "    const int count = table%d[blockIdx.x];\n"
              "    for (int e = (int)threadIdx.x; e < count; e += %d) {\n"
              "    const int element = first + e;\n", p->table_segment, p->table_first,
              p->table_count, CUDA_THREADS);
-    source_values(p, pass, t);
+    codegen_values(p, pass, t);
     text_add(t, "    }\n");
-    source_end(p->s);
+    codegen_end(p->s);
 }
 
-/* The passes that reduce, each with another set of kept axes; the last one stores. */
-static void write_passes(map_source_plan *p, bool *needed)
+/* The passes with reductions, one for each set of kept axes. The last one stores. */
+static void write_passes(codegen_map_plan *p, bool *needed)
 {
     const pons_map *m = p->map;
     uint64_t *kept = calloc((size_t)m->reduction_count + 1, sizeof *kept);
@@ -224,7 +230,7 @@ static void write_passes(map_source_plan *p, bool *needed)
     }
     for (int i = 0; i < m->reduction_count; i++) {
         int k = 0;
-        kept[count] = source_kept(p, &m->reduction[i]);
+        kept[count] = codegen_kept(p, &m->reduction[i]);
         while (kept[k] != kept[count])
             k++;
         count += k == count;
@@ -233,7 +239,7 @@ static void write_passes(map_source_plan *p, bool *needed)
         map_pass pass = { .kept = kept[i], .storing = i == count - 1,
                           .stores = PONS_INDEX_ELEMENT, .needed = needed };
         find_needed(p, &pass);
-        source_reduce(p, &pass);
+        codegen_reduce(p, &pass);
     }
     if (count == 0 && (!p->ragged || any_stored(m, PONS_INDEX_ELEMENT))) {
         map_pass pass = { .storing = true, .stores = PONS_INDEX_ELEMENT, .needed = needed };
@@ -246,7 +252,7 @@ static void write_passes(map_source_plan *p, bool *needed)
     free(kept);
 }
 
-static void write_map(map_source_plan *p, bool *needed)
+static void write_map(codegen_map_plan *p, bool *needed)
 {
     static const pons_index_space late[] = { PONS_INDEX_SEGMENT, PONS_INDEX_SCALAR };
 
@@ -260,10 +266,10 @@ static void write_map(map_source_plan *p, bool *needed)
     }
 }
 
-bool map_source(cuda_source *s)
+bool codegen_map(codegen *s)
 {
     pons_map map = *(const pons_map *)s->request->attributes;
-    map_source_plan p = { .s = s, .map = &map, .ragged = map.segment_count > 0 };
+    codegen_map_plan p = { .s = s, .map = &map, .ragged = map.segment_count > 0 };
     bool *needed = calloc((size_t)map.value_count + 1, sizeof *needed);
 
     if (map.axis_count == 0) {
@@ -276,7 +282,7 @@ bool map_source(cuda_source *s)
         && (!p.ragged || ragged_tables(&p))) {
         s->random = is_random(&map);
         p.width = choose_width(&map);
-        measure(&p);
+        measure_plan(&p);
         write_map(&p, needed);
     }
     free(needed);

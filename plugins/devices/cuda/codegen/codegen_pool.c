@@ -1,14 +1,14 @@
 /*
- * codegen_pool.c - pooling and its gradient, one thread for each element of the result.
+ * codegen_pool.c - pooling and its gradient, with one thread for each element of the result.
  *
- * The gradient of a maximum re-reads the windows that an element is in, and takes what belongs to
- * those of which it is the first maximum.
+ * The gradient of a maximum visits all windows that contain the element. It adds the gradient of
+ * each window whose first maximum is the element.
  */
 #include "cuda/codegen/codegen.h"
 
 #include "base/integer.h"
 
-/* "const int b1 = ..., e1 = ...;": the window of y's position y1 inside x. */
+/* Write "const int begin0 = ..., end0 = ...;": the window of y's position inside x. */
 static void write_window(const pons_pool *p, pons_shape x, const char *indent, text *t)
 {
     for (int a = 0; a < 3; a++) {
@@ -36,17 +36,17 @@ static void write_loops(const char *indent, text *t)
 
 static const char window_size[] = "(float)((last0 - first0) * (last1 - first1) * (last2 - first2))";
 
-static void write_pool(cuda_source *s)
+static void write_pool(codegen *s)
 {
     const pons_request *r = s->request;
     const pons_pool *p = r->attributes;
     pons_shape x = r->input[0].shape, y = r->output[0].shape;
-    int64_t count = source_count(y);
-    text *t = source_begin(s, source_blocks(count));
+    int64_t count = codegen_count(y);
+    text *t = codegen_begin(s, codegen_blocks(count));
     bool mean = p->mode == PONS_POOL_MEAN;
 
-    source_point(t, "point", count, max_i64(count, source_count(x)));
-    source_place(t, "point", "y", 5, y.extent, count);
+    codegen_point(t, "point", count, max_i64(count, codegen_count(x)));
+    codegen_coordinates(t, "point", "y", 5, y.extent, count);
     text_add(t, "    const int n = y0, c = y4;\n");
     write_window(p, x, "    ", t);
     text_add(t, mean ? "    float result = 0.0f;\n"
@@ -60,10 +60,10 @@ static void write_pool(cuda_source *s)
                        ": result;\n        found = 1;\n    }\n");
     text_add(t, "    out0[point] = stored_%s(result%s%s);\n", text_word(r->output[0].type),
              mean ? " / " : "", mean ? window_size : "");
-    source_end(s);
+    codegen_end(s);
 }
 
-/* The windows of y that reach x's position i1, i2, i3. */
+/* Write the loops over the windows of y that contain position i1, i2, i3 of x. */
 static void write_readers(const pons_pool *p, pons_shape y, text *t)
 {
     for (int a = 0; a < 3; a++) {
@@ -79,7 +79,7 @@ static void write_readers(const pons_pool *p, pons_shape y, text *t)
     text_add(t, "    {\n");
 }
 
-/* Is this element the first maximum of the window? */
+/* Write the test whether this element is the first maximum of the window. */
 static void write_is_first(const pons_request *r, pons_shape x, text *t)
 {
     text_add(t, "        int best = -1;\n        float most = 0.0f;\n");
@@ -93,16 +93,16 @@ static void write_is_first(const pons_request *r, pons_shape x, text *t)
              (long long)x.extent[2], (long long)x.extent[3]);
 }
 
-static void write_gradient(cuda_source *s)
+static void write_gradient(codegen *s)
 {
     const pons_request *r = s->request;
     const pons_pool *p = r->attributes;
     pons_shape x = r->output[0].shape, y = r->input[1].shape;
-    int64_t count = source_count(x);
-    text *t = source_begin(s, source_blocks(count));
+    int64_t count = codegen_count(x);
+    text *t = codegen_begin(s, codegen_blocks(count));
 
-    source_point(t, "point", count, max_i64(count, source_count(y)));
-    source_place(t, "point", "i", 5, x.extent, count);
+    codegen_point(t, "point", count, max_i64(count, codegen_count(y)));
+    codegen_coordinates(t, "point", "i", 5, x.extent, count);
     text_add(t, "    const int n = i0, c = i4;\n    float result = 0.0f;\n");
     write_readers(p, y, t);
     write_window(p, x, "        ", t);
@@ -115,10 +115,10 @@ static void write_gradient(cuda_source *s)
     else
         write_is_first(r, x, t);
     text_add(t, "    }\n    out0[point] = stored_%s(result);\n", text_word(r->output[0].type));
-    source_end(s);
+    codegen_end(s);
 }
 
-bool pool_source(cuda_source *s)
+bool codegen_pool(codegen *s)
 {
     if (s->request->kind == PONS_KERNEL_POOL)
         write_pool(s);

@@ -1,11 +1,12 @@
 /*
- * codegen_reduce.c - the passes of a map that reduce, in an order that only the shapes decide.
+ * codegen_reduce.c - the passes of a map with reductions, in an order that the shapes alone decide.
  *
- * A block has 'lanes' columns of kept elements and 256 / lanes threads in each. A thread takes its
- * numbers in order, sums in runs of 16; the block joins its threads; where what is reduced was cut
- * in pieces, a second kernel joins those. No atomics: the bits are a function of the shapes.
+ * A block has 'lanes' columns of kept elements and 256 / lanes threads for each column. A thread
+ * processes its elements in order and sums in runs of 16; the block reduces its threads. If the
+ * reduced elements are cut in pieces, a second kernel reduces the pieces. There are no atomics: the
+ * bits are a function of the shapes.
  */
-#include "cuda/codegen/codegen_map.h"
+#include "cuda/codegen/codegen_internal.h"
 
 #include "base/integer.h"
 
@@ -38,7 +39,7 @@ static size_t size_of(const pons_reduction *r)
     return r->kind == PONS_REDUCE_MOMENTS ? 12 : 4;
 }
 
-uint64_t source_kept(const map_source_plan *p, const pons_reduction *r)
+uint64_t codegen_kept(const codegen_map_plan *p, const pons_reduction *r)
 {
     uint64_t kept = 0;
 
@@ -50,35 +51,35 @@ uint64_t source_kept(const map_source_plan *p, const pons_reduction *r)
     return kept;
 }
 
-int source_accumulators(const map_source_plan *p, const pons_reduction *r)
+int codegen_accumulators(const codegen_map_plan *p, const pons_reduction *r)
 {
     int last = p->map->axis_count - 1;
 
     if (p->ragged || r->to[0].index != PONS_INDEX_SPACE)
         return 1;
     if (p->map->channels > 0)
-        return !p->map->value[r->value].narrow && r->to[0].stride[last] != 0 ? p->width : 1;
-    return (source_kept(p, r) >> last & 1) != 0 ? p->width : 1;
+        return !p->map->value[r->value].per_point && r->to[0].stride[last] != 0 ? p->width : 1;
+    return (codegen_kept(p, r) >> last & 1) != 0 ? p->width : 1;
 }
 
-/* The value as it is called at this point of the kernel. */
-static void write_value(const map_source_plan *p, const pons_reduction *r, text *t)
+/* Write the name of the reduced value at this point of the kernel. */
+static void write_value(const codegen_map_plan *p, const pons_reduction *r, text *t)
 {
-    bool array = source_is_wide(p, r->value)
+    bool array = codegen_is_array(p, r->value)
               && (p->map->channels > 0 || p->map->value[r->value].operation == PONS_VALUE_LOAD);
 
     text_add(t, array ? "w%d[k]" : "v%d", r->value);
 }
 
-/* Moments of which each accumulator takes one number a step: they divide by the same count. */
-static bool is_even(const map_source_plan *p, const pons_reduction *r)
+/* True for moments whose accumulators each take one element a step: they share one divisor. */
+static bool is_even(const codegen_map_plan *p, const pons_reduction *r)
 {
-    return r->kind == PONS_REDUCE_MOMENTS && source_accumulators(p, r) > 1;
+    return r->kind == PONS_REDUCE_MOMENTS && codegen_accumulators(p, r) > 1;
 }
 
-void source_accumulate(const map_source_plan *p, const pons_reduction *r, int number, text *t)
+void codegen_accumulate(const codegen_map_plan *p, const pons_reduction *r, int number, text *t)
 {
-    const char *place = source_accumulators(p, r) > 1 ? "k" : "0";
+    const char *place = codegen_accumulators(p, r) > 1 ? "k" : "0";
 
     if (r->kind == PONS_REDUCE_SUM) {
         text_add(t, "        part%d[%s] += ", number, place);
@@ -95,17 +96,17 @@ void source_accumulate(const map_source_plan *p, const pons_reduction *r, int nu
 
 /* ---- accumulators ---------------------------------------------------------------------------- */
 
-static bool is_of(const map_source_plan *p, const map_pass *pass, int number)
+static bool is_of(const codegen_map_plan *p, const map_pass *pass, int number)
 {
-    return source_kept(p, &p->map->reduction[number]) == pass->kept;
+    return codegen_kept(p, &p->map->reduction[number]) == pass->kept;
 }
 
-static void write_begin(const map_source_plan *p, const map_pass *pass, text *t)
+static void write_begin(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     text_add(t, "    __shared__ float shared[768];\n    int turn = 0;\n");
     for (int i = 0; i < p->map->reduction_count; i++) {
         const pons_reduction *r = &p->map->reduction[i];
-        int n = source_accumulators(p, r);
+        int n = codegen_accumulators(p, r);
         if (!is_of(p, pass, i))
             continue;
         text_add(t, "    %s r%d[%d];\n", type_of(r), i, n);
@@ -120,8 +121,8 @@ static void write_begin(const map_source_plan *p, const map_pass *pass, text *t)
     }
 }
 
-/* Runs of sums end after 16 steps, and after the last one. */
-static void write_flush(const map_source_plan *p, const map_pass *pass, bool last, text *t)
+/* Write the end of a run of sums, after 16 steps and after the last one. */
+static void write_flush(const codegen_map_plan *p, const map_pass *pass, bool last, text *t)
 {
     if (!last)
         text_add(t, "    if (++turn %% 16 == 0) {\n");
@@ -129,7 +130,7 @@ static void write_flush(const map_source_plan *p, const map_pass *pass, bool las
         const pons_reduction *r = &p->map->reduction[i];
         if (is_of(p, pass, i) && r->kind == PONS_REDUCE_SUM)
             text_add(t, "    EACH(k, %d) {\n        r%d[k] += part%d[k];\n"
-                     "        part%d[k] = 0.0f;\n    }\n", source_accumulators(p, r), i, i, i);
+                     "        part%d[k] = 0.0f;\n    }\n", codegen_accumulators(p, r), i, i, i);
     }
     if (!last)
         text_add(t, "    }\n");
@@ -137,8 +138,8 @@ static void write_flush(const map_source_plan *p, const map_pass *pass, bool las
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* "const int i1 = ...;" for the axes of 'axes', numbered row-major by 'from'. */
-static void write_axes(const map_source_plan *p, const char *from, uint64_t axes, text *t)
+/* Write "const int i1 = ...;" for the axes in 'axes', from the row-major index 'from'. */
+static void write_axes(const codegen_map_plan *p, const char *from, uint64_t axes, text *t)
 {
     int64_t below = 1, count = 1;
     bool first = true;
@@ -157,17 +158,17 @@ static void write_axes(const map_source_plan *p, const char *from, uint64_t axes
     }
 }
 
-/* The result 'x' to its place: kept axes are i0, ..., and k the accumulator. */
-static void write_result(const map_source_plan *p, const pons_reduction *r, const char *x, text *t)
+/* Write the store of the result 'x'. The kept axes are i0, ..., and k is the accumulator. */
+static void write_result(const codegen_map_plan *p, const pons_reduction *r, const char *x, text *t)
 {
     int last = p->map->axis_count - 1;
-    uint64_t kept = p->ragged ? 0 : source_kept(p, r);
+    uint64_t kept = p->ragged ? 0 : codegen_kept(p, r);
 
     for (int j = 0; j < (r->kind == PONS_REDUCE_MOMENTS ? 2 : 1); j++) {
         const pons_operand *o = &r->to[j];
         text_add(t, "        out%d[", o->tensor);
-        source_address(p, o, kept, t);
-        if (source_accumulators(p, r) > 1)
+        codegen_address(p, o, kept, t);
+        if (codegen_accumulators(p, r) > 1)
             text_add(t, " + k * %lld", (long long)o->stride[last]);
         text_add(t, "] = stored_%s(%s%s);\n", text_word(o->type), x,
                  r->kind != PONS_REDUCE_MOMENTS ? "" : j == 0 ? ".mean"
@@ -175,7 +176,7 @@ static void write_result(const map_source_plan *p, const pons_reduction *r, cons
     }
 }
 
-static int64_t group_size(const map_source_plan *p, const pons_reduction *r)
+static int64_t group_size(const codegen_map_plan *p, const pons_reduction *r)
 {
     int last = p->map->axis_count - 1;
 
@@ -186,15 +187,15 @@ static int64_t group_size(const map_source_plan *p, const pons_reduction *r)
     return p->map->extent[last] / r->groups > 0 ? p->map->extent[last] / r->groups : 1;
 }
 
-static bool is_direct(const map_source_plan *p, const map_pass *pass, const pons_reduction *r)
+static bool is_direct(const codegen_map_plan *p, const map_pass *pass, const pons_reduction *r)
 {
     return !p->ragged && pass->pieces == 1 && group_size(p, r) == 1;
 }
 
-static void write_join(map_source_plan *p, const map_pass *pass, int number, text *t)
+static void write_join(codegen_map_plan *p, const map_pass *pass, int number, text *t)
 {
     const pons_reduction *r = &p->map->reduction[number];
-    int n = source_accumulators(p, r);
+    int n = codegen_accumulators(p, r);
     int64_t pieces = p->ragged ? p->piece_count : pass->pieces;
 
     text_add(t, "    for (int k = 0; k < %d; k++) {\n"
@@ -204,7 +205,7 @@ static void write_join(map_source_plan *p, const map_pass *pass, int number, tex
     if (is_direct(p, pass, r)) {
         write_result(p, r, "x", t);
     } else {
-        p->partial_at[number] = source_scratch(p->s, (size_t)(pieces * pass->kept_count * n)
+        p->partial_at[number] = codegen_scratch(p->s, (size_t)(pieces * pass->kept_count * n)
                                                      * size_of(r));
         text_add(t, "        ((%s *)(scratch + %lld))[(piece * %lldll + kept) * %d + k] = x;\n",
                  type_of(r), (long long)p->partial_at[number] / 4, (long long)pass->kept_count, n);
@@ -222,13 +223,13 @@ static void write_first(const pons_reduction *r, text *t)
         text_add(t, "    float x = %s;\n", none_of(r));
 }
 
-/* Kept elements side by side, 32 to a block. */
-static void finish_columns(const map_source_plan *p, const map_pass *pass, int number)
+/* The second kernel for columns: 32 adjacent kept elements in a block. */
+static void finish_columns(const codegen_map_plan *p, const map_pass *pass, int number)
 {
     const pons_reduction *r = &p->map->reduction[number];
-    int n = source_accumulators(p, r);
+    int n = codegen_accumulators(p, r);
     int64_t count = pass->kept_count * n;
-    text *t = source_begin(p->s, ceil_div_i64(count, 32));
+    text *t = codegen_begin(p->s, ceil_div_i64(count, 32));
 
     text_add(t, "    __shared__ float shared[768];\n"
              "    const %s *partial = (const %s *)(scratch + %lld);\n"
@@ -244,16 +245,19 @@ static void finish_columns(const map_source_plan *p, const map_pass *pass, int n
     text_add(t, "    const int kept = result / %d, k = result %% %d;\n", n, n);
     write_axes(p, "kept", pass->kept, t);
     write_result(p, r, "x", t);
-    source_end(p->s);
+    codegen_end(p->s);
 }
 
-/* A block for each group of kept elements, which all get its result. */
-static void finish_groups(const map_source_plan *p, const map_pass *pass, int number, int64_t size)
+/*
+ * The second kernel for groups: a block for each group of kept elements, all of which get its
+ * result.
+ */
+static void finish_groups(const codegen_map_plan *p, const map_pass *pass, int number, int64_t size)
 {
     const pons_reduction *r = &p->map->reduction[number];
-    int n = source_accumulators(p, r);
+    int n = codegen_accumulators(p, r);
     int64_t count = pass->kept_count * n;
-    text *t = source_begin(p->s, count / size);
+    text *t = codegen_begin(p->s, count / size);
 
     text_add(t, "    __shared__ float shared[768];\n"
              "    const moments *partial = (const moments *)(scratch + %lld);\n"
@@ -270,15 +274,15 @@ static void finish_groups(const map_source_plan *p, const map_pass *pass, int nu
     write_axes(p, "kept", pass->kept, t);
     write_result(p, r, "x", t);
     text_add(t, "    }\n");
-    source_end(p->s);
+    codegen_end(p->s);
 }
 
-/* A block for each segment, or one. */
-static void finish_segments(const map_source_plan *p, const map_pass *pass, int number)
+/* The second kernel of the ragged form: a block for each segment, or one block. */
+static void finish_segments(const codegen_map_plan *p, const map_pass *pass, int number)
 {
     const pons_reduction *r = &p->map->reduction[number];
     bool each = pass->kept != 0;
-    text *t = source_begin(p->s, each ? p->map->segment_count : 1);
+    text *t = codegen_begin(p->s, each ? p->map->segment_count : 1);
 
     text_add(t, "    __shared__ float shared[768];\n"
              "    const %s *partial = (const %s *)(scratch + %lld);\n"
@@ -293,10 +297,10 @@ static void finish_segments(const map_source_plan *p, const map_pass *pass, int 
              "        x = join_%s(x, partial[piece]);\n    x = block_%s(x, 1, shared);\n"
              "    if (threadIdx.x != 0)\n        return;\n", CUDA_THREADS, word_of(r), word_of(r));
     write_result(p, r, "x", t);
-    source_end(p->s);
+    codegen_end(p->s);
 }
 
-static void write_finish(const map_source_plan *p, const map_pass *pass, int number)
+static void write_finish(const codegen_map_plan *p, const map_pass *pass, int number)
 {
     const pons_reduction *r = &p->map->reduction[number];
     int64_t size = p->ragged ? 1 : group_size(p, r);
@@ -311,7 +315,7 @@ static void write_finish(const map_source_plan *p, const map_pass *pass, int num
 
 /* ---- the first kernel ------------------------------------------------------------------------ */
 
-static void plan_blocks(const map_source_plan *p, map_pass *pass)
+static void plan_blocks(const codegen_map_plan *p, map_pass *pass)
 {
     int64_t columns, most;
     int last = p->axes - 1;
@@ -326,14 +330,14 @@ static void plan_blocks(const map_source_plan *p, map_pass *pass)
     columns = ceil_div_i64(pass->kept_count, pass->lanes);
     most = pass->reduced_count / (CUDA_THREADS / pass->lanes * STEPS_LEAST);
     pass->pieces = columns < BLOCKS ? BLOCKS / columns : 1;
-    pass->pieces = pass->pieces > most ? most : pass->pieces;
+    pass->pieces = min_i64(pass->pieces, most);
     pass->pieces = pass->pieces > 0 ? pass->pieces : 1;
     pass->piece = ceil_div_i64(pass->reduced_count, pass->pieces);
     pass->pieces = ceil_div_i64(pass->reduced_count, pass->piece);
 }
 
-/* The number of the step in the whole space. */
-static void write_point(const map_source_plan *p, text *t)
+/* Write the index of the step in the whole space. */
+static void write_point(const codegen_map_plan *p, text *t)
 {
     int64_t below = p->steps;
 
@@ -345,7 +349,7 @@ static void write_point(const map_source_plan *p, text *t)
     text_add(t, ";\n");
 }
 
-static text *write_dense(map_source_plan *p, map_pass *pass)
+static text *write_dense(codegen_map_plan *p, map_pass *pass)
 {
     const char *index = text_index(p->most);
     uint64_t all = (UINT64_C(1) << p->axes) - 1;
@@ -353,7 +357,7 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
     text *t;
 
     plan_blocks(p, pass);
-    t = source_begin(p->s, ceil_div_i64(pass->kept_count, pass->lanes) * pass->pieces);
+    t = codegen_begin(p->s, ceil_div_i64(pass->kept_count, pass->lanes) * pass->pieces);
     text_add(t, "    const %s kept = (%s)(blockIdx.x / %lld) * %d + (int)threadIdx.x %% %d;\n",
              index, index, (long long)pass->pieces, pass->lanes, pass->lanes);
     text_add(t, "    const %s piece = (%s)(blockIdx.x %% %lld), begin = piece * %lld;\n"
@@ -375,9 +379,9 @@ static text *write_dense(map_source_plan *p, map_pass *pass)
     return t;
 }
 
-static text *write_ragged(map_source_plan *p, map_pass *pass)
+static text *write_ragged(codegen_map_plan *p, map_pass *pass)
 {
-    text *t = source_begin(p->s, p->piece_count);
+    text *t = codegen_begin(p->s, p->piece_count);
 
     pass->lanes = 1;
     pass->kept_count = 1;
@@ -391,18 +395,18 @@ static text *write_ragged(map_source_plan *p, map_pass *pass)
     return t;
 }
 
-void source_reduce(map_source_plan *p, map_pass *pass)
+void codegen_reduce(codegen_map_plan *p, map_pass *pass)
 {
     text *t = p->ragged ? write_ragged(p, pass) : write_dense(p, pass);
 
-    source_values(p, pass, t);
+    codegen_values(p, pass, t);
     write_flush(p, pass, false, t);
     text_add(t, "    }\n");
     write_flush(p, pass, true, t);
     for (int i = 0; i < p->map->reduction_count; i++)
         if (is_of(p, pass, i))
             write_join(p, pass, i, t);
-    source_end(p->s);
+    codegen_end(p->s);
     for (int i = 0; i < p->map->reduction_count; i++)
         if (is_of(p, pass, i))
             write_finish(p, pass, i);

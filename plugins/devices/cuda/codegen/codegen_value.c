@@ -1,15 +1,15 @@
 /*
  * codegen_value.c - the values of a map at one step of a thread.
  *
- * Where a step is wide, wide loads come first, into arrays; then one loop over k computes what is
- * wide. In the channel form a narrow value may need all channels of a wide one, so there every wide
- * value is an array and a loop of its own.
+ * If a step has several points, loads come first, into arrays; then one loop over k computes the
+ * values of these points. In the channel form a per-point value may need all channels of a
+ * per-channel one, so there every per-channel value is an array and a loop of its own.
  */
-#include "cuda/codegen/codegen_map.h"
+#include "cuda/codegen/codegen_internal.h"
 
 #include <string.h>
 
-/* $0, $1, $2: arguments. */
+/* $0, $1 and $2 stand for the arguments. */
 static const char *const formulas[PONS_MAP_OPERATION_COUNT] = {
     [PONS_MAP_ADD] = "$0 + $1", [PONS_MAP_SUB] = "$0 - $1", [PONS_MAP_MUL] = "$0 * $1",
     [PONS_MAP_DIV] = "$0 / $1", [PONS_MAP_MIN] = "$0 < $1 ? $0 : $1",
@@ -31,13 +31,13 @@ static const char *const formulas[PONS_MAP_OPERATION_COUNT] = {
     [PONS_MAP_STOP_GRADIENT] = "$0",
 };
 
-bool source_is_wide(const map_source_plan *p, int value)
+bool codegen_is_array(const codegen_map_plan *p, int value)
 {
     const pons_value *v = &p->map->value[value];
     int last = p->map->axis_count - 1;
 
     if (p->map->channels > 0)
-        return !v->narrow;
+        return !v->per_point;
     if (p->width == 1)
         return false;
     if (v->operation == PONS_VALUE_LOAD)
@@ -45,12 +45,12 @@ bool source_is_wide(const map_source_plan *p, int value)
     if (v->operation == PONS_VALUE_CONSTANT)
         return false;
     for (int i = 0; i < v->argument_count; i++)
-        if (source_is_wide(p, v->argument[i]))
+        if (codegen_is_array(p, v->argument[i]))
             return true;
     return v->argument_count == 0;
 }
 
-void source_address(const map_source_plan *p, const pons_operand *o, uint64_t axes, text *t)
+void codegen_address(const codegen_map_plan *p, const pons_operand *o, uint64_t axes, text *t)
 {
     int last = p->map->axis_count - 1;
 
@@ -69,8 +69,8 @@ void source_address(const map_source_plan *p, const pons_operand *o, uint64_t ax
     }
 }
 
-/* Numbers of an operand beside each other as whole pieces: 4, 8 or 1. */
-static int piece_of(const map_source_plan *p, const pons_operand *o)
+/* Adjacent elements of an operand that one access can load or store: 8, 4, 2 or 1. */
+static int piece_of(const codegen_map_plan *p, const pons_operand *o)
 {
     int last = p->map->axis_count - 1;
 
@@ -88,16 +88,16 @@ static int piece_of(const map_source_plan *p, const pons_operand *o)
     return 1;
 }
 
-static void write_load(const map_source_plan *p, int value, text *t)
+static void write_load(const codegen_map_plan *p, int value, text *t)
 {
     const pons_value *v = &p->map->value[value];
     const pons_operand *o = &p->map->load[v->operand];
     const char *word = text_word(o->type);
     int piece, last = p->map->axis_count - 1;
 
-    if (!source_is_wide(p, value)) {
+    if (!codegen_is_array(p, value)) {
         text_add(t, "    const float v%d = number_%s(in%d[", value, word, o->tensor);
-        source_address(p, o, UINT64_MAX, t);
+        codegen_address(p, o, UINT64_MAX, t);
         text_add(t, "]);\n");
         return;
     }
@@ -106,27 +106,27 @@ static void write_load(const map_source_plan *p, int value, text *t)
     if (piece > 1)
         for (int k = 0; k < p->width; k += piece) {
             text_add(t, "    load%d_%s(in%d + ", piece, word, o->tensor);
-            source_address(p, o, UINT64_MAX, t);
+            codegen_address(p, o, UINT64_MAX, t);
             text_add(t, " + %d, w%d + %d);\n", k, value, k);
         }
     else {
         text_add(t, "    EACH(k, %d)\n        w%d[k] = number_%s(in%d[", p->width, value, word,
                  o->tensor);
-        source_address(p, o, UINT64_MAX, t);
+        codegen_address(p, o, UINT64_MAX, t);
         text_add(t, " + k * %lld]);\n", (long long)o->stride[last]);
     }
 }
 
-/* An argument as the formula of value 'reader' names it. */
-static void write_argument(const map_source_plan *p, int value, text *t)
+/* Write the name of an argument. */
+static void write_argument(const codegen_map_plan *p, int value, text *t)
 {
-    bool array = source_is_wide(p, value)
+    bool array = codegen_is_array(p, value)
               && (p->map->channels > 0 || p->map->value[value].operation == PONS_VALUE_LOAD);
 
     text_add(t, array ? "w%d[k]" : "v%d", value);
 }
 
-static void write_formula(const map_source_plan *p, const pons_value *v, text *t)
+static void write_formula(const codegen_map_plan *p, const pons_value *v, text *t)
 {
     for (const char *c = formulas[v->operation]; *c != '\0'; c++)
         if (*c == '$')
@@ -135,8 +135,8 @@ static void write_formula(const map_source_plan *p, const pons_value *v, text *t
             text_add(t, "%c", *c);
 }
 
-/* The number of the element, in the whole space. */
-static void write_linear(const map_source_plan *p, bool wide, text *t)
+/* Write the index of the element in the whole space. */
+static void write_linear(const codegen_map_plan *p, bool wide, text *t)
 {
     if (p->ragged)
         text_add(t, "(u64)element");
@@ -146,10 +146,10 @@ static void write_linear(const map_source_plan *p, bool wide, text *t)
         text_add(t, wide ? "((u64)point * %d + k)" : "((u64)point * %d)", p->width);
 }
 
-static void write_expression(const map_source_plan *p, int value, text *t)
+static void write_expression(const codegen_map_plan *p, int value, text *t)
 {
     const pons_value *v = &p->map->value[value];
-    bool wide = source_is_wide(p, value);
+    bool wide = codegen_is_array(p, value);
 
     if (v->operation < PONS_MAP_OPERATION_COUNT) {
         write_formula(p, v, t);
@@ -168,11 +168,11 @@ static void write_expression(const map_source_plan *p, int value, text *t)
     }
 }
 
-/* From all channels to one number. */
-static void write_channels(const map_source_plan *p, int value, text *t)
+/* Write a reduction over all channels. */
+static void write_channels(const codegen_map_plan *p, int value, text *t)
 {
     const pons_value *v = &p->map->value[value];
-    bool wide = source_is_wide(p, v->argument[0]);
+    bool wide = codegen_is_array(p, v->argument[0]);
     bool argument = v->operation == PONS_VALUE_CHANNEL_ARG_MAX;
     bool sum = v->operation == PONS_VALUE_CHANNEL_SUM;
     int a = v->argument[0];
@@ -202,21 +202,21 @@ static bool is_over_channels(const pons_value *v)
     return v->operation >= PONS_VALUE_CHANNEL_SUM && v->operation < PONS_VALUE_COUNT;
 }
 
-/* Is it stored for each k? */
-static bool source_collects(const map_source_plan *p, const pons_store *store)
+/* True if the store has one element for each k. */
+static bool collects(const codegen_map_plan *p, const pons_store *store)
 {
-    return p->map->channels > 0 ? source_is_wide(p, store->value) : p->width > 1;
+    return p->map->channels > 0 ? codegen_is_array(p, store->value) : p->width > 1;
 }
 
-static void write_store(const map_source_plan *p, const pons_store *store, text *t)
+static void write_store(const codegen_map_plan *p, const pons_store *store, text *t)
 {
     const pons_operand *o = &store->to;
     const char *word = text_word(o->type);
     int piece = piece_of(p, o), last = p->map->axis_count - 1;
 
-    if (!source_collects(p, store)) {
+    if (!collects(p, store)) {
         text_add(t, "    out%d[", o->tensor);
-        source_address(p, o, UINT64_MAX, t);
+        codegen_address(p, o, UINT64_MAX, t);
         text_add(t, "] = stored_%s(", word);
         write_argument(p, store->value, t);
         text_add(t, ");\n");
@@ -224,58 +224,58 @@ static void write_store(const map_source_plan *p, const pons_store *store, text 
     }
     for (int k = 0; piece > 1 && k < p->width; k += piece) {
         text_add(t, "    store%d_%s(out%d + ", piece, word, o->tensor);
-        source_address(p, o, UINT64_MAX, t);
+        codegen_address(p, o, UINT64_MAX, t);
         text_add(t, " + %d, s%d + %d);\n", k, (int)(store - p->map->store), k);
     }
     if (piece > 1)
         return;
     text_add(t, "    EACH(k, %d)\n        out%d[", p->width, o->tensor);
-    source_address(p, o, UINT64_MAX, t);
+    codegen_address(p, o, UINT64_MAX, t);
     text_add(t, " + k * %lld] = stored_%s(s%d[k]);\n", (long long)o->stride[last], word,
              (int)(store - p->map->store));
 }
 
-static bool pass_stores(const map_source_plan *p, const map_pass *pass, const pons_store *store)
+static bool pass_stores(const codegen_map_plan *p, const map_pass *pass, const pons_store *store)
 {
     return pass->storing && (!p->ragged || store->to.index == pass->stores);
 }
 
-static bool pass_reduces(const map_source_plan *p, const map_pass *pass, const pons_reduction *r)
+static bool pass_reduces(const codegen_map_plan *p, const map_pass *pass, const pons_reduction *r)
 {
     return (!pass->storing || pass->stores == PONS_INDEX_ELEMENT)
-        && source_kept(p, r) == pass->kept;
+        && codegen_kept(p, r) == pass->kept;
 }
 
-/* What is stored as whole pieces is collected in arrays of its own: s0, s1, ... */
-static void write_collect(const map_source_plan *p, const map_pass *pass, text *t)
+/* Write the collection of stored values in arrays s0, s1, ... */
+static void write_collect(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     for (int i = 0; i < p->map->store_count; i++)
-        if (pass_stores(p, pass, &p->map->store[i]) && source_collects(p, &p->map->store[i])) {
+        if (pass_stores(p, pass, &p->map->store[i]) && collects(p, &p->map->store[i])) {
             text_add(t, "        s%d[k] = ", i);
             write_argument(p, p->map->store[i].value, t);
             text_add(t, ";\n");
         }
 }
 
-static void write_arrays(const map_source_plan *p, const map_pass *pass, text *t)
+static void write_arrays(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     for (int i = 0; i < p->map->store_count; i++)
-        if (pass_stores(p, pass, &p->map->store[i]) && source_collects(p, &p->map->store[i]))
+        if (pass_stores(p, pass, &p->map->store[i]) && collects(p, &p->map->store[i]))
             text_add(t, "    float s%d[%d];\n", i, p->width);
 }
 
-static void write_reductions(const map_source_plan *p, const map_pass *pass, bool wide, text *t)
+static void write_reductions(const codegen_map_plan *p, const map_pass *pass, bool wide, text *t)
 {
     for (int i = 0; i < p->map->reduction_count; i++) {
         const pons_reduction *r = &p->map->reduction[i];
         if (pass_reduces(p, pass, r)
-            && (p->map->channels == 0 ? wide : source_is_wide(p, r->value) == wide))
-            source_accumulate(p, r, i, t);
+            && (p->map->channels == 0 ? wide : codegen_is_array(p, r->value) == wide))
+            codegen_accumulate(p, r, i, t);
     }
 }
 
-/* Linear form: what does not move along the last axis, then a loop over the rest. */
-static void write_linear_form(const map_source_plan *p, const map_pass *pass, text *t)
+/* Write the linear form: scalars, then a loop over k for arrays. */
+static void write_linear_form(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     const pons_map *m = p->map;
 
@@ -284,7 +284,7 @@ static void write_linear_form(const map_source_plan *p, const map_pass *pass, te
             continue;
         if (m->value[i].operation == PONS_VALUE_LOAD) {
             write_load(p, i, t);
-        } else if (!source_is_wide(p, i)) {
+        } else if (!codegen_is_array(p, i)) {
             text_add(t, "    const float v%d = ", i);
             write_expression(p, i, t);
             text_add(t, ";\n");
@@ -297,7 +297,7 @@ static void write_linear_form(const map_source_plan *p, const map_pass *pass, te
     }
     text_add(t, "    EACH(k, %d) {\n", p->width);
     for (int i = 0; i < m->value_count; i++)
-        if (pass->needed[i] && m->value[i].operation != PONS_VALUE_LOAD && source_is_wide(p, i)) {
+        if (pass->needed[i] && m->value[i].operation != PONS_VALUE_LOAD && codegen_is_array(p, i)) {
             text_add(t, "        const float v%d = ", i);
             write_expression(p, i, t);
             text_add(t, ";\n");
@@ -307,7 +307,7 @@ static void write_linear_form(const map_source_plan *p, const map_pass *pass, te
     text_add(t, "    }\n");
 }
 
-static void write_channel_form(const map_source_plan *p, const map_pass *pass, text *t)
+static void write_channel_form(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     const pons_map *m = p->map;
 
@@ -320,7 +320,7 @@ static void write_channel_form(const map_source_plan *p, const map_pass *pass, t
         } else if (is_over_channels(v)) {
             write_channels(p, i, t);
         } else {
-            bool wide = source_is_wide(p, i);
+            bool wide = codegen_is_array(p, i);
             text_add(t, wide ? "    float w%d[%d];\n    EACH(k, %d)\n        w%d[k] = "
                              : "    const float v%d = ", i, p->width, p->width, i);
             write_expression(p, i, t);
@@ -335,7 +335,7 @@ static void write_channel_form(const map_source_plan *p, const map_pass *pass, t
     write_reductions(p, pass, false, t);
 }
 
-void source_values(const map_source_plan *p, const map_pass *pass, text *t)
+void codegen_values(const codegen_map_plan *p, const map_pass *pass, text *t)
 {
     if (p->map->channels > 0)
         write_channel_form(p, pass, t);

@@ -1,19 +1,20 @@
 /*
- * codegen_weight_gradient.c - the gradient of a convolution's weights: sums over all places of y.
+ * codegen_weight_gradient.c - the weight gradient of a convolution: sums over all points of y.
  *
- * A block takes a piece of y's places and a tile of weights: kernel points along W, channels of x
- * and channels of y, whose sums each thread keeps in registers for its places, so that a number
- * that is read meets several. Threads are joined by warps, warps in their order, and pieces by a
- * second kernel, as maps reduce. A thread adds up at most 64 products a weight, and more only where
- * the pieces' sums would take more than 64 MiB.
+ * A block has a piece of y's points and a tile of weights: kernel points along W, channels of x and
+ * channels of y. Each thread keeps the sums of the tile in registers for its points, so that a
+ * loaded element is used several times. Threads are reduced within warps, warps in order, and
+ * pieces by a second kernel, as in maps. A thread adds at most 64 products a weight, or more if the
+ * sums of the pieces would exceed 64 MiB.
  */
 #include "cuda/codegen/codegen_direct.h"
 
 #include "base/integer.h"
 
 enum { SUMS = 48, IN = 12, ALONG = 8, WARPS = CUDA_THREADS / 32 };
-enum { HELD = 1 << 24 };   /* sums of pieces                                                      */
-enum { TURNS_LEAST = 4, TURNS_MOST = 64, BLOCKS = 1056 }; /* eight for each of 132 processors */
+enum { HELD = 1 << 24 };   /* most floats of the sums of all pieces                               */
+/* blocks: eight for each of 132 multiprocessors */
+enum { TURNS_LEAST = 4, TURNS_MOST = 64, BLOCKS = 1056 };
 
 typedef struct weight_plan {
     direct_plan p;
@@ -23,19 +24,19 @@ typedef struct weight_plan {
 
 static weight_plan plan_tiles(const pons_request *r)
 {
-    weight_plan b = { .p = direct_plan_of(r) };
+    weight_plan b = { .p = codegen_direct_plan(r) };
     const direct_plan *p = &b.p;
     int64_t turns, most;
 
-    b.along = direct_divisor(p->w.extent[3], ALONG);
-    b.in = direct_divisor(p->in, IN / b.along);
-    b.out = direct_divisor(p->out, SUMS / (b.along * b.in));
-    b.tiles = source_count(p->w) / (b.along * b.in * b.out);
-    b.points = source_count(p->y) / p->y.extent[4];
+    b.along = codegen_direct_divisor(p->w.extent[3], ALONG);
+    b.in = codegen_direct_divisor(p->in, IN / b.along);
+    b.out = codegen_direct_divisor(p->out, SUMS / (b.along * b.in));
+    b.tiles = codegen_count(p->w) / (b.along * b.in * b.out);
+    b.points = codegen_count(p->y) / p->y.extent[4];
     turns = b.points * b.tiles / (CUDA_THREADS * BLOCKS);
     turns = turns < TURNS_LEAST ? TURNS_LEAST : turns > TURNS_MOST ? TURNS_MOST : turns;
     b.piece = CUDA_THREADS * turns;
-    most = source_count(p->w) < HELD ? HELD / source_count(p->w) : 1;
+    most = codegen_count(p->w) < HELD ? HELD / codegen_count(p->w) : 1;
     b.piece = max_i64(b.piece, ceil_div_i64(b.points, most));
     b.pieces = ceil_div_i64(b.points, b.piece);
     b.pieces = b.pieces > 0 ? b.pieces : 1;
@@ -44,7 +45,7 @@ static weight_plan plan_tiles(const pons_request *r)
 
 static int sums_of(const weight_plan *b) { return b->along * b->in * b->out; }
 
-/* Where the block's tile begins: o, k1, k2, k3 and i. */
+/* Write the first weight of the block's tile: o, k1, k2, k3 and i. */
 static void write_tile(const weight_plan *b, text *t)
 {
     const direct_plan *p = &b->p;
@@ -54,7 +55,7 @@ static void write_tile(const weight_plan *b, text *t)
     text_add(t, "    const int piece = (int)(blockIdx.x %% %lld);\n"
              "    const int tile = (int)(blockIdx.x / %lld);\n", (long long)b->pieces,
              (long long)b->pieces);
-    source_place(t, "tile", "t", 5, count, 1);
+    codegen_coordinates(t, "tile", "t", 5, count, 1);
     text_add(t, "    const int o = t0 * %d, k1 = t1, k2 = t2, k3 = t3 * %d, i = t4 * %d;\n"
              "    const int first = o / %lld * %lld + i;\n", b->out, b->along, b->in,
              (long long)p->out, (long long)p->in);
@@ -68,7 +69,7 @@ static void write_products(const weight_plan *b, text *t)
 
     text_add(t, "        float y[%d];\n        const %s *y_row = in1 + point * %lld + o;\n", b->out,
              text_type(r->input[1].type), (long long)p->y.extent[4]);
-    direct_load(t, "        ", r->input[1].type, b->out, "y_row", "y");
+    codegen_direct_load(t, "        ", r->input[1].type, b->out, "y_row", "y");
     text_add(t, "        const %s row = ((y0 * %lld + x1) * %lld + x2) * %lld;\n", index,
              (long long)p->x.extent[1], (long long)p->x.extent[2], (long long)p->x.extent[3]);
     text_add(t, "        EACH(k, %d) {\n"
@@ -77,14 +78,14 @@ static void write_products(const weight_plan *b, text *t)
              "                const %s *x_row = in0 + (row + x3) * %lld + first;\n", b->along,
              p->c->stride[2], p->c->pad_low[2], p->c->dilation[2], (long long)p->x.extent[3], b->in,
              text_type(r->input[0].type), (long long)p->x.extent[4]);
-    direct_load(t, "                ", r->input[0].type, b->in, "x_row", "x");
+    codegen_direct_load(t, "                ", r->input[0].type, b->in, "x_row", "x");
     text_add(t, "                EACH(a, %d) EACH(j, %d)\n"
              "                    sum[(k * %d + a) * %d + j] =\n"
              "                        fmaf(x[a], y[j], sum[(k * %d + a) * %d + j]);\n"
              "            }\n        }\n", b->in, b->out, b->in, b->out, b->in, b->out);
 }
 
-/* The sums of a thread's places of the piece. */
+/* Write the sums over a thread's points of the piece. */
 static void write_sums(const weight_plan *b, text *t)
 {
     const direct_plan *p = &b->p;
@@ -97,7 +98,7 @@ static void write_sums(const weight_plan *b, text *t)
              (long long)b->piece, (long long)b->points, sums_of(b), sums_of(b));
     text_add(t, "    for (%s point = begin + (int)threadIdx.x; point < end; point += %d) {\n",
              index, CUDA_THREADS);
-    source_place(t, "point", "y", 4, p->y.extent, p->most);
+    codegen_coordinates(t, "point", "y", 4, p->y.extent, p->most);
     for (int a = 0; a < 2; a++)
         text_add(t, "    const int x%d = (int)y%d * %d - %d + k%d * %d;\n", 1 + a, 1 + a,
                  p->c->stride[a], p->c->pad_low[a], 1 + a, p->c->dilation[a]);
@@ -108,7 +109,10 @@ static void write_sums(const weight_plan *b, text *t)
     text_add(t, "    }\n");
 }
 
-/* Over the lanes of each warp, then over the warps: weight j of the tile is thread j's. */
+/*
+ * Write the reduction over the lanes of each warp, then over the warps; thread j has weight j of
+ * the tile.
+ */
 static void write_join(const weight_plan *b, text *t)
 {
     const direct_plan *p = &b->p;
@@ -132,13 +136,13 @@ static void write_join(const weight_plan *b, text *t)
                  (long long)p->in, text_word(p->r->output[0].type));
     else
         text_add(t, "        scratch[piece * %lldll + at * %lld + i + a] = total;\n    }\n",
-                 (long long)source_count(p->w), (long long)p->in);
+                 (long long)codegen_count(p->w), (long long)p->in);
 }
 
-static void write_pieces(cuda_source *s, const weight_plan *b)
+static void write_pieces(codegen *s, const weight_plan *b)
 {
-    int64_t count = source_count(b->p.w);
-    text *t = source_begin(s, ceil_div_i64(count, 32));
+    int64_t count = codegen_count(b->p.w);
+    text *t = codegen_begin(s, ceil_div_i64(count, 32));
 
     text_add(t, "    __shared__ float shared[256];\n"
              "    const int at = (int)blockIdx.x * 32 + (int)threadIdx.x %% 32;\n"
@@ -148,21 +152,21 @@ static void write_pieces(cuda_source *s, const weight_plan *b)
              "    x = block_sum(x, 32, shared);\n    if (threadIdx.x < 32 && at < %lld)\n"
              "        out0[at] = stored_%s(x);\n", (long long)count, (long long)b->pieces,
              (long long)count, (long long)count, text_word(s->request->output[0].type));
-    source_end(s);
+    codegen_end(s);
 }
 
-bool weight_source(cuda_source *s)
+bool codegen_weight_gradient(codegen *s)
 {
     weight_plan b = plan_tiles(s->request);
-    text *t = source_begin(s, b.tiles * b.pieces);
+    text *t = codegen_begin(s, b.tiles * b.pieces);
 
     text_add(t, "    __shared__ float shared[%d];\n", WARPS * sums_of(&b));
     write_tile(&b, t);
     write_sums(&b, t);
     write_join(&b, t);
     if (b.pieces > 1)
-        source_scratch(s, (size_t)(b.pieces * source_count(b.p.w)) * 4);
-    source_end(s);
+        codegen_scratch(s, (size_t)(b.pieces * codegen_count(b.p.w)) * 4);
+    codegen_end(s);
     if (b.pieces > 1)
         write_pieces(s, &b);
     return true;

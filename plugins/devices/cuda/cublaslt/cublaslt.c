@@ -1,8 +1,8 @@
 /*
- * cublaslt.c - find cuBLASLt, begin to use it, and tell it of a product.
+ * cublaslt.c - load cuBLASLt, create its handle, and describe a matrix product to it.
  *
- * Its matrices lie column by column, ours row by row: what it takes for a matrix is the transpose
- * of ours, and y = a b is told as y' = b' a'.
+ * Its matrices are column-major, ours row-major. The library therefore sees the transpose of each
+ * matrix, and y = a b becomes y' = b' a'.
  */
 #include "cuda/cublaslt/cublaslt.h"
 
@@ -14,12 +14,13 @@
 
 enum { ALIGNMENT = 16 };
 
-#define BLAS_SYMBOL(result, member, symbol, parameters) { symbol, offsetof(cuda_blas, member) },
-static const cuda_symbol symbols[] = { BLAS_FUNCTIONS(BLAS_SYMBOL) { NULL, 0 } };
+#define BLAS_SYMBOL(result, member, symbol, parameters)                                           \
+    { symbol, offsetof(cublaslt_library, member) },
+static const toolkit_symbol symbols[] = { BLAS_FUNCTIONS(BLAS_SYMBOL) { NULL, 0 } };
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-void blas_close(cuda_blas *blas)
+void cublaslt_close(cublaslt_library *blas)
 {
     if (blas->handle != NULL)
         blas->destroy(blas->handle);
@@ -29,28 +30,28 @@ void blas_close(cuda_blas *blas)
     blas->library = NULL;
 }
 
-static const cuda_toolkit places[] = {
+static const toolkit_file places[] = {
     { 12, "libcublasLt.so.12" }, { 12, "/usr/local/cuda/lib64/libcublasLt.so.12" },
     { 13, "libcublasLt.so.13" }, { 13, "/usr/local/cuda/lib64/libcublasLt.so.13" }, { 0, NULL }
 };
 
 static bool has_functions(void *blas, const char *name, void *library, char *why, size_t size)
 {
-    const char *missing = cuda_find_symbols(library, symbols, blas);
+    const char *missing = toolkit_find_symbols(library, symbols, blas);
 
     if (missing != NULL)
         snprintf(why, size, "'%s' has no '%s'", name, missing);
     return missing == NULL;
 }
 
-static void seek(cuda_blas *blas, int cuda)
+static void load_library(cublaslt_library *blas, int cuda)
 {
-    /* It opens libraries of its own, and is not made to be taken away again. */
-    cuda_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = has_functions,
-                           .context = blas };
+    /* The library loads others and is not made to be unloaded. */
+    toolkit_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = has_functions,
+                              .context = blas };
     int status;
 
-    blas->library = cuda_toolkit_open(places, cuda, &search);
+    blas->library = toolkit_open(places, cuda, &search);
     if (blas->library == NULL) {
         snprintf(blas->missing, sizeof blas->missing, "%s", search.refused[0] != '\0'
                  ? search.refused : "there is no libcublasLt.so.12 and no libcublasLt.so.13");
@@ -62,20 +63,20 @@ static void seek(cuda_blas *blas, int cuda)
     snprintf(blas->missing, sizeof blas->missing, "it does not start: %s",
              blas->status_text(status));
     blas->handle = NULL;
-    blas_close(blas);
+    cublaslt_close(blas);
 }
 
-bool blas_is_there(cuda_blas *blas, int cuda)
+bool cublaslt_is_available(cublaslt_library *blas, int cuda)
 {
-    if (!blas->sought)
-        seek(blas, cuda);
-    blas->sought = true;
+    if (!blas->searched)
+        load_library(blas, cuda);
+    blas->searched = true;
     return blas->handle != NULL;
 }
 
-void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size)
+void cublaslt_describe(cublaslt_library *blas, int cuda, char *text, size_t size)
 {
-    size_t version = blas_is_there(blas, cuda) ? blas->version() : 0;
+    size_t version = cublaslt_is_available(blas, cuda) ? blas->version() : 0;
 
     if (version == 0)
         snprintf(text, size, "no cuBLASLt (%s)", blas->missing);
@@ -84,7 +85,7 @@ void blas_describe(cuda_blas *blas, int cuda, char *text, size_t size)
                  version % 100);
 }
 
-/* ---- a product ------------------------------------------------------------------------------- */
+/* ---- matrix product -------------------------------------------------------------------------- */
 
 static int type_of(pons_type type)
 {
@@ -92,7 +93,7 @@ static int type_of(pons_type type)
                                                                                           : -1;
 }
 
-/* How many matrices a tensor holds. */
+/* The number of matrices of a tensor. */
 static int64_t batch_of(pons_shape s)
 {
     int64_t count = 1;
@@ -102,7 +103,7 @@ static int64_t batch_of(pons_shape s)
     return count;
 }
 
-bool blas_takes(const pons_request *r)
+bool cublaslt_supports(const pons_request *r)
 {
     return r->kind == PONS_KERNEL_MATMUL && r->input[0].type == r->input[1].type
         && type_of(r->input[0].type) >= 0
@@ -110,8 +111,8 @@ bool blas_takes(const pons_request *r)
         && batch_of(r->output[0].shape) <= INT_MAX;
 }
 
-/* A matrix of 'rows' rows for us is one of so many columns for the library. */
-static int layout_new(const cuda_blas *blas, pons_tensor t, blas_layout *out)
+/* A matrix with 'rows' rows has that many columns for the library. */
+static int layout_new(const cublaslt_library *blas, pons_tensor t, cublaslt_layout *out)
 {
     const int64_t *extent = t.shape.extent + t.shape.rank - 2;
     int64_t rows = extent[0], columns = extent[1], stride = rows * columns;
@@ -125,7 +126,7 @@ static int layout_new(const cuda_blas *blas, pons_tensor t, blas_layout *out)
     return status;
 }
 
-int blas_product_new(const cuda_blas *blas, const pons_request *r, blas_product *out)
+int cublaslt_product_new(const cublaslt_library *blas, const pons_request *r, cublaslt_product *out)
 {
     const pons_matmul_attributes *m = r->attributes;
     const pons_tensor matrix[3] = { r->input[1], r->input[0], r->output[0] };
@@ -133,7 +134,7 @@ int blas_product_new(const cuda_blas *blas, const pons_request *r, blas_product 
     bool rounded = r->tf32 && r->input[0].type == PONS_F32;
     int status;
 
-    *out = (blas_product){ NULL };
+    *out = (cublaslt_product){ NULL };
     status = blas->operation_new(&out->operation, rounded ? BLAS_SUMS_TF32 : BLAS_SUMS_F32,
                                  BLAS_F32);
     if (status == 0)
@@ -145,18 +146,20 @@ int blas_product_new(const cuda_blas *blas, const pons_request *r, blas_product 
     return status;
 }
 
-void blas_product_free(const cuda_blas *blas, blas_product *p)
+void cublaslt_product_free(const cublaslt_library *blas, cublaslt_product *p)
 {
     for (int i = 0; i < 3; i++)
         if (p->layout[i] != NULL)
             blas->layout_free(p->layout[i]);
     if (p->operation != NULL)
         blas->operation_free(p->operation);
-    *p = (blas_product){ NULL };
+    *p = (cublaslt_product){ NULL };
 }
 
-/* Parts of sums meet as floats and in an order: neither rounded to 16 bits nor added in place. */
-static int set_preference(const cuda_blas *blas, blas_preference p, uint64_t workspace)
+/*
+ * Split sums are added as floats in a fixed order: neither rounded to 16 bits nor added in place.
+ */
+static int set_preference(const cublaslt_library *blas, cublaslt_preference p, uint64_t workspace)
 {
     static const int alignments[] = { BLAS_ALIGNMENT_FIRST, BLAS_ALIGNMENT_SECOND,
                                       BLAS_ALIGNMENT_ADDED, BLAS_ALIGNMENT_RESULT };
@@ -170,13 +173,16 @@ static int set_preference(const cuda_blas *blas, blas_preference p, uint64_t wor
     return status;
 }
 
-int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t workspace, int most,
-                        blas_choice *out, int *count)
+int cublaslt_product_choose(const cublaslt_library *blas, const cublaslt_product *p,
+                            size_t workspace, int most, cublaslt_choice *out, int *count)
 {
-    blas_preference preference = NULL;
+    cublaslt_preference preference = NULL;
     int found = 0, status = blas->preference_new(&preference);
 
-    /* An algorithm is known by its bytes, also by those that the library leaves alone. */
+    /*
+     * An algorithm is identified by all of its bytes, so those that the library does not write must
+     * be zero.
+     */
     memset(out, 0, (size_t)most * sizeof *out);
     if (status == 0)
         status = set_preference(blas, preference, workspace);
@@ -192,11 +198,12 @@ int blas_product_choose(const cuda_blas *blas, const blas_product *p, size_t wor
     return status == BLAS_NOT_SUPPORTED ? 0 : status;
 }
 
-int blas_product_run(const cuda_blas *blas, const blas_product *p, const blas_choice *by,
-                     void *const operand[3], void *workspace, cuda_stream stream)
+int cublaslt_product_run(const cublaslt_library *blas, const cublaslt_product *p,
+                         const cublaslt_choice *by,
+                         void *const operand[3], void *workspace, cuda_stream stream)
 {
     static const float one = 1, zero = 0;
-    const blas_layout *layout = p->layout;
+    const cublaslt_layout *layout = p->layout;
 
     return blas->multiply(blas->handle, p->operation, &one, operand[1], layout[0], operand[0],
                           layout[1], &zero, operand[2], layout[2], operand[2], layout[2],

@@ -1,5 +1,5 @@
 /*
- * cudnn.c - find cuDNN, begin to use it, and make its descriptors.
+ * cudnn.c - load cuDNN, create its handle, and make its descriptors.
  */
 #include "cuda/cudnn/cudnn.h"
 
@@ -10,10 +10,10 @@
 
 enum { MAJOR = 0, MINOR, PATCH };
 
-#define DNN_SYMBOL(result, member, symbol, parameters) { symbol, offsetof(cuda_dnn, member) },
-static const cuda_symbol symbols[] = { DNN_FUNCTIONS(DNN_SYMBOL) { NULL, 0 } };
+#define DNN_SYMBOL(result, member, symbol, parameters) { symbol, offsetof(cudnn_library, member) },
+static const toolkit_symbol symbols[] = { DNN_FUNCTIONS(DNN_SYMBOL) { NULL, 0 } };
 
-static void forget(cuda_dnn *dnn)
+static void close_library(cudnn_library *dnn)
 {
     if (dnn->library != NULL)
         dlclose(dnn->library);
@@ -21,7 +21,7 @@ static void forget(cuda_dnn *dnn)
     dnn->version = 0;
 }
 
-static bool read_version(cuda_dnn *dnn)
+static bool read_version(cudnn_library *dnn)
 {
     int major = 0, minor = 0, patch = 0;
 
@@ -32,27 +32,27 @@ static bool read_version(cuda_dnn *dnn)
     return true;
 }
 
-void dnn_find(cuda_dnn *dnn)
+void cudnn_find(cudnn_library *dnn)
 {
     static const char *const names[] = { "libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9" };
     const char *missing;
 
-    /* It opens libraries of its own, and is not made to be taken away again. */
-    *dnn = (cuda_dnn){ .missing = "there is no libcudnn.so.9" };
+    /* The library loads others and is not made to be unloaded. */
+    *dnn = (cudnn_library){ .missing = "there is no libcudnn.so.9" };
     for (size_t i = 0; i < sizeof names / sizeof *names && dnn->library == NULL; i++)
         dnn->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (dnn->library == NULL)
         return;
-    missing = cuda_find_symbols(dnn->library, symbols, dnn);
+    missing = toolkit_find_symbols(dnn->library, symbols, dnn);
     if (missing == NULL && !read_version(dnn))
         missing = "version";
     if (missing == NULL)
         return;
     snprintf(dnn->missing, sizeof dnn->missing, "libcudnn.so.9 has no '%s'", missing);
-    forget(dnn);
+    close_library(dnn);
 }
 
-void dnn_start(cuda_dnn *dnn, cuda_stream stream)
+void cudnn_start(cudnn_library *dnn, cuda_stream stream)
 {
     char why[128] = "";
 
@@ -64,18 +64,18 @@ void dnn_start(cuda_dnn *dnn, cuda_stream stream)
         dnn->destroy(dnn->handle);
     dnn->handle = NULL;
     snprintf(dnn->missing, sizeof dnn->missing, "it does not start: %s", why);
-    forget(dnn);
+    close_library(dnn);
 }
 
-void dnn_close(cuda_dnn *dnn)
+void cudnn_close(cudnn_library *dnn)
 {
     if (dnn->handle != NULL)
         dnn->destroy(dnn->handle);
     dnn->handle = NULL;
-    forget(dnn);
+    close_library(dnn);
 }
 
-void dnn_describe(const cuda_dnn *dnn, char *text, size_t size)
+void cudnn_describe(const cudnn_library *dnn, char *text, size_t size)
 {
     if (dnn->library == NULL)
         snprintf(text, size, "no cuDNN (%s)", dnn->missing);
@@ -86,7 +86,7 @@ void dnn_describe(const cuda_dnn *dnn, char *text, size_t size)
 
 /* ---- descriptors ----------------------------------------------------------------------------- */
 
-static void note(dnn_list *l, int status, const char *what)
+static void note_failure(cudnn_list *l, int status, const char *what)
 {
     if (status == 0)
         return;
@@ -94,36 +94,36 @@ static void note(dnn_list *l, int status, const char *what)
     l->failed = what;
 }
 
-dnn_descriptor dnn_add(dnn_list *l, int kind)
+cudnn_descriptor cudnn_add(cudnn_list *l, int kind)
 {
-    dnn_descriptor d = NULL;
+    cudnn_descriptor d = NULL;
 
     if (l->status != 0)
         return NULL;
     if (l->count == DNN_LIST) {
-        note(l, 1, "room for a descriptor");
+        note_failure(l, 1, "room for a descriptor");
         return NULL;
     }
-    note(l, l->dnn->descriptor_new(kind, &d), "making a descriptor");
+    note_failure(l, l->dnn->descriptor_new(kind, &d), "making a descriptor");
     if (l->status == 0)
         l->item[l->count++] = d;
     return d;
 }
 
-void dnn_set(dnn_list *l, dnn_descriptor d, int attribute, int type, int64_t count,
-             const void *values)
+void cudnn_set(cudnn_list *l, cudnn_descriptor d, int attribute, int type, int64_t count,
+               const void *values)
 {
     if (l->status == 0)
-        note(l, l->dnn->set(d, attribute, type, count, values), "setting an attribute");
+        note_failure(l, l->dnn->set(d, attribute, type, count, values), "setting an attribute");
 }
 
-void dnn_finish(dnn_list *l, dnn_descriptor d)
+void cudnn_finish(cudnn_list *l, cudnn_descriptor d)
 {
     if (l->status == 0)
-        note(l, l->dnn->finalize(d), "finishing a descriptor");
+        note_failure(l, l->dnn->finalize(d), "finishing a descriptor");
 }
 
-void dnn_list_free(dnn_list *l)
+void cudnn_list_free(cudnn_list *l)
 {
     while (l->count > 0)
         if (l->item[--l->count] != NULL)

@@ -1,17 +1,17 @@
 /*
- * cudnn.h - convolutions by cuDNN 9's backend interface: descriptors whose attributes are set one
- * by one, a graph of operations, engines that can compute it, and a plan for one of them.
+ * cudnn.h - convolutions by cuDNN 9's backend API: descriptors with attributes, a graph of
+ * operations, engines that can compute it, and an execution plan for one engine.
  *
- * The library is found when the device is opened, and none of its headers is needed: the numbers of
- * its kinds, attributes and types, which its interface keeps, stand here.
+ * The library is loaded when the device is opened. None of its headers is needed: the constants of
+ * its kinds, attributes and types are declared here, and its API keeps them.
  */
 #ifndef PLUGINS_DEVICES_CUDA_CUDNN_CUDNN_H
 #define PLUGINS_DEVICES_CUDA_CUDNN_CUDNN_H
 
 #include "cuda/driver/driver.h"
 
-typedef struct dnn_handle_object *dnn_handle;
-typedef struct dnn_descriptor_object *dnn_descriptor;
+typedef struct cudnn_handle_object *cudnn_handle;
+typedef struct cudnn_descriptor_object *cudnn_descriptor;
 
 /* Kinds of descriptors. */
 enum {
@@ -20,7 +20,7 @@ enum {
     DNN_GRAPH = 15, DNN_PACK, DNN_TENSOR, DNN_CARD = 38
 };
 
-/* Attributes, of the kind in their name. */
+/* Attributes; each name begins with its descriptor. */
 enum {
     DNN_CONVOLUTION_COMPUTE = 100, DNN_CONVOLUTION_MODE, DNN_CONVOLUTION_DILATIONS,
     DNN_CONVOLUTION_STRIDES, DNN_CONVOLUTION_PADS_HIGH, DNN_CONVOLUTION_PADS_LOW,
@@ -53,141 +53,139 @@ enum { DNN_F32 = 0, DNN_F16 = 2, DNN_BF16 = 9 };
 enum { DNN_CROSS_CORRELATION = 1 };
 enum { DNN_MODE_FALLBACK = 2, DNN_MODE_A = 3 };
 
-/* What an engine does to numbers; bits of dnn_engine.notes. */
+/* Numerical notes of an engine: bits of its notes. */
 enum {
     DNN_NOTE_TENSOR_CORE = 0, DNN_NOTE_DOWN_CONVERT, DNN_NOTE_REDUCED_SUMS, DNN_NOTE_FFT,
     DNN_NOTE_NONDETERMINISTIC, DNN_NOTE_WINOGRAD
 };
 
-/* Statuses: the thousands are a category. */
+/* Statuses; the thousands are a category. */
 enum { DNN_NOT_SUPPORTED = 3 };
 
 #define DNN_FUNCTIONS(X)                                                                          \
     X(int, property, "cudnnGetProperty", (int part, int *value))                                  \
     X(void, last_error, "cudnnGetLastErrorString", (char *text, size_t size))                     \
-    X(int, create, "cudnnCreate", (dnn_handle *handle))                                           \
-    X(int, destroy, "cudnnDestroy", (dnn_handle handle))                                          \
-    X(int, set_stream, "cudnnSetStream", (dnn_handle handle, cuda_stream stream))                 \
-    X(int, descriptor_new, "cudnnBackendCreateDescriptor", (int kind, dnn_descriptor *out))       \
-    X(int, descriptor_free, "cudnnBackendDestroyDescriptor", (dnn_descriptor d))                  \
-    X(int, set, "cudnnBackendSetAttribute", (dnn_descriptor d, int attribute, int type,           \
+    X(int, create, "cudnnCreate", (cudnn_handle *handle))                                         \
+    X(int, destroy, "cudnnDestroy", (cudnn_handle handle))                                        \
+    X(int, set_stream, "cudnnSetStream", (cudnn_handle handle, cuda_stream stream))               \
+    X(int, descriptor_new, "cudnnBackendCreateDescriptor", (int kind, cudnn_descriptor *out))     \
+    X(int, descriptor_free, "cudnnBackendDestroyDescriptor", (cudnn_descriptor d))                \
+    X(int, set, "cudnnBackendSetAttribute", (cudnn_descriptor d, int attribute, int type,         \
                                              int64_t count, const void *values))                  \
-    X(int, get, "cudnnBackendGetAttribute", (dnn_descriptor d, int attribute, int type,           \
+    X(int, get, "cudnnBackendGetAttribute", (cudnn_descriptor d, int attribute, int type,         \
                                              int64_t room, int64_t *count, void *values))         \
-    X(int, finalize, "cudnnBackendFinalize", (dnn_descriptor d))                                  \
-    X(int, execute, "cudnnBackendExecute", (dnn_handle handle, dnn_descriptor plan,               \
-                                            dnn_descriptor pack))
+    X(int, finalize, "cudnnBackendFinalize", (cudnn_descriptor d))                                \
+    X(int, execute, "cudnnBackendExecute", (cudnn_handle handle, cudnn_descriptor plan,           \
+                                            cudnn_descriptor pack))
 
 #define DNN_MEMBER(result, name, symbol, parameters) result(*name) parameters;
-typedef struct cuda_dnn {
-    void *library;             /* NULL: there is none, and 'missing' says why                     */
-    int version;               /* 91900: 9.19.0; 0: there is none                                 */
-    dnn_handle handle;
+typedef struct cudnn_library {
+    void *library;             /* NULL: no library, and 'missing' has the reason                  */
+    int version;               /* 91900 means 9.19.0; 0: no library                               */
+    cudnn_handle handle;
     char missing[160];
     DNN_FUNCTIONS(DNN_MEMBER)
-} cuda_dnn;
+} cudnn_library;
 #undef DNN_MEMBER
 
-/*
- * ---- cudnn.c -----------------------------------------------------------------------------------
- */
+/* ---- cudnn.c --------------------------------------------------------------------------------- */
 
-/* Find the library. Without it all convolutions are our own: no failure. */
-void dnn_find(cuda_dnn *dnn);
-/* Begin to use it on the card of this thread; what does not work is as if it was not there. */
-void dnn_start(cuda_dnn *dnn, cuda_stream stream);
-void dnn_close(cuda_dnn *dnn);
+/* Load the library. Without it our own kernels compute all convolutions: no failure. */
+void cudnn_find(cudnn_library *dnn);
+/* Create a handle on the GPU of this thread. If that fails, the library counts as missing. */
+void cudnn_start(cudnn_library *dnn, cuda_stream stream);
+void cudnn_close(cudnn_library *dnn);
 /* "cuDNN 9.19.0", or "no cuDNN (why)". */
-void dnn_describe(const cuda_dnn *dnn, char *text, size_t size);
+void cudnn_describe(const cudnn_library *dnn, char *text, size_t size);
 
 /*
- * Descriptors that belong together. The first call that does not succeed leaves its status and its
- * name, and those after it do nothing.
+ * Descriptors with one owner. The first failed call leaves its status and its name, and later calls
+ * do nothing.
  */
 enum { DNN_LIST = 40 };
 
-typedef struct dnn_list {
-    const cuda_dnn *dnn;
+typedef struct cudnn_list {
+    const cudnn_library *dnn;
     int status, count;
     const char *failed;
-    dnn_descriptor item[DNN_LIST];
-} dnn_list;
+    cudnn_descriptor item[DNN_LIST];
+} cudnn_list;
 
-dnn_descriptor dnn_add(dnn_list *l, int kind);
-void dnn_set(dnn_list *l, dnn_descriptor d, int attribute, int type, int64_t count,
-             const void *values);
-void dnn_finish(dnn_list *l, dnn_descriptor d);
-void dnn_list_free(dnn_list *l);
+cudnn_descriptor cudnn_add(cudnn_list *l, int kind);
+void cudnn_set(cudnn_list *l, cudnn_descriptor d, int attribute, int type, int64_t count,
+               const void *values);
+void cudnn_finish(cudnn_list *l, cudnn_descriptor d);
+void cudnn_list_free(cudnn_list *l);
 
-/*
- * ---- cudnn_graph.c -----------------------------------------------------------------------------
- */
+/* ---- cudnn_graph.c --------------------------------------------------------------------------- */
 
-enum { DNN_X = 1, DNN_W, DNN_Y }; /* the numbers of tensors                                       */
+enum { DNN_X = 1, DNN_W, DNN_Y }; /* ids of tensors                                               */
 
-/* The operation of a request; all three are of one type, also where the request's w is float. */
-typedef struct dnn_convolution {
+/* The convolution of a request. x, w and y have one type, even if the request's w is f32. */
+typedef struct cudnn_convolution {
     const pons_request *request;
     pons_tensor x, w, y;
-    bool flat;                 /* 2D: D is not there                                              */
-} dnn_convolution;
+    bool flat;                 /* 2D: without axis D                                              */
+} cudnn_convolution;
 
-/* Whether cuDNN is asked at all, and what for. */
-bool dnn_takes(const pons_request *request, dnn_convolution *c);
-/* Pointers of a call in the order x, w, y; the result goes to 'low' unless that is NULL. */
-void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void *pointer[3]);
-/* The graph of that one operation. handle: NULL: for a card that is not here. */
-dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handle);
-/* Where x, w and y of a run are. */
-dnn_descriptor dnn_pack(dnn_list *l, void *const pointer[3], void *workspace);
+/* True if cuDNN may compute the request; sets *c. */
+bool cudnn_supports(const pons_request *request, cudnn_convolution *c);
+/* Pointers of a call in the order x, w, y. The result goes to 'low' unless that is NULL. */
+void cudnn_order_pointers(const cudnn_convolution *c, const pons_call *call, void *low,
+                          void *pointer[3]);
+/* The graph of that one operation. A NULL handle describes a GPU that is not present. */
+cudnn_descriptor cudnn_graph(cudnn_list *l, const cudnn_convolution *c, cudnn_handle handle);
+/* The variant pack of a run: addresses of x, w, y and the workspace. */
+cudnn_descriptor cudnn_variant_pack(cudnn_list *l, void *const pointer[3], void *workspace);
 
-/*
- * ---- cudnn_plan.c ------------------------------------------------------------------------------
- */
+/* ---- cudnn_plan.c ---------------------------------------------------------------------------- */
 
-/* What decides between engines. */
-typedef struct dnn_wishes {
+/* Constraints on engines. */
+typedef struct cudnn_constraints {
     int architecture;
     bool deterministic;
-    size_t workspace;          /* at most                                                         */
-    dnn_descriptor card;       /* NULL: the handle's                                              */
-    const char *name;          /* only the engine's choice of this name; NULL: any                */
-} dnn_wishes;
+    size_t workspace;          /* most bytes of workspace                                         */
+    cudnn_descriptor card;     /* GPU; NULL: that of the handle                                   */
+    const char *name;          /* only the engine configuration of this name; NULL: any           */
+} cudnn_constraints;
 
-typedef struct dnn_plan {
-    dnn_list list;             /* graph and plan                                                  */
-    dnn_descriptor plan;       /* NULL: no engine fits                                            */
+typedef struct cudnn_plan {
+    cudnn_list list;           /* descriptors of graph and plan                                   */
+    cudnn_descriptor plan;     /* NULL: no engine satisfies the constraints                       */
     int64_t engine;
     size_t workspace;
-} dnn_plan;
+} cudnn_plan;
 
 enum { DNN_NAME_SIZE = 480 };
 
-/* What computes a convolution: an engine with what it leaves to be chosen, its knobs. */
-typedef struct dnn_candidate {
-    dnn_descriptor choice, plan;
+/* An engine configuration: an engine with values of its knobs. */
+typedef struct cudnn_candidate {
+    cudnn_descriptor choice, plan;
     int64_t engine;
     size_t workspace;
-    char name[DNN_NAME_SIZE]; /* "engine 31, knobs 2=5 4=1"; where one is asked for, or several */
-} dnn_candidate;
+    /* "engine 31, knobs 2=5 4=1"; set if a name or several candidates are requested */
+    char name[DNN_NAME_SIZE];
+} cudnn_candidate;
 
 enum { DNN_CANDIDATES = 16 };
-typedef struct dnn_candidates {
-    dnn_list graph;
+typedef struct cudnn_candidates {
+    cudnn_list graph;
     int count;
-    dnn_candidate item[DNN_CANDIDATES];
-} dnn_candidates;
+    cudnn_candidate item[DNN_CANDIDATES];
+} cudnn_candidates;
 
-/* Whether this version of the library is known to be wrong or slow there, with all engines. */
-bool dnn_is_doubtful(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w);
-/* At most the first 'most' that fit, in the library's own order. */
-pons_status dnn_candidates_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
-                                int most, dnn_candidates *out, pons_error *err);
-/* Number 'i' becomes a plan, and none stays here; without it there is no plan. */
-void dnn_candidates_take(dnn_candidates *all, int i, dnn_plan *out);
-/* The first of them. */
-pons_status dnn_plan_make(const cuda_dnn *dnn, const dnn_convolution *c, const dnn_wishes *w,
-                          dnn_plan *out, pons_error *err);
-void dnn_plan_free(dnn_plan *p);
+/* True if this version of the library is known to be wrong here with all engines. */
+bool cudnn_is_known_bad(const cudnn_library *dnn, const cudnn_convolution *c,
+                        const cudnn_constraints *w);
+/* At most 'most' candidates that satisfy the constraints, in the library's order. */
+pons_status cudnn_candidates_make(const cudnn_library *dnn, const cudnn_convolution *c,
+                                  const cudnn_constraints *w,
+                                  int most, cudnn_candidates *out, pons_error *err);
+/* Turn candidate 'i' into a plan and free the others. An 'i' out of range gives no plan. */
+void cudnn_candidates_take(cudnn_candidates *all, int i, cudnn_plan *out);
+/* The plan of the first candidate. */
+pons_status cudnn_plan_make(const cudnn_library *dnn, const cudnn_convolution *c,
+                            const cudnn_constraints *w, cudnn_plan *out, pons_error *err);
+void cudnn_plan_free(cudnn_plan *p);
 
 #endif

@@ -1,26 +1,26 @@
 /*
- * cudnn_absent.c - a build without cuDNN: all convolutions are our own.
+ * cudnn_absent.c - a build without cuDNN: our own kernels compute all convolutions.
  */
 #include "cuda/cuda.h"
 
 #include <stdio.h>
 
-void dnn_find(cuda_dnn *dnn)
+void cudnn_find(cudnn_library *dnn)
 {
-    *dnn = (cuda_dnn){ .missing = "'cudnn' is not in this build" };
+    *dnn = (cudnn_library){ .missing = "'cudnn' is not in this build" };
 }
 
-void dnn_start(cuda_dnn *dnn, cuda_stream stream) {}
+void cudnn_start(cudnn_library *dnn, cuda_stream stream) {}
 
-void dnn_close(cuda_dnn *dnn) {}
+void cudnn_close(cudnn_library *dnn) {}
 
-void dnn_describe(const cuda_dnn *dnn, char *text, size_t size)
+void cudnn_describe(const cudnn_library *dnn, char *text, size_t size)
 {
     snprintf(text, size, "no cuDNN (%s)", dnn->missing);
 }
 
-pons_status cuda_prepare_dnn(cuda_device *d, const pons_request *r, pons_kernel *kernel,
-                             bool *supported, pons_error *err)
+pons_status cudnn_prepare(cuda_device *d, const pons_request *r, pons_kernel *kernel,
+                          bool *supported, pons_error *err)
 {
     *supported = false;
     return PONS_OK;

@@ -1,7 +1,7 @@
 /*
- * cudnn_choose.c - the engine for a convolution by timing ([device] autotune): those that the
- * library proposes and that fit are tried. Engines and knobs that are chosen have a name, by which
- * they are found again without timing.
+ * cudnn_choose.c - autotune the engine of a convolution ([device] autotune): the engines that the
+ * library proposes and that satisfy the constraints are timed. The chosen engine and its knobs have
+ * a name, which finds them again without timing.
  */
 #include "cuda/cuda.h"
 
@@ -9,13 +9,15 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static void put_places(FILE *to, const char *name, const int number[3])
+static void put_axes(FILE *to, const char *name, const int number[3])
 {
-    cuda_put_numbers(to, name, 3, (const int64_t[]){ number[0], number[1], number[2] });
+    autotune_put_numbers(to, name, 3, (const int64_t[]){ number[0], number[1], number[2] });
 }
 
-/* All that an engine's time may depend on, but for card and library. y follows from the rest. */
-static bool write_key(const dnn_convolution *c, char *key, size_t size)
+/*
+ * Everything that an engine's time depends on, except for GPU and library. y follows from the rest.
+ */
+static bool write_key(const cudnn_convolution *c, char *key, size_t size)
 {
     static const char *const kinds[PONS_KERNEL_KIND_COUNT] = {
         [PONS_KERNEL_CONVOLUTION] = "convolution",
@@ -31,34 +33,34 @@ static bool write_key(const dnn_convolution *c, char *key, size_t size)
     if (to == NULL)
         return false;
     fprintf(to, "%s %s", kinds[c->request->kind], type);
-    cuda_put_numbers(to, "x", 5, c->x.shape.extent);
-    cuda_put_numbers(to, "w", 5, c->w.shape.extent);
-    put_places(to, "stride", v->stride);
-    put_places(to, "dilation", v->dilation);
-    put_places(to, "low", v->pad_low);
-    put_places(to, "high", v->pad_high);
+    autotune_put_numbers(to, "x", 5, c->x.shape.extent);
+    autotune_put_numbers(to, "w", 5, c->w.shape.extent);
+    put_axes(to, "stride", v->stride);
+    put_axes(to, "dilation", v->dilation);
+    put_axes(to, "low", v->pad_low);
+    put_axes(to, "high", v->pad_high);
     fprintf(to, " groups %d", v->groups);
     return fclose(to) == 0;
 }
 
-/* ---- try ------------------------------------------------------------------------------------- */
+/* ---- timing ---------------------------------------------------------------------------------- */
 
-_Static_assert((int)DNN_NAME_SIZE <= (int)CUDA_NAME_SIZE,
+_Static_assert((int)DNN_NAME_SIZE <= (int)AUTOTUNE_NAME_SIZE,
                "an engine's name is too long to be kept");
-_Static_assert((int)DNN_CANDIDATES <= (int)CUDA_CANDIDATES, "more engines than can be tried");
+_Static_assert((int)DNN_CANDIDATES <= (int)AUTOTUNE_CANDIDATES, "more engines than can be tried");
 
 typedef struct engines {
-    const cuda_dnn *dnn;
-    dnn_candidates all;
-    dnn_list described;
-    dnn_descriptor pack;
+    const cudnn_library *dnn;
+    cudnn_candidates all;
+    cudnn_list described;
+    cudnn_descriptor pack;
 } engines;
 
 static int begin(void *context, void *const *operand, void *workspace)
 {
     engines *e = context;
 
-    e->pack = dnn_pack(&e->described, operand, workspace);
+    e->pack = cudnn_variant_pack(&e->described, operand, workspace);
     return e->described.status;
 }
 
@@ -69,55 +71,57 @@ static int run(void *context, int i, void *const *operand, void *workspace)
     return e->dnn->execute(e->dnn->handle, e->all.item[i].plan, e->pack);
 }
 
-static pons_status find_fastest(cuda_device *d, const dnn_convolution *c, engines *e, int *best,
+static pons_status find_fastest(cuda_device *d, const cudnn_convolution *c, engines *e, int *best,
                                 double *seconds, pons_error *err)
 {
-    cuda_trial t = {
+    autotune_trial t = {
         .device = d, .request = c->request->name, .kind = "engines", .count = e->all.count,
         .operand = { c->x, c->w, c->y }, .begin = begin, .run = run, .context = e
     };
 
     for (int i = 0; i < t.count; i++)
         t.workspace[i] = e->all.item[i].workspace;
-    cuda_try(&t, best, seconds, err);
-    dnn_list_free(&e->described);
+    autotune_run(&t, best, seconds, err);
+    cudnn_list_free(&e->described);
     return err->status;
 }
 
 /* ---- choose ---------------------------------------------------------------------------------- */
 
-/* Time those that fit, and keep the fastest; the library's first where none of them runs. */
-static pons_status choose(cuda_device *d, const dnn_convolution *c, const dnn_wishes *w,
-                          const char *key, dnn_plan *out, pons_error *err)
+/* Time the candidates and store the fastest; the library's first if none of them runs. */
+static pons_status autotune_engine(cuda_device *d, const cudnn_convolution *c,
+                                   const cudnn_constraints *w,
+                                   const char *key, cudnn_plan *out, pons_error *err)
 {
     engines e = { .dnn = &d->dnn, .described = { .dnn = &d->dnn } };
     double seconds;
     int best = -1;
 
-    if (dnn_candidates_make(&d->dnn, c, w, DNN_CANDIDATES, &e.all, err) == PONS_OK
+    if (cudnn_candidates_make(&d->dnn, c, w, DNN_CANDIDATES, &e.all, err) == PONS_OK
         && e.all.count > 0 && find_fastest(d, c, &e, &best, &seconds, err) == PONS_OK)
-        cuda_keep_choice(d, key, best >= 0 ? e.all.item[best].name : "", seconds, err);
-    dnn_candidates_take(&e.all, err->status != PONS_OK ? -1 : best >= 0 ? best : 0, out);
+        autotune_keep(d, key, best >= 0 ? e.all.item[best].name : "", seconds, err);
+    cudnn_candidates_take(&e.all, err->status != PONS_OK ? -1 : best >= 0 ? best : 0, out);
     return err->status;
 }
 
-pons_status cuda_choose_plan(cuda_device *d, const dnn_convolution *c, const dnn_wishes *wishes,
-                             dnn_plan *out, pons_error *err)
+pons_status cudnn_choose_plan(cuda_device *d, const cudnn_convolution *c,
+                              const cudnn_constraints *constraints,
+                              cudnn_plan *out, pons_error *err)
 {
-    char key[PONS_AUTOTUNE_ENTRY_SIZE], name[CUDA_NAME_SIZE];
-    dnn_wishes chosen = *wishes;
-    cuda_found found;
+    char key[PONS_AUTOTUNE_ENTRY_SIZE], name[AUTOTUNE_NAME_SIZE];
+    cudnn_constraints chosen = *constraints;
+    autotune_found found;
 
-    if (d->tuning == NULL || !write_key(c, key, sizeof key))
-        return dnn_plan_make(&d->dnn, c, wishes, out, err);
-    found = cuda_find_choice(d, key, name);
-    if (found == CUDA_FOUND) {
+    if (d->autotune == NULL || !write_key(c, key, sizeof key))
+        return cudnn_plan_make(&d->dnn, c, constraints, out, err);
+    found = autotune_find(d, key, name);
+    if (found == AUTOTUNE_FOUND) {
         chosen.name = name;
-        if (dnn_plan_make(&d->dnn, c, &chosen, out, err) != PONS_OK || out->plan != NULL)
+        if (cudnn_plan_make(&d->dnn, c, &chosen, out, err) != PONS_OK || out->plan != NULL)
             return err->status;
-        dnn_plan_free(out);
+        cudnn_plan_free(out);
     }
-    if (d->tuning->keep != NULL && found != CUDA_FOUND_UNTIMED)
-        return choose(d, c, wishes, key, out, err);
-    return dnn_plan_make(&d->dnn, c, wishes, out, err);
+    if (d->autotune->keep != NULL && found != AUTOTUNE_FOUND_UNTIMED)
+        return autotune_engine(d, c, constraints, key, out, err);
+    return cudnn_plan_make(&d->dnn, c, constraints, out, err);
 }

@@ -1,11 +1,11 @@
 /*
- * cudnn_graph.c - the convolution of a request as cuDNN's graph of one operation.
+ * cudnn_graph.c - the convolution of a request as a cuDNN graph of one operation.
  *
- * Tensors are N, channels, places with the strides of [N, D, H, W, C]; weights O, I, places with
- * those of [O, kD, kH, kW, I]. Images of one slice with a flat kernel are 2D, for which the library
- * has more engines. The library has no engine that reads 16 bits and writes the gradient of weights
- * as float (9.19, asked for bf16 and fp16 on sm_80 and sm_90): it is written in 16 bits, and
- * widened afterwards.
+ * Tensors have the extents N, C, D, H, W and the strides of [N, D, H, W, C]; weights have O, I, kD,
+ * kH, kW and the strides of [O, kD, kH, kW, I]. Images of one slice with a flat kernel are 2D, for
+ * which the library has more engines. The library has no engine that reads 16 bits and writes an
+ * f32 weight gradient (9.19, bf16 and fp16, on sm_80 and sm_90). The gradient is written in 16 bits
+ * and converted afterwards.
  */
 #include "cuda/cudnn/cudnn.h"
 
@@ -14,7 +14,7 @@ enum { ALIGNMENT = 16, MULTIPLE = 8, RANK = 5 };
 typedef struct operation {
     int kind;
     int alpha, beta, convolution, w, x, y;
-    int place[3];              /* of x, w and y in a request: 0 and 1 are inputs, 2 is the output */
+    int place[3];        /* index of x, w and y in a request: 0 and 1 are inputs, 2 is the output */
 } operation;
 
 static const operation operations[PONS_KERNEL_KIND_COUNT] = {
@@ -36,8 +36,8 @@ static int type_of(pons_type type)
                                                                                         : -1;
 }
 
-/* Whether D is not there: one slice of images and of the kernel, neither padded nor stepped. */
-static bool is_flat(const dnn_convolution *c)
+/* True if axis D can be dropped: one slice of images and kernel, without padding or stride. */
+static bool is_flat(const cudnn_convolution *c)
 {
     const pons_convolution *v = c->request->attributes;
 
@@ -45,12 +45,12 @@ static bool is_flat(const dnn_convolution *c)
         && v->pad_low[0] == 0 && v->pad_high[0] == 0 && v->stride[0] == 1;
 }
 
-static dnn_convolution convolution_of(const pons_request *r)
+static cudnn_convolution convolution_of(const pons_request *r)
 {
     const pons_tensor tensor[3] = { r->input[0], r->input[1], r->output[0] };
     const int *place = operations[r->kind].place;
-    dnn_convolution c = { .request = r, .x = tensor[place[0]], .w = tensor[place[1]],
-                          .y = tensor[place[2]] };
+    cudnn_convolution c = { .request = r, .x = tensor[place[0]], .w = tensor[place[1]],
+                            .y = tensor[place[2]] };
 
     if (r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT)
         c.w.type = c.x.type;
@@ -58,7 +58,7 @@ static dnn_convolution convolution_of(const pons_request *r)
     return c;
 }
 
-bool dnn_takes(const pons_request *r, dnn_convolution *c)
+bool cudnn_supports(const pons_request *r, cudnn_convolution *c)
 {
     const pons_convolution *v = r->attributes;
 
@@ -70,7 +70,8 @@ bool dnn_takes(const pons_request *r, dnn_convolution *c)
         && c->w.shape.extent[0] / v->groups % MULTIPLE == 0;
 }
 
-void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void *pointer[3])
+void cudnn_order_pointers(const cudnn_convolution *c, const pons_call *call, void *low,
+                          void *pointer[3])
 {
     void *memory[3] = { call->input[0], call->input[1], low != NULL ? low : call->output[0] };
 
@@ -78,12 +79,12 @@ void dnn_order(const dnn_convolution *c, const pons_call *call, void *low, void 
         pointer[i] = memory[operations[c->request->kind].place[i]];
 }
 
-static dnn_descriptor add_tensor(dnn_list *l, pons_tensor t, bool flat, int64_t number)
+static cudnn_descriptor add_tensor(cudnn_list *l, pons_tensor t, bool flat, int64_t number)
 {
     const int64_t *e = t.shape.extent, alignment = ALIGNMENT;
     int64_t extent[RANK] = { e[0], e[4] }, stride[RANK] = { 0, 1 }, step = e[4];
     int first = flat ? 2 : 1, rank = RANK - (flat ? 1 : 0), type = type_of(t.type);
-    dnn_descriptor d = dnn_add(l, DNN_TENSOR);
+    cudnn_descriptor d = cudnn_add(l, DNN_TENSOR);
 
     for (int a = rank - 1; a >= 2; a--) {
         extent[a] = e[first + a - 2];
@@ -91,21 +92,21 @@ static dnn_descriptor add_tensor(dnn_list *l, pons_tensor t, bool flat, int64_t 
         step *= extent[a];
     }
     stride[0] = step;
-    dnn_set(l, d, DNN_TENSOR_NUMBER, DNN_TYPE_INT64, 1, &number);
-    dnn_set(l, d, DNN_TENSOR_TYPE, DNN_TYPE_DATA, 1, &type);
-    dnn_set(l, d, DNN_TENSOR_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment);
-    dnn_set(l, d, DNN_TENSOR_EXTENTS, DNN_TYPE_INT64, rank, extent);
-    dnn_set(l, d, DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, stride);
-    dnn_finish(l, d);
+    cudnn_set(l, d, DNN_TENSOR_NUMBER, DNN_TYPE_INT64, 1, &number);
+    cudnn_set(l, d, DNN_TENSOR_TYPE, DNN_TYPE_DATA, 1, &type);
+    cudnn_set(l, d, DNN_TENSOR_ALIGNMENT, DNN_TYPE_INT64, 1, &alignment);
+    cudnn_set(l, d, DNN_TENSOR_EXTENTS, DNN_TYPE_INT64, rank, extent);
+    cudnn_set(l, d, DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, stride);
+    cudnn_finish(l, d);
     return d;
 }
 
-static dnn_descriptor add_convolution(dnn_list *l, const pons_convolution *v, bool flat)
+static cudnn_descriptor add_convolution(cudnn_list *l, const pons_convolution *v, bool flat)
 {
     const int compute = DNN_F32, mode = DNN_CROSS_CORRELATION, first = flat ? 1 : 0;
     const int64_t rank = 3 - first;
     int64_t stride[3], dilation[3], low[3], high[3];
-    dnn_descriptor d = dnn_add(l, DNN_CONVOLUTION);
+    cudnn_descriptor d = cudnn_add(l, DNN_CONVOLUTION);
 
     for (int a = 0; a < rank; a++) {
         stride[a] = v->stride[first + a];
@@ -113,52 +114,52 @@ static dnn_descriptor add_convolution(dnn_list *l, const pons_convolution *v, bo
         low[a] = v->pad_low[first + a];
         high[a] = v->pad_high[first + a];
     }
-    dnn_set(l, d, DNN_CONVOLUTION_COMPUTE, DNN_TYPE_DATA, 1, &compute);
-    dnn_set(l, d, DNN_CONVOLUTION_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode);
-    dnn_set(l, d, DNN_CONVOLUTION_RANK, DNN_TYPE_INT64, 1, &rank);
-    dnn_set(l, d, DNN_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, rank, dilation);
-    dnn_set(l, d, DNN_CONVOLUTION_STRIDES, DNN_TYPE_INT64, rank, stride);
-    dnn_set(l, d, DNN_CONVOLUTION_PADS_LOW, DNN_TYPE_INT64, rank, low);
-    dnn_set(l, d, DNN_CONVOLUTION_PADS_HIGH, DNN_TYPE_INT64, rank, high);
-    dnn_finish(l, d);
+    cudnn_set(l, d, DNN_CONVOLUTION_COMPUTE, DNN_TYPE_DATA, 1, &compute);
+    cudnn_set(l, d, DNN_CONVOLUTION_MODE, DNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    cudnn_set(l, d, DNN_CONVOLUTION_RANK, DNN_TYPE_INT64, 1, &rank);
+    cudnn_set(l, d, DNN_CONVOLUTION_DILATIONS, DNN_TYPE_INT64, rank, dilation);
+    cudnn_set(l, d, DNN_CONVOLUTION_STRIDES, DNN_TYPE_INT64, rank, stride);
+    cudnn_set(l, d, DNN_CONVOLUTION_PADS_LOW, DNN_TYPE_INT64, rank, low);
+    cudnn_set(l, d, DNN_CONVOLUTION_PADS_HIGH, DNN_TYPE_INT64, rank, high);
+    cudnn_finish(l, d);
     return d;
 }
 
-dnn_descriptor dnn_graph(dnn_list *l, const dnn_convolution *c, dnn_handle handle)
+cudnn_descriptor cudnn_graph(cudnn_list *l, const cudnn_convolution *c, cudnn_handle handle)
 {
     const operation *o = &operations[c->request->kind];
     const pons_convolution *v = c->request->attributes;
     const float one = 1, zero = 0;
-    dnn_descriptor x, w, y, convolution, node, graph;
+    cudnn_descriptor x, w, y, convolution, node, graph;
 
     x = add_tensor(l, c->x, c->flat, DNN_X);
     w = add_tensor(l, c->w, c->flat, DNN_W);
     y = add_tensor(l, c->y, c->flat, DNN_Y);
     convolution = add_convolution(l, v, c->flat);
-    node = dnn_add(l, o->kind);
-    dnn_set(l, node, o->alpha, DNN_TYPE_FLOAT, 1, &one);
-    dnn_set(l, node, o->beta, DNN_TYPE_FLOAT, 1, &zero);
-    dnn_set(l, node, o->convolution, DNN_TYPE_DESCRIPTOR, 1, &convolution);
-    dnn_set(l, node, o->w, DNN_TYPE_DESCRIPTOR, 1, &w);
-    dnn_set(l, node, o->x, DNN_TYPE_DESCRIPTOR, 1, &x);
-    dnn_set(l, node, o->y, DNN_TYPE_DESCRIPTOR, 1, &y);
-    dnn_finish(l, node);
-    graph = dnn_add(l, DNN_GRAPH);
+    node = cudnn_add(l, o->kind);
+    cudnn_set(l, node, o->alpha, DNN_TYPE_FLOAT, 1, &one);
+    cudnn_set(l, node, o->beta, DNN_TYPE_FLOAT, 1, &zero);
+    cudnn_set(l, node, o->convolution, DNN_TYPE_DESCRIPTOR, 1, &convolution);
+    cudnn_set(l, node, o->w, DNN_TYPE_DESCRIPTOR, 1, &w);
+    cudnn_set(l, node, o->x, DNN_TYPE_DESCRIPTOR, 1, &x);
+    cudnn_set(l, node, o->y, DNN_TYPE_DESCRIPTOR, 1, &y);
+    cudnn_finish(l, node);
+    graph = cudnn_add(l, DNN_GRAPH);
     if (handle != NULL)
-        dnn_set(l, graph, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);
-    dnn_set(l, graph, DNN_GRAPH_OPERATIONS, DNN_TYPE_DESCRIPTOR, 1, &node);
-    dnn_finish(l, graph);
+        cudnn_set(l, graph, DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);
+    cudnn_set(l, graph, DNN_GRAPH_OPERATIONS, DNN_TYPE_DESCRIPTOR, 1, &node);
+    cudnn_finish(l, graph);
     return graph;
 }
 
-dnn_descriptor dnn_pack(dnn_list *l, void *const pointer[3], void *workspace)
+cudnn_descriptor cudnn_variant_pack(cudnn_list *l, void *const pointer[3], void *workspace)
 {
     static const int64_t numbers[3] = { DNN_X, DNN_W, DNN_Y };
-    dnn_descriptor d = dnn_add(l, DNN_PACK);
+    cudnn_descriptor d = cudnn_add(l, DNN_PACK);
 
-    dnn_set(l, d, DNN_PACK_NUMBERS, DNN_TYPE_INT64, 3, numbers);
-    dnn_set(l, d, DNN_PACK_POINTERS, DNN_TYPE_POINTER, 3, pointer);
-    dnn_set(l, d, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &workspace);
-    dnn_finish(l, d);
+    cudnn_set(l, d, DNN_PACK_NUMBERS, DNN_TYPE_INT64, 3, numbers);
+    cudnn_set(l, d, DNN_PACK_POINTERS, DNN_TYPE_POINTER, 3, pointer);
+    cudnn_set(l, d, DNN_PACK_WORKSPACE, DNN_TYPE_POINTER, 1, &workspace);
+    cudnn_finish(l, d);
     return d;
 }

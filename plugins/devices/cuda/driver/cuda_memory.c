@@ -1,6 +1,5 @@
 /*
- * cuda_memory.c - memory of the card, which kernels and copies reach alone, and memory of the host
- * with fixed pages, which copies reach by themselves.
+ * cuda_memory.c - device memory, and pinned host memory for asynchronous copies.
  */
 #include "cuda/cuda.h"
 
@@ -12,7 +11,7 @@ void *cuda_allocate(void *device, size_t size, pons_error *err)
     size_t room = size > 0 ? round_up_size(size, 4096) : 4096;
     cuda_address memory = 0;
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK
         || cuda_check(d, d->driver.allocate(&memory, room), "allocate memory", err) != PONS_OK)
         return NULL;
     if (cuda_check(d, d->driver.clear(memory, 0, room), "clear memory", err) != PONS_OK
@@ -38,9 +37,9 @@ void *cuda_allocate_host(void *device, size_t size, pons_error *err)
     cuda_device *d = device;
     void *memory = NULL;
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK
         || cuda_check(d, d->driver.host_new(&memory, size > 0 ? size : 1, 0),
-                      "allocate memory of the host", err) != PONS_OK)
+                      "allocate host memory", err) != PONS_OK)
         return NULL;
     return memory;
 }
@@ -55,13 +54,13 @@ void cuda_release_host(void *device, void *memory, size_t size)
     d->driver.host_free(memory);
 }
 
-pons_status cuda_copy(void *device, pons_stream queue, void *to, const void *from, size_t size,
+pons_status cuda_copy(void *device, pons_stream stream, void *to, const void *from, size_t size,
                       pons_error *err)
 {
     cuda_device *d = device;
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK)
         return PONS_DEVICE;
     return cuda_check(d, d->driver.copy((cuda_address)(uintptr_t)to, (cuda_address)(uintptr_t)from,
-                                        size, d->queue[queue]), "copy memory", err);
+                                        size, d->stream[stream]), "copy memory", err);
 }

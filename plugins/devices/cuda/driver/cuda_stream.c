@@ -1,6 +1,5 @@
 /*
- * cuda_stream.c - what runs when: a stream for kernels, one for copies, one for a communicator
- * where there is one, and the events between them.
+ * cuda_stream.c - the streams for kernels, copies and a communicator, and the events between them.
  */
 #include "cuda/cuda.h"
 
@@ -8,7 +7,7 @@
 
 static pons_status use(cuda_device *d, pons_error *err)
 {
-    return cuda_check(d, d->driver.use(d->context), "use the card", err);
+    return cuda_check(d, d->driver.use(d->context), "use the GPU", err);
 }
 
 static pons_status new_stream(cuda_device *d, cuda_stream *out, pons_error *err)
@@ -16,27 +15,27 @@ static pons_status new_stream(cuda_device *d, cuda_stream *out, pons_error *err)
     return cuda_check(d, d->driver.stream_new(out, CUDA_STREAM_NON_BLOCKING), "make a stream", err);
 }
 
-pons_status cuda_queues_open(cuda_device *d, pons_error *err)
+pons_status cuda_streams_open(cuda_device *d, pons_error *err)
 {
     for (int i = 0; i < PONS_STREAM_COUNT; i++)
-        if (new_stream(d, &d->queue[i], err) != PONS_OK)
+        if (new_stream(d, &d->stream[i], err) != PONS_OK)
             return PONS_DEVICE;
     return PONS_OK;
 }
 
-void cuda_queues_close(cuda_device *d)
+void cuda_streams_close(cuda_device *d)
 {
     cuda_timer_close(d);
     for (int i = 0; i < PONS_STREAM_COUNT; i++)
-        if (d->queue[i] != NULL)
-            d->driver.stream_free(d->queue[i]);
-    if (d->sums != NULL)
-        d->driver.stream_free(d->sums);
-    if (d->behind != NULL)
-        d->driver.event_free(d->behind);
-    for (int i = 0; i < d->mark_count; i++)
-        d->driver.event_free(d->mark[i]);
-    free(d->mark);
+        if (d->stream[i] != NULL)
+            d->driver.stream_free(d->stream[i]);
+    if (d->comm_stream != NULL)
+        d->driver.stream_free(d->comm_stream);
+    if (d->kernels_event != NULL)
+        d->driver.event_free(d->kernels_event);
+    for (int i = 0; i < d->event_count; i++)
+        d->driver.event_free(d->event[i]);
+    free(d->event);
 }
 
 static pons_status new_event(cuda_device *d, cuda_event *out, pons_error *err)
@@ -44,80 +43,82 @@ static pons_status new_event(cuda_device *d, cuda_event *out, pons_error *err)
     return cuda_check(d, d->driver.event_new(out, CUDA_EVENT_NO_TIMING), "make an event", err);
 }
 
-/* Mark 'number' and all before it are there afterwards. */
-static pons_status find_mark(cuda_device *d, int number, pons_error *err)
+/* Create the events up to 'number'. */
+static pons_status find_event(cuda_device *d, int number, pons_error *err)
 {
-    cuda_event *mark;
+    cuda_event *event;
 
     if (use(d, err) != PONS_OK)
         return PONS_DEVICE;
-    if (number < d->mark_count)
+    if (number < d->event_count)
         return PONS_OK;
-    mark = realloc(d->mark, (size_t)(number + 1) * sizeof *mark);
-    if (mark == NULL)
+    event = realloc(d->event, (size_t)(number + 1) * sizeof *event);
+    if (event == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot make an event on device 'cuda:%d': out of "
                          "memory", d->ordinal);
-    d->mark = mark;
-    for (; d->mark_count <= number; d->mark_count++)
-        if (new_event(d, &d->mark[d->mark_count], err) != PONS_OK)
+    d->event = event;
+    for (; d->event_count <= number; d->event_count++)
+        if (new_event(d, &d->event[d->event_count], err) != PONS_OK)
             return PONS_DEVICE;
     return PONS_OK;
 }
 
-pons_status cuda_mark(void *device, pons_stream queue, int number, pons_error *err)
+pons_status cuda_event_record(void *device, pons_stream stream, int number, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (find_mark(d, number, err) != PONS_OK)
+    if (find_event(d, number, err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.event_record(d->mark[number], d->queue[queue]), "mark a queue",
-                      err);
+    return cuda_check(d, d->driver.event_record(d->event[number], d->stream[stream]),
+                      "record an event", err);
 }
 
-pons_status cuda_follow(void *device, pons_stream queue, int number, pons_error *err)
+pons_status cuda_stream_wait_event(void *device, pons_stream stream, int number, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (find_mark(d, number, err) != PONS_OK)
+    if (find_event(d, number, err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.stream_follow(d->queue[queue], d->mark[number], 0),
-                      "order queues", err);
+    return cuda_check(d, d->driver.stream_follow(d->stream[stream], d->event[number], 0),
+                      "wait for an event", err);
 }
 
-pons_status cuda_reach(void *device, int number, pons_error *err)
+pons_status cuda_event_synchronize(void *device, int number, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (find_mark(d, number, err) != PONS_OK)
+    if (find_event(d, number, err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.event_wait(d->mark[number]), "run kernels", err);
+    return cuda_check(d, d->driver.event_wait(d->event[number]), "run kernels", err);
 }
 
-pons_status cuda_synchronise(void *device, pons_error *err)
+pons_status cuda_synchronize(void *device, pons_error *err)
 {
     cuda_device *d = device;
 
     if (use(d, err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.stream_wait(d->queue[PONS_STREAM_KERNELS]), "run kernels", err);
+    return cuda_check(d, d->driver.stream_wait(d->stream[PONS_STREAM_KERNELS]), "run kernels", err);
 }
 
-void *cuda_sums(void *device, pons_error *err)
+void *cuda_comm_stream(void *device, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (d->sums == NULL && use(d, err) == PONS_OK)
-        new_stream(d, &d->sums, err);
-    return d->sums;
+    if (d->comm_stream == NULL && use(d, err) == PONS_OK)
+        new_stream(d, &d->comm_stream, err);
+    return d->comm_stream;
 }
 
-pons_status cuda_precede(void *device, void *stream, pons_error *err)
+pons_status cuda_stream_wait_stream(void *device, void *stream, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (use(d, err) != PONS_OK || (d->behind == NULL && new_event(d, &d->behind, err) != PONS_OK)
-        || cuda_check(d, d->driver.event_record(d->behind, d->queue[PONS_STREAM_KERNELS]),
-                      "mark a queue", err) != PONS_OK)
+    if (use(d, err) != PONS_OK || (d->kernels_event == NULL && new_event(d, &d->kernels_event,
+                                                                         err) != PONS_OK)
+        || cuda_check(d, d->driver.event_record(d->kernels_event, d->stream[PONS_STREAM_KERNELS]),
+                      "record an event", err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.stream_follow(stream, d->behind, 0), "order queues", err);
+    return cuda_check(d, d->driver.stream_follow(stream, d->kernels_event, 0), "wait for an event",
+                      err);
 }

@@ -1,5 +1,5 @@
 /*
- * driver.c - find libcuda and the NVRTC that knows its card, and compile one translation unit.
+ * driver.c - open libcuda and an NVRTC that supports the GPU; compile one translation unit.
  */
 #include "cuda/driver/driver.h"
 
@@ -10,8 +10,8 @@
 
 #define DRIVER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_driver, member) },
 #define COMPILER_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_compiler, member) },
-static const cuda_symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
-static const cuda_symbol compiler_symbols[] = {
+static const toolkit_symbol driver_symbols[] = { CUDA_DRIVER_FUNCTIONS(DRIVER_SYMBOL) { NULL, 0 } };
+static const toolkit_symbol compiler_symbols[] = {
     CUDA_COMPILER_FUNCTIONS(COMPILER_SYMBOL) { NULL, 0 }
 };
 
@@ -27,12 +27,12 @@ pons_status cuda_driver_open(cuda_driver *d, pons_error *err)
     const char *missing;
     int result;
 
-    /* It has threads and handlers of its own, which do not expect to be unloaded. */
+    /* The driver has threads and handlers of its own and must not be unloaded. */
     *d = (cuda_driver){ .library = dlopen("libcuda.so.1",
                                           RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) };
     if (d->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': no driver (%s)", dlerror());
-    missing = cuda_find_symbols(d->library, driver_symbols, d);
+    missing = toolkit_find_symbols(d->library, driver_symbols, d);
     if (missing != NULL) {
         pons_fail(err, PONS_DEVICE, "cannot open device 'cuda': the driver has no '%s', expected "
                   "one for CUDA 11.4 or later", missing);
@@ -60,25 +60,26 @@ void cuda_driver_close(cuda_driver *d)
 
 /* ---- the compiler ---------------------------------------------------------------------------- */
 
-/* Where the loader looks, and where the toolkit puts it. */
-static const cuda_toolkit compilers[] = {
+/* Names for the loader, and paths of the toolkit. */
+static const toolkit_file compilers[] = {
     { 11, "libnvrtc.so.11.2" }, { 11, "/usr/local/cuda/lib64/libnvrtc.so.11.2" },
     { 12, "libnvrtc.so.12" }, { 12, "/usr/local/cuda/lib64/libnvrtc.so.12" },
     { 13, "libnvrtc.so.13" }, { 13, "/usr/local/cuda/lib64/libnvrtc.so.13" },
-    { CUDA_LATER, "libnvrtc.so" }, { CUDA_LATER, "/usr/local/cuda/lib64/libnvrtc.so" }, { 0, NULL }
+    { TOOLKIT_LATER, "libnvrtc.so" }, { TOOLKIT_LATER, "/usr/local/cuda/lib64/libnvrtc.so" }, { 0,
+        NULL }
 };
 
-/* A compiler that is asked, and for what. */
-typedef struct wish {
+/* A search for a compiler. */
+typedef struct compiler_search {
     cuda_compiler *compiler;
-    int architecture, cuda;    /* of the card, of the driver                                      */
-    bool newer;                /* the card is newer than all that the last one knows              */
-    bool translated;           /* an older architecture will do, whose PTX the driver translates  */
-} wish;
+    int architecture, cuda;    /* of the GPU; CUDA version of the driver                          */
+    bool newer;                /* the GPU is newer than all architectures of the last compiler    */
+    bool translated;           /* accept an older architecture, as PTX that the driver translates */
+} compiler_search;
 
 enum { KNOWN = 64 };
 
-/* What it knows, ascending, and how many; 0: it does not tell. */
+/* The compiler's architectures, ascending; returns their count, or 0 if it has no list. */
 static int list_known(const cuda_compiler *c, int known[KNOWN])
 {
     int count = 0;
@@ -96,8 +97,11 @@ static void say_known(const cuda_compiler *c, int count, const int *known, char 
         used += (size_t)snprintf(why + used, size - used, "%s%d", i > 0 ? " " : "", known[i]);
 }
 
-/* What to compile for; 0: nothing that the card runs. A driver translates no PTX of later CUDAs. */
-static int find_target(const wish *w, int count, const int *known)
+/*
+ * The architecture to compile for; 0: none that the GPU runs. A driver cannot translate PTX of a
+ * later CUDA version.
+ */
+static int find_target(const compiler_search *w, int count, const int *known)
 {
     int target = 0;
 
@@ -107,8 +111,11 @@ static int find_target(const wish *w, int count, const int *known)
     return w->translated && w->compiler->major > w->cuda ? 0 : target;
 }
 
-/* A compiler forgets old architectures, and has not heard of new ones. */
-static bool knows(wish *w, char *why, size_t size)
+/*
+ * True if the compiler has a target for the GPU. Compilers drop old architectures and lack new
+ * ones.
+ */
+static bool has_target(compiler_search *w, char *why, size_t size)
 {
     int known[KNOWN], count = list_known(w->compiler, known);
 
@@ -121,14 +128,14 @@ static bool knows(wish *w, char *why, size_t size)
     return false;
 }
 
-static bool compiles(void *context, const char *name, void *library, char *why, size_t size)
+static bool is_suitable(void *context, const char *name, void *library, char *why, size_t size)
 {
-    wish *w = context;
+    compiler_search *w = context;
     cuda_compiler *c = w->compiler;
-    const char *missing = cuda_find_symbols(library, compiler_symbols, c);
+    const char *missing = toolkit_find_symbols(library, compiler_symbols, c);
 
     if (missing == NULL && c->get_version(&c->major, &c->minor) == 0)
-        return knows(w, why, size);
+        return has_target(w, why, size);
     snprintf(why, size, "'%s' has no '%s', expected one of CUDA 11.2 or later", name,
              missing != NULL ? missing : "version");
     w->newer = true;
@@ -138,13 +145,14 @@ static bool compiles(void *context, const char *name, void *library, char *why, 
 pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
                                pons_error *err)
 {
-    wish w = { c, architecture, cuda, false, false };
-    cuda_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = compiles, .context = &w };
-    void *library = cuda_toolkit_open(compilers, cuda, &search);
+    compiler_search w = { c, architecture, cuda, false, false };
+    toolkit_search search = { .flags = RTLD_LOCAL | RTLD_NODELETE, .serves = is_suitable, .context
+        = &w };
+    void *library = toolkit_open(compilers, cuda, &search);
 
     if (library == NULL) {
         w.translated = true;
-        library = cuda_toolkit_open(compilers, cuda, &search);
+        library = toolkit_open(compilers, cuda, &search);
     }
     if (library == NULL)
         *c = (cuda_compiler){ .library = NULL };
@@ -166,7 +174,7 @@ void cuda_compiler_close(cuda_compiler *c)
     *c = (cuda_compiler){ .library = NULL };
 }
 
-/* malloc'ed; NULL: there is none. */
+/* malloc'ed log, or NULL. */
 static char *read_log(const cuda_compiler *c, nvrtc_program program)
 {
     size_t size = 0;
@@ -179,9 +187,9 @@ static char *read_log(const cuda_compiler *c, nvrtc_program program)
     return log;
 }
 
-/* The first line of the compiler's log that is an error, else its first. */
-static pons_status report(const cuda_compiler *c, nvrtc_program program, int architecture,
-                          pons_error *err)
+/* Fail with the first error line of the compiler's log, else its first line. */
+static pons_status report_log(const cuda_compiler *c, nvrtc_program program, int architecture,
+                              pons_error *err)
 {
     char *log = read_log(c, program), *line;
 
@@ -226,7 +234,7 @@ pons_status cuda_compile(const cuda_compiler *c, const char *source, int archite
     if (c->compile(program, count, options) == 0)
         status = take_binary(c, program, binary, size, err);
     else
-        status = report(c, program, architecture, err);
+        status = report_log(c, program, architecture, err);
     if (log != NULL)
         *log = status == PONS_OK ? read_log(c, program) : NULL;
     c->destroy(&program);

@@ -1,8 +1,8 @@
 /*
- * driver.h - NVIDIA's driver and its runtime compiler, found when the device is opened.
+ * driver.h - NVIDIA's driver and runtime compiler, loaded when the device is opened.
  *
- * Nothing of CUDA is linked, and none of its headers is needed: the few functions are declared here
- * as the driver's interface has had them since CUDA 11.4, and looked up by name.
+ * No CUDA library is linked and no CUDA header is needed. The functions are declared here as in the
+ * driver API since CUDA 11.4, and looked up by name.
  */
 #ifndef PLUGINS_DEVICES_CUDA_DRIVER_DRIVER_H
 #define PLUGINS_DEVICES_CUDA_DRIVER_DRIVER_H
@@ -21,7 +21,7 @@ typedef struct cuda_executable_object *cuda_executable;
 typedef struct nvrtc_program_object *nvrtc_program;
 typedef unsigned long long cuda_address;
 
-/* What is asked of a device. */
+/* Device attributes. */
 enum {
     CUDA_CLOCK = 13, CUDA_PROCESSORS = 16, CUDA_MEMORY_CLOCK = 36, CUDA_MEMORY_BITS = 37,
     CUDA_CAPABILITY_MAJOR = 75, CUDA_CAPABILITY_MINOR = 76
@@ -98,40 +98,40 @@ enum { CUDA_STREAM_NON_BLOCKING = 1, CUDA_EVENT_NO_TIMING = 2, CUDA_CAPTURE_THRE
 #define CUDA_MEMBER(name, symbol, parameters) int(*name) parameters;
 typedef struct cuda_driver {
     void *library;
-    int cuda;                  /* it is of CUDA 13                                                */
+    int cuda;                  /* CUDA version: 13                                                */
     CUDA_DRIVER_FUNCTIONS(CUDA_MEMBER)
 } cuda_driver;
 
 typedef struct cuda_compiler {
     void *library;
-    int major, minor;          /* its version                                                     */
-    int target;                /* what it compiles for: the card's architecture, ...              */
-    bool translated;           /* ... or an older one, as PTX, which the card's driver translates */
+    int major, minor;          /* version of NVRTC                                                */
+    int target;                /* target architecture                                             */
+    bool translated;           /* the target is older than the GPU, as PTX for the driver */
     CUDA_COMPILER_FUNCTIONS(CUDA_MEMBER)
 } cuda_compiler;
 #undef CUDA_MEMBER
 
-/* PONS_DEVICE with one line ("no driver: ...") where there is none. */
+/* PONS_DEVICE with one line ("no driver: ...") if there is no driver. */
 pons_status cuda_driver_open(cuda_driver *d, pons_error *err);
 void cuda_driver_close(cuda_driver *d);
 /*
- * For a driver of that CUDA and card number 'ordinal', which is of that architecture (90: sm_90).
- * Where no compiler knows the card, one that is not newer than the driver compiles for the newest
- * card before it that it knows. PONS_DEVICE with one line where no compiler is there, or none that
- * knows this card or one before it: what each of them knows.
+ * Find a compiler for GPU 'ordinal' of this architecture (90: sm_90) and a driver of CUDA version
+ * 'cuda'. If no compiler supports the GPU, one not newer than the driver compiles for the newest
+ * older architecture that it supports. If there is none either, PONS_DEVICE with one line that
+ * lists what each compiler supports.
  */
 pons_status cuda_compiler_open(cuda_compiler *c, int cuda, int ordinal, int architecture,
                                pons_error *err);
 void cuda_compiler_close(cuda_compiler *c);
 
-/* Bits as on the cpu: a product and a sum are fused only where the text says so. */
+/* The bits equal the cpu device's: products and sums are fused only where the source says so. */
 #define CUDA_FUSING "--fmad=false"
 #define CUDA_LANGUAGE "--std=c++17"
 
 /*
- * Compile 'source' for the processors 'architecture' (90 for sm_90), or as PTX of these where it is
- * to be translated; *binary is malloc'ed. The compiler's own first line says what was wrong. log:
- * NULL, or gets what ptxas says of each kernel, malloc'ed.
+ * Compile 'source' for 'architecture' (90 for sm_90), or to PTX if the compiler's target is
+ * translated. *binary is malloc'ed. An error has the compiler's first error line. 'log' is NULL, or
+ * receives ptxas's report of each kernel, malloc'ed.
  */
 pons_status cuda_compile(const cuda_compiler *c, const char *source, int architecture,
                          char **binary, size_t *size, char **log, pons_error *err);

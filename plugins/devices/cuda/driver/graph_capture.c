@@ -1,28 +1,29 @@
 /*
- * graph_capture.c - what is put into the queue of kernels, captured as a graph and launched as one.
+ * graph_capture.c - capture the work queued on the kernel stream as a graph, and launch the graph.
  *
- * A capture concerns the thread that has begun it: others, of other replicas, go on to wait and to
- * allocate meanwhile.
+ * A capture belongs to the thread that began it. Threads of other replicas may wait and allocate
+ * meanwhile.
  */
 #include "cuda/cuda.h"
 
-pons_status cuda_record(void *device, pons_error *err)
+pons_status cuda_capture_begin(void *device, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.capture(d->queue[PONS_STREAM_KERNELS],
+    return cuda_check(d, d->driver.capture(d->stream[PONS_STREAM_KERNELS],
                                            CUDA_CAPTURE_THREAD_LOCAL),
                       "record kernels", err);
 }
 
-pons_status cuda_end_record(void *device, void **recording, pons_error *err)
+pons_status cuda_capture_end(void *device, void **captured, pons_error *err)
 {
     cuda_device *d = device;
     cuda_graph graph = NULL;
     cuda_executable executable = NULL;
-    pons_status status = cuda_check(d, d->driver.end_capture(d->queue[PONS_STREAM_KERNELS], &graph),
+    pons_status status = cuda_check(d, d->driver.end_capture(d->stream[PONS_STREAM_KERNELS],
+                                                             &graph),
                                     "record kernels", err);
 
     if (status == PONS_OK)
@@ -31,24 +32,24 @@ pons_status cuda_end_record(void *device, void **recording, pons_error *err)
     if (graph != NULL)
         d->driver.graph_free(graph);
     if (status == PONS_OK)
-        *recording = executable;
+        *captured = executable;
     return status;
 }
 
-pons_status cuda_replay(void *device, void *recording, pons_error *err)
+pons_status cuda_graph_launch(void *device, void *captured, pons_error *err)
 {
     cuda_device *d = device;
 
-    if (cuda_check(d, d->driver.use(d->context), "use the card", err) != PONS_OK)
+    if (cuda_check(d, d->driver.use(d->context), "use the GPU", err) != PONS_OK)
         return PONS_DEVICE;
-    return cuda_check(d, d->driver.graph_launch(recording, d->queue[PONS_STREAM_KERNELS]),
+    return cuda_check(d, d->driver.graph_launch(captured, d->stream[PONS_STREAM_KERNELS]),
                       "run recorded kernels", err);
 }
 
-void cuda_forget(void *device, void *recording)
+void cuda_graph_destroy(void *device, void *captured)
 {
     cuda_device *d = device;
 
     d->driver.use(d->context);
-    d->driver.executable_free(recording);
+    d->driver.executable_free(captured);
 }

@@ -1,6 +1,6 @@
 /*
- * nvml.c - what NVIDIA's management library says of a card. It comes with the driver, is found
- * when it is asked for the first time, and is declared here as it has been since CUDA 8.
+ * nvml.c - sensors of a GPU through NVIDIA's management library (NVML). The library comes with the
+ * driver and is loaded at its first use. It is declared here as since CUDA 8.
  */
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvml.h"
@@ -13,14 +13,14 @@
 typedef struct nvml_device_object *nvml_device;
 
 typedef struct nvml_utilisation {
-    unsigned kernels, memory; /* per cent of the last moments                                     */
+    unsigned kernels, memory; /* per cent of the last sample period                               */
 } nvml_utilisation;
 
 typedef struct nvml_memory {
     unsigned long long total, free, used;
 } nvml_memory;
 
-/* Answers of a card that has no such sensor, and of a guest that may not read it. */
+/* Statuses of a GPU without a sensor, and of a guest that may not read it. */
 enum { NVML_NOT_SUPPORTED = 3, NVML_NO_PERMISSION = 4, NVML_UNKNOWN = 999 };
 enum { NVML_OF_THE_CARD = 0 };
 
@@ -35,7 +35,7 @@ enum { NVML_OF_THE_CARD = 0 };
                                                 unsigned *celsius))
 
 #define NVML_MEMBER(name, symbol, parameters) int(*name) parameters;
-struct cuda_sensors {
+struct nvml_sensors {
     void *library;
     bool begun;
     nvml_device device;
@@ -45,20 +45,20 @@ struct cuda_sensors {
 };
 #undef NVML_MEMBER
 
-#define NVML_SYMBOL(member, symbol, parameters) { symbol, offsetof(cuda_sensors, member) },
-static const cuda_symbol symbols[] = {
-    { "nvmlErrorString", offsetof(cuda_sensors, error_text) },
+#define NVML_SYMBOL(member, symbol, parameters) { symbol, offsetof(nvml_sensors, member) },
+static const toolkit_symbol symbols[] = {
+    { "nvmlErrorString", offsetof(nvml_sensors, error_text) },
     NVML_FUNCTIONS(NVML_SYMBOL) { NULL, 0 }
 };
 
-static pons_status check(const cuda_sensors *s, int result, const char *what, pons_error *err)
+static pons_status check_nvml(const nvml_sensors *s, int result, const char *what, pons_error *err)
 {
     return result == 0 ? PONS_OK
          : pons_fail(err, PONS_DEVICE, "cannot %s of card %s: NVML says '%s'", what, s->address,
                      s->error_text(result));
 }
 
-static pons_status open_library(cuda_sensors *s, pons_error *err)
+static pons_status open_library(nvml_sensors *s, pons_error *err)
 {
     const char *missing;
 
@@ -66,32 +66,32 @@ static pons_status open_library(cuda_sensors *s, pons_error *err)
     if (s->library == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: %s", s->address,
                          dlerror());
-    missing = cuda_find_symbols(s->library, symbols, s);
+    missing = toolkit_find_symbols(s->library, symbols, s);
     if (missing != NULL)
         return pons_fail(err, PONS_DEVICE, "cannot read the sensors of card %s: libnvidia-ml has "
                          "no '%s'", s->address, missing);
-    if (check(s, s->init(), "read the sensors", err) != PONS_OK)
+    if (check_nvml(s, s->init(), "read the sensors", err) != PONS_OK)
         return PONS_DEVICE;
     s->begun = true;
-    return check(s, s->find(s->address, &s->device), "find the sensors", err);
+    return check_nvml(s, s->find(s->address, &s->device), "find the sensors", err);
 }
 
-pons_status cuda_sensors_open(const char *address, cuda_sensors **out, pons_error *err)
+pons_status nvml_sensors_open(const char *address, nvml_sensors **out, pons_error *err)
 {
-    cuda_sensors *s = calloc(1, sizeof *s);
+    nvml_sensors *s = calloc(1, sizeof *s);
 
     if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     snprintf(s->address, sizeof s->address, "%s", address);
     if (open_library(s, err) != PONS_OK) {
-        cuda_sensors_close(s);
+        nvml_sensors_close(s);
         return PONS_DEVICE;
     }
     *out = s;
     return PONS_OK;
 }
 
-void cuda_sensors_close(cuda_sensors *s)
+void nvml_sensors_close(nvml_sensors *s)
 {
     if (s == NULL)
         return;
@@ -107,15 +107,15 @@ static bool is_not_known(int result)
     return result == NVML_NOT_SUPPORTED || result == NVML_NO_PERMISSION || result == NVML_UNKNOWN;
 }
 
-/* A sensor that the card does not have, or does not show, is not known. */
-static pons_status take(const cuda_sensors *s, int result, const char *what, double value,
-                        double *out, pons_error *err)
+/* A missing or hidden sensor has the value NaN. */
+static pons_status take_sensor(const nvml_sensors *s, int result, const char *what, double value,
+                               double *out, pons_error *err)
 {
     *out = result == 0 ? value : NAN;
-    return is_not_known(result) ? PONS_OK : check(s, result, what, err);
+    return is_not_known(result) ? PONS_OK : check_nvml(s, result, what, err);
 }
 
-pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_sensors *out, pons_error *err)
+pons_status nvml_sensors_read(const nvml_sensors *s, pons_device_sensors *out, pons_error *err)
 {
     pons_device_sensors state = { .id = "" };
     nvml_utilisation rates = { 0, 0 };
@@ -125,33 +125,35 @@ pons_status cuda_sensors_read(const cuda_sensors *s, pons_device_sensors *out, p
 
     snprintf(state.id, sizeof state.id, "%s", s->address);
     result = s->utilisation(s->device, &rates);
-    if (take(s, result, "read the utilisation", 0.01 * rates.kernels, &state.utilisation, err)
+    if (take_sensor(s, result, "read the utilisation", 0.01 * rates.kernels, &state.utilisation,
+                    err)
         != PONS_OK)
         return PONS_DEVICE;
     result = s->memory(s->device, &memory);
-    if (take(s, result, "read the memory", (double)memory.used, &state.memory_used, err) != PONS_OK
-        || take(s, result, "read the memory", (double)memory.total, &state.memory_total, err)
+    if (take_sensor(s, result, "read the memory", (double)memory.used, &state.memory_used,
+                    err) != PONS_OK
+        || take_sensor(s, result, "read the memory", (double)memory.total, &state.memory_total, err)
            != PONS_OK)
         return PONS_DEVICE;
     result = s->power(s->device, &milliwatts);
-    if (take(s, result, "read the power", 1e-3 * milliwatts, &state.power, err) != PONS_OK)
+    if (take_sensor(s, result, "read the power", 1e-3 * milliwatts, &state.power, err) != PONS_OK)
         return PONS_DEVICE;
     result = s->temperature(s->device, NVML_OF_THE_CARD, &celsius);
-    if (take(s, result, "read the temperature", celsius, &state.temperature, err) != PONS_OK)
+    if (take_sensor(s, result, "read the temperature", celsius, &state.temperature, err) != PONS_OK)
         return PONS_DEVICE;
     *out = state;
     return PONS_OK;
 }
 
-void cuda_sensors_describe(const char *address, char *text, size_t size)
+void nvml_sensors_describe(const char *address, char *text, size_t size)
 {
     pons_error why = PONS_ERROR_INIT;
     pons_device_sensors unread;
-    cuda_sensors *s = NULL;
+    nvml_sensors *s = NULL;
 
     text[0] = '\0';
-    if (cuda_sensors_open(address, &s, &why) != PONS_OK
-        || cuda_sensors_read(s, &unread, &why) != PONS_OK)
+    if (nvml_sensors_open(address, &s, &why) != PONS_OK
+        || nvml_sensors_read(s, &unread, &why) != PONS_OK)
         snprintf(text, size, "no NVML (%s)", why.text);
-    cuda_sensors_close(s);
+    nvml_sensors_close(s);
 }

@@ -1,10 +1,10 @@
 /*
  * nvtx.c - named ranges for profilers, by version 3 of NVIDIA's Tools Extension.
  *
- * There is no library of it: a profiler (nsys, ncu) names its own in the environment, and a program
- * hands that a table of places into which it writes its functions. The few that are wanted are
- * declared here as that protocol has had them since version 3; without a profiler nothing is loaded
- * and a range costs a look at a pointer.
+ * The extension has no library. A profiler (nsys, ncu) names its own library in the environment.
+ * The program passes that library a table of slots, into which it writes its functions. The
+ * functions used are declared here as in version 3 of the protocol. Without a profiler nothing is
+ * loaded, and a range costs one test of a pointer.
  */
 #include "cuda/driver/nvtx.h"
 
@@ -35,20 +35,20 @@ typedef struct version_table {
 typedef const void *export_table(uint32_t which);
 
 /*
- * The protocol knows one program in a process, and passes no context: what a profiler writes lies
- * here, is written once, and is the same for every device. NULL: it wants no ranges.
+ * The protocol has one table for a process and no context argument. A profiler writes its functions
+ * here once, for all devices. NULL: it records no ranges.
  */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static function given[FUNCTIONS];
-static function *places[FUNCTIONS + 1];
+static function *slots[FUNCTIONS + 1];
 
-static int give_places(int module, function ***table, unsigned *size)
+static int give_slots(int module, function ***table, unsigned *size)
 {
     if (module != MODULE_CORE)
         return 0;
     for (int i = 1; i < FUNCTIONS; i++)
-        places[i] = &given[i];
-    *table = places;
+        slots[i] = &given[i];
+    *table = slots;
     *size = FUNCTIONS;
     return 1;
 }
@@ -57,14 +57,14 @@ static void take_version(uint32_t version) { (void)version; }
 
 static const void *give_table(uint32_t which)
 {
-    static const callback_table callbacks = { sizeof callbacks, give_places };
+    static const callback_table callbacks = { sizeof callbacks, give_slots };
     static const version_table version = { sizeof version, VERSION, 0, take_version };
 
     return which == TABLE_CALLBACKS ? (const void *)&callbacks
          : which == TABLE_VERSION ? (const void *)&version : NULL;
 }
 
-/* A profiler stays until the process ends: then it writes what it has seen. */
+/* A profiler is not unloaded: it writes its results at the end of the process. */
 static void find_profiler(void)
 {
     const char *path = getenv(NVTX_VARIABLE);
@@ -77,14 +77,14 @@ static void find_profiler(void)
         begin(give_table);
 }
 
-void cuda_begin_range(void *device, const char *name)
+void nvtx_range_begin(void *device, const char *name)
 {
     pthread_once(&once, find_profiler);
     if (given[FUNCTION_PUSH] != NULL)
         ((int (*)(const char *))given[FUNCTION_PUSH])(name);
 }
 
-void cuda_end_range(void *device)
+void nvtx_range_end(void *device)
 {
     if (given[FUNCTION_POP] != NULL)
         ((int (*)(void))given[FUNCTION_POP])();

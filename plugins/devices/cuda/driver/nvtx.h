@@ -4,8 +4,8 @@
 #ifndef PLUGINS_DEVICES_CUDA_DRIVER_NVTX_H
 #define PLUGINS_DEVICES_CUDA_DRIVER_NVTX_H
 
-/* Of the calling thread; as pons_device_operations has them. */
-void cuda_begin_range(void *device, const char *name);
-void cuda_end_range(void *device);
+/* Ranges of the calling thread, as in pons_device_operations. */
+void nvtx_range_begin(void *device, const char *name);
+void nvtx_range_end(void *device);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * toolkit.c - which library of several toolkits is taken.
+ * toolkit.c - select a library among those of several CUDA toolkits.
  */
 #include "cuda/driver/toolkit.h"
 
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table)
+const char *toolkit_find_symbols(void *library, const toolkit_symbol *symbols, void *table)
 {
-    for (const cuda_symbol *s = symbols; s->name != NULL; s++) {
+    for (const toolkit_symbol *s = symbols; s->name != NULL; s++) {
         void *found = dlsym(library, s->name);
         if (found == NULL)
             return s->name;
@@ -18,8 +18,8 @@ const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *t
     return NULL;
 }
 
-/* One library may be found by two names. */
-static void note(cuda_search *s, const char *why)
+/* Add a reason once; one library may be found by two names. */
+static void note_reason(toolkit_search *s, const char *why)
 {
     size_t used = strlen(s->refused);
 
@@ -27,19 +27,19 @@ static void note(cuda_search *s, const char *why)
         snprintf(s->refused + used, sizeof s->refused - used, "%s%s", used > 0 ? "; " : "", why);
 }
 
-static void *open_one(const char *name, cuda_search *s)
+static void *open_one(const char *name, toolkit_search *s)
 {
     void *library = dlopen(name, RTLD_NOW | s->flags);
     char why[256] = "";
 
     if (library == NULL || s->serves(s->context, name, library, why, sizeof why))
         return library;
-    note(s, why);
+    note_reason(s, why);
     dlclose(library);
     return NULL;
 }
 
-static void *open_of(const cuda_toolkit *list, int cuda, cuda_search *s)
+static void *open_of(const toolkit_file *list, int cuda, toolkit_search *s)
 {
     void *library = NULL;
 
@@ -49,13 +49,13 @@ static void *open_of(const cuda_toolkit *list, int cuda, cuda_search *s)
     return library;
 }
 
-void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, cuda_search *s)
+void *toolkit_open(const toolkit_file *list, int cuda, toolkit_search *s)
 {
     void *library = NULL;
 
-    for (int of = cuda; of >= CUDA_OLDEST && library == NULL; of--)
+    for (int of = cuda; of >= TOOLKIT_OLDEST && library == NULL; of--)
         library = open_of(list, of, s);
-    for (int of = cuda + 1; of <= CUDA_LATER && library == NULL; of++)
+    for (int of = cuda + 1; of <= TOOLKIT_LATER && library == NULL; of++)
         library = open_of(list, of, s);
     return library;
 }

@@ -1,6 +1,6 @@
 /*
- * toolkit.h - libraries of CUDA's toolkits, of which a machine may have several versions: their
- * functions, and which of them is taken.
+ * toolkit.h - libraries of CUDA toolkits, of which a machine may have several versions: lookup of
+ * functions, and selection of a version.
  */
 #ifndef PLUGINS_DEVICES_CUDA_DRIVER_TOOLKIT_H
 #define PLUGINS_DEVICES_CUDA_DRIVER_TOOLKIT_H
@@ -8,36 +8,36 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Functions of a library, and where in a table they go; the last has no name. */
-typedef struct cuda_symbol {
+/* A function of a library and its offset in a table; a NULL name ends a list. */
+typedef struct toolkit_symbol {
     const char *name;
     size_t offset;
-} cuda_symbol;
+} toolkit_symbol;
 
-/* The first of 'symbols' that the library lacks, or NULL: all are in the table. */
-const char *cuda_find_symbols(void *library, const cuda_symbol *symbols, void *table);
+/* Fill the table. Returns the first symbol that the library lacks, or NULL. */
+const char *toolkit_find_symbols(void *library, const toolkit_symbol *symbols, void *table);
 
-/* Where a library of the toolkit may lie, and of which CUDA; CUDA_LATER: one not known yet. */
-enum { CUDA_OLDEST = 11, CUDA_LATER = 14 };
-typedef struct cuda_toolkit {
+/* A file name or path of a library and its CUDA version; TOOLKIT_LATER: a future version. */
+enum { TOOLKIT_OLDEST = 11, TOOLKIT_LATER = 14 };
+typedef struct toolkit_file {
     int cuda;
     const char *name;
-} cuda_toolkit;
+} toolkit_file;
 
-/* What is wanted of a library, and of those that were refused the reasons: "" while none was. */
-typedef struct cuda_search {
-    int flags;                 /* of dlopen, beside RTLD_NOW                                      */
-    /* Whether a library that is there serves; else 'why' says in a few words why not. */
+/* A search, and the reasons for refused libraries ("" if none was refused). */
+typedef struct toolkit_search {
+    int flags;                 /* flags of dlopen besides RTLD_NOW                                */
+    /* True if a loaded library is suitable; else 'why' is a short reason. */
     bool (*serves)(void *context, const char *name, void *library, char *why, size_t size);
     void *context;
-    char refused[1024];        /* reasons, with "; " between them                                 */
-} cuda_search;
+    char refused[1024];        /* reasons, separated by "; "                                      */
+} toolkit_search;
 
 /*
- * Of a list (the last has no name) the newest that serves and is not newer than the driver, which
- * runs all that older ones compile. What newer ones compile it may refuse: where no other serves
- * the oldest of them is taken. NULL: none is there that serves.
+ * Open the newest suitable library that is not newer than the driver: a driver runs code of all
+ * older versions, but may refuse that of newer ones. If there is none, open the oldest of the newer
+ * ones. NULL: no library is suitable. A NULL name ends the list.
  */
-void *cuda_toolkit_open(const cuda_toolkit *list, int cuda, cuda_search *search);
+void *toolkit_open(const toolkit_file *list, int cuda, toolkit_search *search);
 
 #endif

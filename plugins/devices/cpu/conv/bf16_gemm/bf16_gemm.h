@@ -1,110 +1,107 @@
 /*
- * bf16_gemm.h - bf16 convolutions of many channels on both sides, on the tile registers of AMX or
- * on vectors that multiply pairs (AVX512-BF16).
+ * bf16_gemm.h - bf16 convolutions with many channels on both sides, as matrix products.
  *
- * The product kernels (engine_amx.c, engine_avx512_bf16.c, gemm_pack.c) know nothing of
- * convolutions. They multiply tiles of 16 x 16 numbers, in steps of 32 numbers of the axis that is
- * summed over:
+ * Two engines multiply: the tile registers of AMX (engine_amx.c), and vectors that multiply pairs
+ * of bf16 (AVX512-BF16, engine_avx512_bf16.c). The engines know nothing of convolutions. A tile of
+ * the result has 16 x 16 floats. A step is 32 elements of the axis that is summed over:
  *
- *   panel   [16 pairs][16 columns][2]: two neighbouring numbers of that axis side by side
- *   rows    16 rows 'pitch' bytes apart, 32 numbers of each; may begin at any number
+ *   panel   [16 pairs][16 columns][2]: two neighbouring elements of that axis side by side
+ *   rows    16 rows 'pitch' bytes apart, 32 elements of each; they may begin at any element
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_GEMM_H
 #define PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_GEMM_H
 
-#include <pons/device.h>
+#include "cpu/conv/solver.h"
 
 enum {
-    WIDE_TILE = 16,
-    WIDE_NUMBERS = 32,                               /* of a step */
-    WIDE_STEP = WIDE_NUMBERS * sizeof(uint16_t),     /* bytes */
-    WIDE_PANEL = WIDE_TILE * WIDE_STEP,
-    WIDE_ROWS = 4,
-    WIDE_COLUMNS = 2,
-    WIDE_ACROSS = 3
+    GEMM_TILE = 16,
+    GEMM_ELEMENTS = 32,                              /* elements of a step */
+    GEMM_STEP = GEMM_ELEMENTS * sizeof(uint16_t),    /* bytes */
+    GEMM_PANEL = GEMM_TILE * GEMM_STEP,
+    GEMM_ROWS = 4,
+    GEMM_COLUMNS = 2,
+    GEMM_ACROSS = 3
 };
 
 /* Tiles c[r][n] = sum over steps of rows at a[r] + a_at[s] by panels at b[n] + b_at[s]. */
-typedef struct wide_product {
+typedef struct gemm_product {
     int rows, columns;          /* with two columns at most two rows */
-    float *c[WIDE_ROWS][WIDE_COLUMNS];
+    float *c[GEMM_ROWS][GEMM_COLUMNS];
     int64_t c_pitch;            /* bytes from a row of c to the next */
-    const char *a[WIDE_ROWS], *b[WIDE_COLUMNS];
+    const char *a[GEMM_ROWS], *b[GEMM_COLUMNS];
     int64_t pitch;
     int64_t steps;
     const int64_t *a_at, *b_at;
     bool add;                   /* to what c holds */
-} wide_product;
+} gemm_product;
 
-/* Pairs that lie behind one another: bytes from the beginning of a row and of a panel's lines. */
-typedef struct wide_stretch {
+/* Consecutive pairs: byte offsets in a row and in the lines of a panel. */
+typedef struct gemm_run {
     int64_t a, b, pairs;
-} wide_stretch;
+} gemm_run;
 
 /*
- * Rows of sums, of WIDE_ACROSS x 16 numbers each: the sum over runs of pairs of as many rows,
- * 'pitch' bytes apart, by lines of panels at b[n] for column n, of at most WIDE_ACROSS.
+ * 'rows' rows of c, of GEMM_ACROSS x 16 floats each. A row is the sum over the runs of the pairs of
+ * a row of a by the lines of the panels at b[n], for each column n.
  */
-typedef struct wide_line_product {
-    int rows;                   /* WIDE_TILE, or half of it */
-    int columns, count;         /* count: runs */
+typedef struct gemm_row_product {
+    int rows;                   /* GEMM_TILE, or half of it; 'pitch' bytes apart in a */
+    int columns, count;         /* columns: at most GEMM_ACROSS; count: runs */
     float *c;
-    const char *a, *b[WIDE_ACROSS];
+    const char *a, *b[GEMM_ACROSS];
     int64_t pitch;
-    const wide_stretch *run;
+    const gemm_run *run;
     bool add;                   /* to what c holds */
-} wide_line_product;
+} gemm_row_product;
 
-/* What multiplies; begin and end stand around calls of multiply, on each thread. */
-typedef struct wide_unit {
+/* An engine. A thread calls begin before the first multiply and end after the last one. */
+typedef struct gemm_engine {
     void (*begin)(void);
-    void (*multiply)(const wide_product *p);
+    void (*multiply)(const gemm_product *p);
     void (*end)(void);
-    void (*lines)(const wide_line_product *p); /* NULL: it has no kernels for it */
-} wide_unit;
+    void (*lines)(const gemm_row_product *p);  /* NULL: the engine has no such kernel */
+} gemm_engine;
 
-extern const wide_unit wide_tiles, wide_dots;
+extern const gemm_engine engine_amx, engine_avx512_bf16;
 
 /*
- * Channels 'first' .. first + count - 1 (at most 16, zeros behind) of 32 positions: as a panel
- * whose pairs lie along the positions, or as rows of one channel each.
+ * Pack channels 'first' .. first + count - 1 of 32 positions: as a panel whose pairs lie along the
+ * positions, or as rows of one channel each. Zeros fill up to 16 channels.
  */
-void wide_pack_panel(void *to, const char *const *position, int first, int count);
-void wide_pack_rows(void *to, int64_t pitch, const char *const *position, int first, int count);
+void gemm_pack_panel(void *to, const char *const *position, int first, int count);
+void gemm_pack_rows(void *to, int64_t pitch, const char *const *position, int first, int count);
 /*
- * A line of a tensor as pairs: number j lies 'start' + j 'step' bytes from where it begins if it is
- * among first .. end - 1, and is zero otherwise.
+ * A line of a tensor as pairs. Element j lies 'start' + j 'step' bytes from the beginning of the
+ * line for j from first to end - 1. All other elements are zero.
  */
-typedef struct wide_line {
+typedef struct gemm_line {
     int64_t start, step;
     int first, end, pairs;
-} wide_line;
+} gemm_line;
 
-/* 'count' channels from 'from' on, at most 16, zeros behind: a line of a panel for each pair. */
-void wide_pack_line(void *to, const char *from, const wide_line *line, int count);
-/* 16 rows of 32 numbers become the columns of a panel. */
-void wide_pack_columns(void *to, const char *const *row);
-/* Row r of a tile, 'count' numbers as bf16, to place[r] behind 'first' numbers; NULL: nowhere. */
-void wide_store(const float *tile, char *const *place, int first, int count);
+/* Pack 'count' channels from 'from' on: a line of a panel for each pair. Zeros fill up to 16. */
+void gemm_pack_line(void *to, const char *from, const gemm_line *line, int count);
+/* Turn 16 rows of 32 elements into the columns of a panel. */
+void gemm_pack_columns(void *to, const char *const *row);
+/* Write 'count' elements of row r of a tile as bf16 to place[r] + first; NULL: skip the row. */
+void gemm_store(const float *tile, char *const *place, int first, int count);
 
-/*
- * Whether this processor and system let us use the tile registers, and whether it has the vectors.
- */
-bool wide_tiles_run(void);
-bool wide_dots_run(void);
-/* The faster one of those that run; NULL: none. */
-const wide_unit *wide_find(void);
+/* The faster one of those that the instructions have; NULL: none. */
+const gemm_engine *bf16_gemm_engine(isa set);
 
-/*
- * As pons_device_operations.prepare: a convolution or its gradient by the input, and the gradient
- * by the weight. Decline other types than bf16, and the first one groups.
- */
-pons_status wide_prepare_image(const wide_unit *unit, int threads, const pons_request *request,
-                               pons_kernel *kernel, bool *supported, pons_error *err);
-pons_status wide_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
-                                pons_kernel *kernel, bool *supported, pons_error *err);
-/* The weight gradient, line by line (gemm_weight_plain.c), on a unit that multiplies lines. */
-pons_status wide_prepare_lines(const wide_unit *unit, int threads, const pons_request *request,
-                               pons_kernel *kernel, bool *supported, pons_error *err);
+/* A convolution or its input gradient, of bf16. */
+extern const conv_operations bf16_gemm_operations;
+/* The weight gradient. */
+extern const conv_operations bf16_gemm_gradient_operations;
+
+/* bf16_gemm_cost.c: both. */
+bool bf16_gemm_profitable(const conv_problem *p, const conv_machine *machine);
+
+/* The weight gradient on an engine of the caller's choice; also of groups. */
+pons_status bf16_gemm_prepare_gradient(const gemm_engine *unit, int threads, const conv_problem *p,
+                                       pons_kernel *kernel, pons_error *err);
+/* The same, line by line (gemm_weight_plain.c), on an engine that multiplies lines. */
+pons_status bf16_gemm_prepare_rows(const gemm_engine *unit, int threads, const conv_problem *p,
+                                   pons_kernel *kernel, pons_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * bf16_interleave.h - pairs of 16-bit numbers (bf16_gemm.h), for files compiled for AVX-512.
+ * bf16_interleave.h - interleave 16-bit elements, for files compiled for AVX-512.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_INTERLEAVE_H
 #define PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_INTERLEAVE_H
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 
 /* Number i of the lower half and of the upper half side by side. */
-static inline __m512i wide_zip(__m512i halves)
+static inline __m512i bf16_interleave(__m512i halves)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9,
                                            24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1,

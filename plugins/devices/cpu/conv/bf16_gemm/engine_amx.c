@@ -1,8 +1,8 @@
 /*
  * engine_amx.c - products of pairs of bf16 on the tile registers of AMX (bf16_gemm.h).
  *
- * Two rows by two columns of tiles keep the unit busy: four products for four loads. Where there is
- * one column, four rows share it.
+ * Two rows by two columns of tiles have four products for four loads. With one column, four rows
+ * share its load.
  */
 #include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
@@ -11,8 +11,8 @@
 #define AMX __attribute__((target("amx-tile,amx-bf16")))
 
 /*
- * All eight registers: 16 rows of 64 bytes. Constant, since compilers take the instruction to read
- * less than it does and drop what is stored for it.
+ * The configuration of all eight registers: 16 rows of 64 bytes. It is constant because compilers
+ * assume that the instruction reads less than it does, and drop stores to it.
  */
 static const struct {
     uint8_t palette, start, reserved[14];
@@ -31,7 +31,7 @@ AMX static void end(void)
     _tile_release();
 }
 
-AMX static void two_by_two(const wide_product *p)
+AMX static void two_by_two(const gemm_product *p)
 {
     const char *a0 = p->a[0], *a1 = p->a[1], *b0 = p->b[0], *b1 = p->b[1];
 
@@ -48,10 +48,10 @@ AMX static void two_by_two(const wide_product *p)
     }
     for (int64_t s = 0; s < p->steps; s++) {
         int64_t a = p->a_at[s], b = p->b_at[s];
-        _tile_loadd(6, b0 + b, WIDE_STEP);
+        _tile_loadd(6, b0 + b, GEMM_STEP);
         _tile_loadd(4, a0 + a, p->pitch);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, b1 + b, WIDE_STEP);
+        _tile_loadd(7, b1 + b, GEMM_STEP);
         _tile_dpbf16ps(1, 4, 7);
         _tile_loadd(5, a1 + a, p->pitch);
         _tile_dpbf16ps(2, 5, 6);
@@ -63,7 +63,7 @@ AMX static void two_by_two(const wide_product *p)
     _tile_stored(3, p->c[1][1], p->c_pitch);
 }
 
-AMX static void one_by_two(const wide_product *p)
+AMX static void one_by_two(const gemm_product *p)
 {
     if (p->add) {
         _tile_loadd(0, p->c[0][0], p->c_pitch);
@@ -74,9 +74,9 @@ AMX static void one_by_two(const wide_product *p)
     }
     for (int64_t s = 0; s < p->steps; s++) {
         _tile_loadd(4, p->a[0] + p->a_at[s], p->pitch);
-        _tile_loadd(6, p->b[0] + p->b_at[s], WIDE_STEP);
+        _tile_loadd(6, p->b[0] + p->b_at[s], GEMM_STEP);
         _tile_dpbf16ps(0, 4, 6);
-        _tile_loadd(7, p->b[1] + p->b_at[s], WIDE_STEP);
+        _tile_loadd(7, p->b[1] + p->b_at[s], GEMM_STEP);
         _tile_dpbf16ps(1, 4, 7);
     }
     _tile_stored(0, p->c[0][0], p->c_pitch);
@@ -84,7 +84,7 @@ AMX static void one_by_two(const wide_product *p)
 }
 
 /* One column, which up to four rows share; 'rows' is a constant where this is called. */
-AMX static inline __attribute__((always_inline)) void rows_by_one(const wide_product *p, int rows)
+AMX static inline __attribute__((always_inline)) void rows_by_one(const gemm_product *p, int rows)
 {
     const char *a0 = p->a[0], *a1 = p->a[1], *a2 = p->a[2], *a3 = p->a[3], *b0 = p->b[0];
 
@@ -103,7 +103,7 @@ AMX static inline __attribute__((always_inline)) void rows_by_one(const wide_pro
     }
     for (int64_t s = 0; s < p->steps; s++) {
         int64_t a = p->a_at[s];
-        _tile_loadd(7, b0 + p->b_at[s], WIDE_STEP);
+        _tile_loadd(7, b0 + p->b_at[s], GEMM_STEP);
         _tile_loadd(4, a0 + a, p->pitch);
         _tile_dpbf16ps(0, 4, 7);
         if (rows > 1) {
@@ -128,14 +128,14 @@ AMX static inline __attribute__((always_inline)) void rows_by_one(const wide_pro
         _tile_stored(3, p->c[3][0], p->c_pitch);
 }
 
-AMX static void four_by_one(const wide_product *p) { rows_by_one(p, 4); }
-AMX static void three_by_one(const wide_product *p) { rows_by_one(p, 3); }
-AMX static void two_by_one(const wide_product *p) { rows_by_one(p, 2); }
-AMX static void one_by_one(const wide_product *p) { rows_by_one(p, 1); }
+AMX static void four_by_one(const gemm_product *p) { rows_by_one(p, 4); }
+AMX static void three_by_one(const gemm_product *p) { rows_by_one(p, 3); }
+AMX static void two_by_one(const gemm_product *p) { rows_by_one(p, 2); }
+AMX static void one_by_one(const gemm_product *p) { rows_by_one(p, 1); }
 
-static void multiply(const wide_product *p)
+static void multiply(const gemm_product *p)
 {
-    static void (*const few[WIDE_ROWS])(const wide_product *) = { one_by_one, two_by_one,
+    static void (*const few[GEMM_ROWS])(const gemm_product *) = { one_by_one, two_by_one,
                                                                   three_by_one, four_by_one };
 
     if (p->columns == 2 && p->rows == 2)
@@ -146,4 +146,4 @@ static void multiply(const wide_product *p)
         few[p->rows - 1](p);
 }
 
-const wide_unit wide_tiles = { begin, multiply, end, NULL };
+const gemm_engine engine_amx = { begin, multiply, end, NULL };

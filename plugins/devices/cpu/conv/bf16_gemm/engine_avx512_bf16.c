@@ -2,13 +2,15 @@
  * engine_avx512_bf16.c - products of pairs of bf16 on vectors (bf16_gemm.h), for processors with
  * AVX512-BF16 that have no tile registers.
  *
- * The sums of eight rows and two columns, or of sixteen rows of one, stay in registers; each pair
- * of a row is spread over a vector and meets the panels' lines. Steps come in pieces whose panels
- * stay in the first cache while all rows pass. The order of a sum is that of its steps.
+ * The sums of eight rows by two columns, or of sixteen rows by one, stay in registers. Each pair of
+ * a row is broadcast to a vector and multiplied by the lines of the panels. Steps are divided into
+ * pieces whose panels stay in the L1 cache for all rows. The order of a sum is that of its steps.
  */
 #include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
 #include <immintrin.h>
+
+#include "base/integer.h"
 
 #define DOTS __attribute__((target("avx512bf16")))
 #define INLINE static inline __attribute__((always_inline))
@@ -16,13 +18,13 @@
 
 enum {
     PIECE = 6,             /* steps: two columns' panels are 12 KiB, 32 rows as much */
-    PAIRS = WIDE_NUMBERS / 2,
+    PAIRS = GEMM_ELEMENTS / 2,
     APART = 3,             /* every third row has an address of its own */
-    SUMS = WIDE_TILE / 2 * WIDE_ACROSS
+    SUMS = GEMM_TILE / 2 * GEMM_ACROSS
 };
 
 /*
- * sum[r * columns + n] += pair k of row r, spread, times line n. row[i] is the address of row
+ * sum[r * columns + n] += pair k of row r, broadcast, times line n. row[i] is the address of row
  * i * APART, and rows are 'pitch' apart.
  */
 DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const *row,
@@ -40,12 +42,12 @@ DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const 
 }
 
 /* Rows 'first' .. first + rows - 1 of tile 'tile' by all columns, steps begin .. end - 1. */
-DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int columns,
+DOTS INLINE void block(const gemm_product *p, int tile, int first, int rows, int columns,
                        int64_t begin, int64_t end, bool add)
 {
     int64_t pitch = p->pitch;
     const char *a = p->a[tile] + first * pitch;
-    char *c[WIDE_COLUMNS];
+    char *c[GEMM_COLUMNS];
     __m512 sum[SUMS];
 
     UNROLL
@@ -58,7 +60,7 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
             sum[r * columns + n] = add ? _mm512_loadu_ps(c[n] + r * p->c_pitch)
                                        : _mm512_setzero_ps();
     for (int64_t s = begin; s < end; s++) {
-        const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_COLUMNS];
+        const char *row[(GEMM_TILE + APART - 1) / APART], *b[GEMM_COLUMNS];
         UNROLL
         for (int i = 0; i < (rows + APART - 1) / APART; i++)
             row[i] = a + p->a_at[s] + i * APART * pitch;
@@ -67,10 +69,10 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
             b[n] = p->b[n] + p->b_at[s];
         _Pragma("GCC unroll 4")
         for (int k = 0; k < PAIRS; k++) {
-            __m512i line[WIDE_COLUMNS];
+            __m512i line[GEMM_COLUMNS];
             UNROLL
             for (int n = 0; n < columns; n++)
-                line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
+                line[n] = _mm512_load_si512(b[n] + k * (int)GEMM_STEP);
             add_pair(sum, rows, columns, row, pitch, k, line);
         }
     }
@@ -81,18 +83,18 @@ DOTS INLINE void block(const wide_product *p, int tile, int first, int rows, int
             _mm512_storeu_ps(c[n] + r * p->c_pitch, sum[r * columns + n]);
 }
 
-DOTS static void half_by_two(const wide_product *p, int tile, int first, int64_t begin, int64_t end,
+DOTS static void half_by_two(const gemm_product *p, int tile, int first, int64_t begin, int64_t end,
                              bool add)
 {
-    block(p, tile, first, WIDE_TILE / 2, 2, begin, end, add);
+    block(p, tile, first, GEMM_TILE / 2, 2, begin, end, add);
 }
 
-DOTS static void all_by_one(const wide_product *p, int tile, int64_t begin, int64_t end, bool add)
+DOTS static void all_by_one(const gemm_product *p, int tile, int64_t begin, int64_t end, bool add)
 {
-    block(p, tile, 0, WIDE_TILE, 1, begin, end, add);
+    block(p, tile, 0, GEMM_TILE, 1, begin, end, add);
 }
 
-static void piece(const wide_product *p, int64_t begin, int64_t end, bool add)
+static void piece(const gemm_product *p, int64_t begin, int64_t end, bool add)
 {
     for (int tile = 0; tile < p->rows; tile++) {
         if (p->columns == 1) {
@@ -100,16 +102,16 @@ static void piece(const wide_product *p, int64_t begin, int64_t end, bool add)
             continue;
         }
         half_by_two(p, tile, 0, begin, end, add);
-        half_by_two(p, tile, WIDE_TILE / 2, begin, end, add);
+        half_by_two(p, tile, GEMM_TILE / 2, begin, end, add);
     }
 }
 
-static void multiply(const wide_product *p)
+static void multiply(const gemm_product *p)
 {
     int64_t begin = 0, end;
 
     do {
-        end = begin + PIECE < p->steps ? begin + PIECE : p->steps;
+        end = min_i64(begin + PIECE, p->steps);
         piece(p, begin, end, p->add || begin > 0);
         begin = end;
     } while (begin < p->steps);
@@ -118,20 +120,20 @@ static void multiply(const wide_product *p)
 /* ---- along lines ----------------------------------------------------------------------------- */
 
 /* Rows 'first' .. first + rows - 1 by all columns. */
-DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int columns)
+DOTS INLINE void line_block(const gemm_row_product *p, int first, int rows, int columns)
 {
     const int64_t pitch = p->pitch;
-    float *c = p->c + first * WIDE_ACROSS * WIDE_TILE;
+    float *c = p->c + first * GEMM_ACROSS * GEMM_TILE;
     __m512 sum[SUMS];
 
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            sum[r * columns + n] = p->add ? _mm512_loadu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE)
+            sum[r * columns + n] = p->add ? _mm512_loadu_ps(c + (r * GEMM_ACROSS + n) * GEMM_TILE)
                                           : _mm512_setzero_ps();
-    for (const wide_stretch *run = p->run, *end = run + p->count; run < end; run++) {
-        const char *row[(WIDE_TILE + APART - 1) / APART], *b[WIDE_ACROSS];
+    for (const gemm_run *run = p->run, *end = run + p->count; run < end; run++) {
+        const char *row[(GEMM_TILE + APART - 1) / APART], *b[GEMM_ACROSS];
         UNROLL
         for (int i = 0; i < (rows + APART - 1) / APART; i++)
             row[i] = p->a + run->a + (first + i * APART) * pitch;
@@ -139,10 +141,10 @@ DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int
         for (int n = 0; n < columns; n++)
             b[n] = p->b[n] + run->b;
         for (int64_t k = 0; k < run->pairs; k++) {
-            __m512i line[WIDE_ACROSS];
+            __m512i line[GEMM_ACROSS];
             UNROLL
             for (int n = 0; n < columns; n++)
-                line[n] = _mm512_load_si512(b[n] + k * (int)WIDE_STEP);
+                line[n] = _mm512_load_si512(b[n] + k * (int)GEMM_STEP);
             add_pair(sum, rows, columns, row, pitch, k, line);
         }
     }
@@ -150,40 +152,40 @@ DOTS INLINE void line_block(const wide_line_product *p, int first, int rows, int
     for (int r = 0; r < rows; r++)
         UNROLL
         for (int n = 0; n < columns; n++)
-            _mm512_storeu_ps(c + (r * WIDE_ACROSS + n) * WIDE_TILE, sum[r * columns + n]);
+            _mm512_storeu_ps(c + (r * GEMM_ACROSS + n) * GEMM_TILE, sum[r * columns + n]);
 }
 
-DOTS static void half_by_lines(const wide_line_product *p, int first)
+DOTS static void half_by_lines(const gemm_row_product *p, int first)
 {
     if (p->columns == 3)
-        line_block(p, first, WIDE_TILE / 2, 3);
+        line_block(p, first, GEMM_TILE / 2, 3);
     else
-        line_block(p, first, WIDE_TILE / 2, 2);
+        line_block(p, first, GEMM_TILE / 2, 2);
 }
 
-DOTS static void all_by_line(const wide_line_product *p)
+DOTS static void all_by_line(const gemm_row_product *p)
 {
-    line_block(p, 0, WIDE_TILE, 1);
+    line_block(p, 0, GEMM_TILE, 1);
 }
 
-DOTS static void half_by_line(const wide_line_product *p)
+DOTS static void half_by_line(const gemm_row_product *p)
 {
-    line_block(p, 0, WIDE_TILE / 2, 1);
+    line_block(p, 0, GEMM_TILE / 2, 1);
 }
 
-static void multiply_lines(const wide_line_product *p)
+static void multiply_lines(const gemm_row_product *p)
 {
     if (p->columns == 1) {
-        (p->rows == WIDE_TILE ? all_by_line : half_by_line)(p);
+        (p->rows == GEMM_TILE ? all_by_line : half_by_line)(p);
         return;
     }
     half_by_lines(p, 0);
-    if (p->rows == WIDE_TILE)
-        half_by_lines(p, WIDE_TILE / 2);
+    if (p->rows == GEMM_TILE)
+        half_by_lines(p, GEMM_TILE / 2);
 }
 
 static void nothing(void)
 {
 }
 
-const wide_unit wide_dots = { nothing, multiply, nothing, multiply_lines };
+const gemm_engine engine_avx512_bf16 = { nothing, multiply, nothing, multiply_lines };

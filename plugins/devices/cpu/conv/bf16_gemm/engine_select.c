@@ -1,13 +1,9 @@
 /*
- * engine_select.c - which units of bf16_gemm.h run here.
+ * engine_select.c - the engine of bf16_gemm.h for an instruction set.
  */
-#include "cpu/isa.h"
 #include "cpu/conv/bf16_gemm/bf16_gemm.h"
 
-bool wide_dots_run(void) { return isa_runs(ISA_AVX512BF16); }
-bool wide_tiles_run(void) { return isa_runs(ISA_AMX); }
-
-const wide_unit *wide_find(void)
+const gemm_engine *bf16_gemm_engine(isa set)
 {
-    return wide_tiles_run() ? &wide_tiles : wide_dots_run() ? &wide_dots : NULL;
+    return set >= ISA_AMX ? &engine_amx : set >= ISA_AVX512BF16 ? &engine_avx512_bf16 : NULL;
 }

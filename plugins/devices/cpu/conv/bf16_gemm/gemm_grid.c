@@ -3,7 +3,7 @@
  */
 #include "cpu/conv/bf16_gemm/gemm_grid.h"
 
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,12 +47,12 @@ static int grid_extent(const pons_convolution *c, int axis, int kernel, int x, i
     return extent;
 }
 
-wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phase[3])
+gemm_view gemm_view_of(const pons_tensor *t, const int stride[3], const int phase[3])
 {
     const int64_t *e = t->shape.extent;
     int64_t size = (t->type == PONS_BF16 ? 2 : 4) * e[4];
     int64_t step[3] = { e[2] * e[3] * size, e[3] * size, size };
-    wide_view v = { .image = e[1] * step[0] };
+    gemm_view v = { .image = e[1] * step[0] };
 
     for (int i = 0; i < 3; i++) {
         v.extent[i] = phase[i] >= e[1 + i] ? 0 : (int)ceil_div_i64(e[1 + i] - phase[i], stride[i]);
@@ -63,10 +63,10 @@ wide_view wide_view_of(const pons_tensor *t, const int stride[3], const int phas
 }
 
 /* The number of a phase, which is noted if no earlier kernel position has it. */
-static int note_phase(wide_grid *g, const pons_tensor *x, const pons_convolution *c,
+static int note_phase(gemm_grid *g, const pons_tensor *x, const pons_convolution *c,
                       const int phase[3])
 {
-    wide_view v = wide_view_of(x, c->stride, phase);
+    gemm_view v = gemm_view_of(x, c->stride, phase);
 
     for (int i = 0; i < g->phases; i++)
         if (g->phase[i].start == v.start &&
@@ -76,9 +76,9 @@ static int note_phase(wide_grid *g, const pons_tensor *x, const pons_convolution
     return g->phases++;
 }
 
-static void note_tap(wide_grid *g, const pons_tensor *x, const pons_convolution *c, const int at[3])
+static void note_tap(gemm_grid *g, const pons_tensor *x, const pons_convolution *c, const int at[3])
 {
-    wide_tap *t = g->tap + g->taps++;
+    gemm_tap *t = g->tap + g->taps++;
     int phase[3];
 
     t->shift = 0;
@@ -87,38 +87,36 @@ static void note_tap(wide_grid *g, const pons_tensor *x, const pons_convolution 
         t->shift = t->shift * g->extent[i] + shift_of(c, i, at[i]);
     }
     t->phase = note_phase(g, x, c, phase);
-    g->low = t->shift < -g->low ? -t->shift : g->low;
-    g->high = t->shift > g->high ? t->shift : g->high;
+    g->low = max_i64(-t->shift, g->low);
+    g->high = max_i64(t->shift, g->high);
 }
 
-pons_status wide_grid_init(wide_grid *g, const pons_tensor *x, const pons_tensor *y,
-                           const pons_tensor *w, const pons_convolution *c, pons_error *err)
+pons_status gemm_grid_init(gemm_grid *g, const conv_problem *p, pons_error *err)
 {
-    const int64_t *k = w->shape.extent + 1;
-    size_t taps = (size_t)(k[0] * k[1] * k[2]);
+    const pons_convolution *c = p->attributes;
+    const int *k = p->kernel;
 
-    *g = (wide_grid){ .cases = (int)x->shape.extent[0] };
-    g->tap = calloc(taps, sizeof *g->tap);
-    g->phase = calloc(taps, sizeof *g->phase);
+    *g = (gemm_grid){ .cases = p->cases };
+    g->tap = calloc((size_t)p->taps, sizeof *g->tap);
+    g->phase = calloc((size_t)p->taps, sizeof *g->phase);
     if (g->tap == NULL || g->phase == NULL) {
-        wide_grid_clear(g);
+        gemm_grid_clear(g);
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     }
     g->count = g->cases;
     for (int i = 0; i < 3; i++) {
-        g->extent[i] = grid_extent(c, i, (int)k[i], (int)x->shape.extent[1 + i],
-                                   (int)y->shape.extent[1 + i]);
+        g->extent[i] = grid_extent(c, i, k[i], p->x.extent[i], p->y.extent[i]);
         g->count *= g->extent[i];
     }
     for (int d = 0; d < k[0]; d++)
         for (int h = 0; h < k[1]; h++)
             for (int v = 0; v < k[2]; v++)
-                note_tap(g, x, c, (int[]){ d, h, v });
-    g->output = wide_view_of(y, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
+                note_tap(g, p->x_tensor, c, (int[]){ d, h, v });
+    g->output = gemm_view_of(p->y_tensor, (int[]){ 1, 1, 1 }, (int[]){ 0, 0, 0 });
     return PONS_OK;
 }
 
-void wide_grid_clear(wide_grid *g)
+void gemm_grid_clear(gemm_grid *g)
 {
     free(g->tap);
     free(g->phase);
@@ -127,7 +125,7 @@ void wide_grid_clear(wide_grid *g)
 }
 
 /* The begin of row number 'row' of the grid, or NULL where it lies in a gap. */
-static const char *row_begin(const wide_grid *g, const wide_view *v, const void *tensor,
+static const char *row_begin(const gemm_grid *g, const gemm_view *v, const void *tensor,
                              int64_t row)
 {
     int64_t h = row % g->extent[1], plane = row / g->extent[1];
@@ -138,8 +136,8 @@ static const char *row_begin(const wide_grid *g, const wide_view *v, const void 
     return (const char *)tensor + v->start + image * v->image + d * v->step[0] + h * v->step[1];
 }
 
-int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int64_t at,
-                 int64_t end, const char **from)
+int64_t gemm_grid_run(const gemm_grid *g, const gemm_view *v, const void *tensor, int64_t at,
+                      int64_t end, const char **from)
 {
     int64_t row = at < 0 ? -1 : at / g->extent[2], w = at - row * g->extent[2];
     const char *begin = at < 0 ? NULL : row_begin(g, v, tensor, row);
@@ -153,13 +151,13 @@ int64_t wide_run(const wide_grid *g, const wide_view *v, const void *tensor, int
     return min_i64(v->extent[2] - w, end - at);
 }
 
-void wide_positions(const wide_grid *g, const wide_view *v, const void *tensor, const char *zero,
-                    int64_t first, int count, const char **to)
+void gemm_grid_positions(const gemm_grid *g, const gemm_view *v, const void *tensor,
+                         const char *zero, int64_t first, int count, const char **to)
 {
     const char *from;
 
     for (int i = 0; i < count;) {
-        int64_t run = wide_run(g, v, tensor, first + i, first + count, &from);
+        int64_t run = gemm_grid_run(g, v, tensor, first + i, first + count, &from);
         for (int k = 0; k < run; k++, i++)
             to[i] = from != NULL ? from + k * v->step[2] : zero;
     }

@@ -1,8 +1,8 @@
 /*
- * direct.c - plan a convolution of direct.h; run it forward and by its input.
+ * direct.c - plan a convolution of direct.h; run convolutions and input gradients.
  *
- * Tasks are tiles, or blocks of outputs of tiles where tiles are few; they depend on the extents
- * alone, and every output is summed by one task in one order, so bits do not depend on the threads.
+ * A task is a tile, or one block of a tile's outputs if tiles are few. Tasks depend on the extents
+ * alone. One task sums an output in a fixed order, so bits do not depend on the threads.
  */
 #include "cpu/conv/direct/direct.h"
 
@@ -15,30 +15,18 @@
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* Floats of the buffer that a tile aims at: with a block's weights it stays in the L2 cache. */
+/* The target size of a tile's buffer, in floats. It fits the L2 cache beside a block's weights. */
 #define DIRECT_BUFFER (1 << 16)
-/* With fewer tiles than this, blocks of outputs are tasks of their own. */
+/* The number of tiles below which each block of outputs is a task. */
 #define DIRECT_TILES 64
 
-static bool type_known(pons_type type)
-{
-    return type == PONS_F32 || type == PONS_BF16;
-}
-
-static direct_image image_of(const pons_tensor *t)
-{
-    const int64_t *e = t->shape.extent;
-
-    return (direct_image){ t->type, { (int)e[1], (int)e[2], (int)e[3] }, (int)e[4] };
-}
-
-/* The position that kernel index k of an axis reads for a phase; false: it does not reach it. */
+/* The offset that kernel index k of an axis reads for a phase; false if k does not reach it. */
 static bool tap_offset(const direct *d, const pons_convolution *c, int axis, int phase, int k,
                        int *offset)
 {
     int at = k * c->dilation[axis] - c->pad_low[axis];
 
-    if (d->kind != PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT) {
+    if (d->direction != CONV_INPUT_GRADIENT) {
         *offset = at;
         return true;
     }
@@ -46,7 +34,7 @@ static bool tap_offset(const direct *d, const pons_convolution *c, int axis, int
     return (phase - at) % c->stride[axis] == 0;
 }
 
-/* What all phases together read along an axis. */
+/* The lowest offset and the range that all phases read along an axis. */
 static void plan_reach(direct *d, const pons_convolution *c, int axis)
 {
     int low = 0, high = 0, offset;
@@ -70,7 +58,7 @@ static int64_t buffer_floats(const direct *d, int planes, int rows)
            ((rows - 1) * d->step_from[1] + d->reach[1]) * d->buffer[2] * d->from.channels;
 }
 
-/* Rows first, then planes, as many as the buffer holds; at least one row. */
+/* A tile takes rows, then planes, until the buffer is full. It has at least one row. */
 static void plan_tiles(direct *d)
 {
     d->buffer[2] = (d->grid[2] - 1) * d->step_from[2] + d->reach[2];
@@ -134,7 +122,7 @@ static void plan_blocks(direct *d)
 
 int64_t direct_weight_at(const direct *d, int group, int out, int tap, int j)
 {
-    bool gradient = d->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
+    bool gradient = d->direction == CONV_INPUT_GRADIENT;
     int o = gradient ? group * d->inner + j : group * d->outs + out;
 
     return ((int64_t)o * d->volume + d->tap_kernel[tap]) * (gradient ? d->outs : d->inner) +
@@ -147,7 +135,7 @@ typedef struct packing {
     float *to;
 } packing;
 
-/* One tap of one block: [j][o], zero for outputs that only pad. */
+/* Pack one tap of one block as [j][o]. Padding outputs are zero. */
 static void pack_tap(void *context, int64_t i, int thread)
 {
     const packing *p = context;
@@ -170,13 +158,13 @@ static pons_status direct_pack(const pons_kernel *kernel, int input, const void 
 {
     packing p = { kernel->state, from, to };
 
-    cpu_parallel(p.d->threads, (int64_t)p.d->groups * p.d->blocks * p.d->volume, pack_tap, &p);
+    cpu_parallel_for(p.d->threads, (int64_t)p.d->groups * p.d->blocks * p.d->volume, pack_tap, &p);
     return PONS_OK;
 }
 
 /* ---- one tile -------------------------------------------------------------------------------- */
 
-/* A row of the buffer from row (plane, row) of the image, which may lie outside. */
+/* Fill a row of the buffer from row (plane, row) of the image. Positions outside it are zero. */
 static void fill_row(const direct *d, const void *from, int image, int plane, int row, float *to)
 {
     int channels = d->from.channels, n = d->from.extent[2];
@@ -212,10 +200,10 @@ typedef struct work {
     const direct *d;
     const pons_call *call;
     const float *weight;
-    float *area;     /* of all threads: buffer and line */
+    float *area;     /* a buffer and a line for each thread */
 } work;
 
-/* Rows of one block of outputs for one phase. */
+/* Compute one block of outputs of a tile for one phase. */
 static void run_phase(const work *k, int image, const int tile[2], int group, int block, int phase,
                       const float *buffer, float *line)
 {
@@ -277,7 +265,7 @@ static pons_status direct_run(const pons_kernel *kernel, const pons_call *call, 
         k.area += d->packed_size;
         direct_pack(kernel, 1, call->input[1], call->scratch, err);
     }
-    cpu_parallel(d->threads, (int64_t)d->cases * d->tiles[0] * d->tiles[1] *
+    cpu_parallel_for(d->threads, (int64_t)d->cases * d->tiles[0] * d->tiles[1] *
                                  (d->by_block ? d->groups * d->blocks : 1), run_task, &k);
     return PONS_OK;
 }
@@ -295,39 +283,36 @@ static void direct_free(pons_kernel *kernel)
     kernel->state = NULL;
 }
 
-static void describe(direct *d, const pons_request *r)
+static void describe(direct *d, const conv_problem *p)
 {
-    const pons_convolution *c = r->attributes;
-    bool weight = r->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT;
-    bool input = r->kind == PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT;
-    const pons_tensor *w = weight ? &r->output[0] : &r->input[1];
+    bool input = p->direction == CONV_INPUT_GRADIENT;
 
-    d->from = image_of(&r->input[0]);
-    d->to = image_of(weight ? &r->input[1] : &r->output[0]);
-    d->weight_type = w->type;
-    d->cases = (int)r->input[0].shape.extent[0];
-    d->groups = c->groups;
-    d->inner = d->from.channels / c->groups;
-    d->outs = d->to.channels / c->groups;
-    d->volume = 1;
+    d->direction = p->direction;
+    d->from = *conv_from(p);
+    d->to = *conv_to(p);
+    d->weight_type = p->weight_type;
+    d->cases = p->cases;
+    d->groups = p->groups;
+    d->inner = d->from.channels / p->groups;
+    d->outs = d->to.channels / p->groups;
+    d->volume = p->taps;
     for (int i = 0; i < 3; i++) {
-        d->kernel[i] = (int)w->shape.extent[1 + i];
-        d->volume *= d->kernel[i];
-        d->step_from[i] = input ? 1 : c->stride[i];
-        d->step_to[i] = input ? c->stride[i] : 1;
+        d->kernel[i] = p->kernel[i];
+        d->step_from[i] = input ? 1 : p->stride[i];
+        d->step_to[i] = input ? p->stride[i] : 1;
         d->grid[i] = ceil_div_int(d->to.extent[i], d->step_to[i]);
-        plan_reach(d, c, i);
+        plan_reach(d, p->attributes, i);
     }
 }
 
-/* Weights of a parameter are packed once a step; the key says in which way. */
-static void want_packed(const direct *d, const pons_request *r, pons_kernel *kernel)
+/* Weights of a parameter are packed once a step. The key identifies their layout. */
+static void want_packed(const direct *d, const conv_problem *p, pons_kernel *kernel)
 {
     uint64_t key = 0x646972656374; /* 'direct' */
-    const int parts[] = { d->kind, d->lanes->lanes, d->groups, d->phases,
+    const int parts[] = { (int)p->request->kind, d->lanes->lanes, d->groups, d->phases,
                           d->phases > 1 ? d->tap_kernel[0] : 0 };
 
-    if ((r->packable & 2u) == 0)
+    if (!p->packable)
         return;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         key = (key ^ (uint64_t)parts[i]) * UINT64_C(0x100000001b3);
@@ -338,40 +323,42 @@ static void want_packed(const direct *d, const pons_request *r, pons_kernel *ker
     kernel->pack = direct_pack;
 }
 
-pons_status direct_prepare(const direct_lanes *lanes, int threads, const pons_request *request,
-                           pons_kernel *kernel, bool *supported, pons_error *err)
+bool direct_supports(const conv_problem *p)
 {
-    bool weight = request->kind == PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT;
-    direct *d;
+    return conv_type_supported(p->x.type) && conv_type_supported(p->y.type)
+        && conv_type_supported(p->weight_type);
+}
 
-    *supported = false;
-    if (!type_known(request->input[0].type) || !type_known(request->input[1].type) ||
-        !type_known(request->output[0].type))
-        return PONS_OK;
-    d = calloc(1, sizeof *d);
+pons_status direct_prepare(const cpu_device *cpu, const conv_problem *p, pons_kernel *kernel,
+                           pons_error *err)
+{
+    bool weight = p->direction == CONV_WEIGHT_GRADIENT;
+    direct *d = calloc(1, sizeof *d);
+
     if (d == NULL)
-        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
-    *d = (direct){ .lanes = lanes, .threads = threads, .kind = request->kind };
+        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", p->request->name);
+    *d = (direct){ .lanes = cpu->direct, .threads = cpu->threads };
     kernel->state = d;
-    describe(d, request);
+    describe(d, p);
     plan_tiles(d);
     plan_blocks(d);
-    if (!plan_taps(d, request->attributes)) {
+    if (!plan_taps(d, p->attributes)) {
         direct_free(kernel);
-        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
+        return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", p->request->name);
     }
     if (weight) {
-        direct_weight_plan(d);
-        kernel->scratch_size = direct_weight_scratch(d);
+        direct_weight_gradient_plan(d);
+        kernel->scratch_size = direct_weight_gradient_scratch(d);
     } else {
-        want_packed(d, request, kernel);
-        kernel->scratch_size = (size_t)(threads * (d->buffer_size + d->line_size) +
+        want_packed(d, p, kernel);
+        kernel->scratch_size = (size_t)(d->threads * (d->buffer_size + d->line_size) +
                                         (kernel->pack_size[1] > 0 ? 0 : d->packed_size)) *
                                sizeof(float);
     }
-    kernel->run = weight ? direct_weight_run : direct_run;
+    kernel->run = weight ? direct_weight_gradient_run : direct_run;
     kernel->free = direct_free;
-    kernel->implementation = "own";
-    *supported = true;
     return PONS_OK;
 }
+
+const conv_operations direct_operations = { .supports = direct_supports,
+                                            .prepare = direct_prepare };

@@ -1,10 +1,9 @@
 /*
- * direct_lanes.c - the loops over rows of direct.h. Compiled once for each kind of processor, with
- * CPU_ROW naming it.
+ * direct_lanes.c - the loops over rows of direct.h.
  *
- * The vector lies along the outputs. A block holds the sums of several points and one or
- * two vectors of outputs in registers; counts are constants after inlining, so that all
- * of it is unrolled.
+ * The file is compiled once for each instruction set, which CPU_ISA names. Vectors lie along the
+ * outputs. A block keeps the sums of several points and one or two vectors of outputs in registers.
+ * Counts are constants after inlining, so the loops unroll.
  */
 #include "cpu/conv/direct/direct.h"
 
@@ -13,23 +12,23 @@
 #include "cpu/map/map_lanes.h"
 #include "cpu/simd/vector.h"
 
-/* Registers: sums of all points, the weights, and one number of x. */
+/* The registers hold the sums of all points, the weights, and one element of x. */
 #if defined(__AVX512F__)
 enum { POINTS = 12, INPUTS = 8 };
 #else
 enum { POINTS = 6, INPUTS = 4 };
 #endif
 
-/* Every third point has a pointer of its own: more would not fit the registers of addresses. */
+/* Every third point has its own pointer. More pointers would not fit the address registers. */
 enum { APART = 3, POINTERS = (POINTS + APART - 1) / APART };
 
 /*
- * Products of a chain of sums: each step of it rounds all that came before, so that chains of m
- * that are then added have an error of the root of n m, where one of n products has n.
+ * The number of products in a chain of sums. Each step of a chain rounds the sum so far. So n
+ * products in chains of m have an error of sqrt(n m), and in one chain an error of n.
  */
 enum { CHAIN = 64 };
 
-/* To the end of a chain: the sums to y, beside what is there already. */
+/* End a chain and add its sums to y. */
 VECTOR void forward_keep(float *y, int count, int vectors, vector sum[POINTS][2], bool first)
 {
     VECTOR_UNROLL
@@ -56,7 +55,7 @@ VECTOR void forward_block(float *y, int count, int vectors, const float *x, int6
             sum[p][v] = vector_all(0);
     for (int t = 0; t < taps; t++)
         for (int j = 0; j < inner;) {
-            int some = inner - j < room ? inner - j : room;
+            int some = min_int(inner - j, room);
             const float *row[POINTERS];
             VECTOR_UNROLL
             for (int r = 0; r < POINTERS; r++)
@@ -116,7 +115,7 @@ static forward_function *const forward_of[POINTS][2] = {
 #endif
 };
 
-/* Blocks of nearly equal size: a short one at the end would leave most sums idle. */
+/* Blocks have nearly equal sizes, because a short last block would leave most registers idle. */
 static void forward(float *y, int width, const float *x, int64_t step, int taps, const int64_t *tap,
                     int inner, const float *weight, int vectors)
 {
@@ -223,7 +222,7 @@ static void add(float *restrict to, const float *restrict from, int64_t count)
         to[i] += from[i];
 }
 
-const direct_lanes CPU_ROW_NAME(direct_lanes) = {
+const direct_lanes CPU_ISA_NAME(direct_lanes) = {
     .lanes = VECTOR_LANES,
     .forward = forward,
     .weight = weight,

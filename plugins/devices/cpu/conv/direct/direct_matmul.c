@@ -1,9 +1,8 @@
 /*
- * direct_matmul.c - matrix products with the loops of direct.h: rows of a are points, columns of b
- * outputs.
+ * direct_matmul.c - matrix products with the loops of direct.h.
  *
- * A task is a piece of the rows by a block of the columns; it copies both as floats, the way the
- * loops read them. Every element is summed by one task, in order.
+ * Rows of a are points, columns of b are outputs. A task is a piece of the rows and a block of the
+ * columns. It copies both as floats in the layout of the loops. One task sums an element, in order.
  */
 #include "cpu/conv/direct/direct.h"
 
@@ -22,7 +21,7 @@ typedef struct product {
     pons_type type[3];
     int64_t batch, m, n, k;
     int64_t row_pieces, blocks;
-    int64_t panel, tile, area; /* floats of a thread: columns of b, rows of a, all */
+    int64_t panel, tile, area; /* floats of a thread: columns of b; rows of a; in all */
 } product;
 
 typedef struct work {
@@ -30,7 +29,7 @@ typedef struct work {
     const pons_call *call;
 } work;
 
-/* to[i][j] of 'rows' by 'columns' from a matrix with the given steps, behind its element 'at'. */
+/* Copy 'rows' by 'columns' of a matrix with the given steps, from element 'at', to to[i][j]. */
 static void copy_matrix(const product *p, pons_type type, const void *from, int64_t at,
                         int64_t rows, int64_t row_step, int64_t columns, int64_t step, float *to,
                         int64_t pitch)
@@ -51,10 +50,10 @@ static void run_task(void *context, int64_t task, int thread)
     const product *p = work->p;
     int64_t block = task % p->blocks, piece = task / p->blocks % p->row_pieces;
     int64_t batch = task / p->blocks / p->row_pieces, column = block * 2 * p->lanes->lanes;
-    int64_t row = piece * MATMUL_ROWS, rows = p->m - row < MATMUL_ROWS ? p->m - row : MATMUL_ROWS;
+    int64_t row = piece * MATMUL_ROWS, rows = min_i64(p->m - row, MATMUL_ROWS);
     int64_t left = p->n - column;
     int vectors = left > p->lanes->lanes ? 2 : 1, outs = vectors * p->lanes->lanes;
-    int64_t columns = left < outs ? left : outs, no_tap = 0;
+    int64_t columns = min_i64(left, outs), no_tap = 0;
     float *panel = (float *)work->call->scratch + thread * p->area, *tile = panel + p->panel;
     float *line = tile + p->tile;
     bool ta = p->transpose[0], tb = p->transpose[1];
@@ -78,7 +77,7 @@ static pons_status matmul_run(const pons_kernel *kernel, const pons_call *call, 
     const product *p = kernel->state;
     work work = { p, call };
 
-    cpu_parallel(p->threads, p->batch * p->row_pieces * p->blocks, run_task, &work);
+    cpu_parallel_for(p->threads, p->batch * p->row_pieces * p->blocks, run_task, &work);
     return PONS_OK;
 }
 
@@ -87,27 +86,23 @@ static void matmul_free(pons_kernel *kernel)
     free(kernel->state);
 }
 
-static bool type_known(pons_type type)
+pons_status direct_prepare_matmul(const cpu_device *cpu, const pons_request *request,
+                                  pons_kernel *kernel, bool *supported, pons_error *err)
 {
-    return type == PONS_F32 || type == PONS_BF16;
-}
-
-pons_status direct_matmul_prepare(const direct_lanes *lanes, int threads,
-                                  const pons_request *request, pons_kernel *kernel, bool *supported,
-                                  pons_error *err)
-{
+    const direct_lanes *lanes = cpu->direct;
     const pons_matmul_attributes *t = request->attributes;
     const pons_tensor *a = &request->input[0], *c = &request->output[0];
     int rank = c->shape.rank, wide = 2 * lanes->lanes;
     product *p;
 
     *supported = false;
-    if (!type_known(a->type) || !type_known(request->input[1].type) || !type_known(c->type))
+    if (!conv_type_supported(a->type) || !conv_type_supported(request->input[1].type)
+        || !conv_type_supported(c->type))
         return PONS_OK;
     p = calloc(1, sizeof *p);
     if (p == NULL)
         return pons_fail(err, PONS_DEVICE, "cannot prepare '%s': out of memory", request->name);
-    *p = (product){ .lanes = lanes, .threads = threads, .batch = 1,
+    *p = (product){ .lanes = lanes, .threads = cpu->threads, .batch = 1,
                     .transpose = { t->transpose_a, t->transpose_b },
                     .type = { a->type, request->input[1].type, c->type },
                     .m = c->shape.extent[rank - 2], .n = c->shape.extent[rank - 1],
@@ -119,11 +114,11 @@ pons_status direct_matmul_prepare(const direct_lanes *lanes, int threads,
     p->panel = p->k * wide;
     p->tile = round_up_i64(p->k * MATMUL_ROWS, 16);
     p->area = p->panel + p->tile + (int64_t)MATMUL_ROWS * wide;
-    kernel->scratch_size = (size_t)(threads * p->area) * sizeof(float);
+    kernel->scratch_size = (size_t)(p->threads * p->area) * sizeof(float);
     kernel->state = p;
     kernel->run = matmul_run;
     kernel->free = matmul_free;
-    kernel->implementation = "own";
+    kernel->implementation = "direct";
     *supported = true;
     return PONS_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * direct_weight_gradient.c - the weight gradient of direct.h.
  *
- * A task is one block of outputs over one share of the tiles; it sums into its own part of a
+ * A task is one block of outputs over one share of the tiles. It sums into its own part of a
  * partial result. The number of partial results and their order depend on the extents alone.
  */
 #include "cpu/conv/direct/direct.h"
@@ -12,21 +12,21 @@
 
 #include "base/integer.h"
 
-/* Floats that all partial results may take together, and how many are of use. */
+/* The greatest size of all partial results in floats, and their greatest number. */
 #define WEIGHT_PARTIAL_FLOATS ((int64_t)1 << 22)
 #define WEIGHT_PARTIALS 32
 
-void direct_weight_plan(direct *d)
+void direct_weight_gradient_plan(direct *d)
 {
     int tiles = d->cases * d->tiles[0] * d->tiles[1];
     int64_t most = WEIGHT_PARTIAL_FLOATS / d->packed_size;
 
     d->partials = most < 1 ? 1 : most > WEIGHT_PARTIALS ? WEIGHT_PARTIALS : (int)most;
-    d->partials = tiles < d->partials ? tiles : d->partials;
+    d->partials = min_int(tiles, d->partials);
     d->line_size = (int64_t)d->tile[0] * d->tile[1] * d->grid[2] * 2 * d->lanes->lanes;
 }
 
-size_t direct_weight_scratch(const direct *d)
+size_t direct_weight_gradient_scratch(const direct *d)
 {
     return (size_t)(d->partials * d->packed_size +
                     d->threads * (d->buffer_size + d->line_size)) * sizeof(float);
@@ -38,22 +38,22 @@ typedef struct work {
     float *partial, *area;
 } work;
 
-/* Points of a tile that lie inside: planes and rows. */
+/* The planes and rows of a tile that lie inside the grid. */
 static void tile_extent(const direct *d, const int tile[2], int extent[2])
 {
     for (int i = 0; i < 2; i++) {
         int left = d->grid[i] - tile[i] * d->tile[i];
-        extent[i] = left < d->tile[i] ? left : d->tile[i];
+        extent[i] = min_int(left, d->tile[i]);
     }
 }
 
-/* One block of y's channels as floats, point after point; zero in channels that only pad. */
+/* Copy one block of y's channels as floats, point after point. Padding channels are zero. */
 static void fill_y(const direct *d, const void *y, int image, const int tile[2],
                    const int extent[2], int group, int block, float *to)
 {
     int first = direct_block_first(d, block);
     int outs = direct_block_vectors(d, block) * d->lanes->lanes;
-    int channels = d->outs - first < outs ? d->outs - first : outs;
+    int channels = min_int(d->outs - first, outs);
 
     for (int p = 0; p < extent[0]; p++)
         for (int r = 0; r < extent[1]; r++) {
@@ -109,7 +109,7 @@ static void run_task(void *context, int64_t task, int thread)
 
 #define WEIGHT_PIECE ((int64_t)1 << 14)
 
-/* Pairs of neighbours, then pairs of pairs. */
+/* Sum the partial results in a tree (R2). */
 static void join_piece(void *context, int64_t i, int thread)
 {
     const work *k = context;
@@ -120,7 +120,7 @@ static void join_piece(void *context, int64_t i, int thread)
         for (int p = 0; p + step < d->partials; p += 2 * step)
             d->lanes->add(k->partial + p * d->packed_size + first,
                           k->partial + (p + step) * d->packed_size + first,
-                          left < WEIGHT_PIECE ? left : WEIGHT_PIECE);
+                          min_i64(left, WEIGHT_PIECE));
 }
 
 static void write_channel(void *context, int64_t i, int thread)
@@ -138,13 +138,14 @@ static void write_channel(void *context, int64_t i, int thread)
                              direct_weight_at(d, group, out, tap, j), *from);
 }
 
-pons_status direct_weight_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+pons_status direct_weight_gradient_run(const pons_kernel *kernel, const pons_call *call,
+                                       pons_error *err)
 {
     const direct *d = kernel->state;
     work k = { d, call, call->scratch, (float *)call->scratch + d->partials * d->packed_size };
 
-    cpu_parallel(d->threads, (int64_t)d->partials * d->groups * d->blocks, run_task, &k);
-    cpu_parallel(d->threads, ceil_div_i64(d->packed_size, WEIGHT_PIECE), join_piece, &k);
-    cpu_parallel(d->threads, (int64_t)d->groups * d->outs, write_channel, &k);
+    cpu_parallel_for(d->threads, (int64_t)d->partials * d->groups * d->blocks, run_task, &k);
+    cpu_parallel_for(d->threads, ceil_div_i64(d->packed_size, WEIGHT_PIECE), join_piece, &k);
+    cpu_parallel_for(d->threads, (int64_t)d->groups * d->outs, write_channel, &k);
     return PONS_OK;
 }

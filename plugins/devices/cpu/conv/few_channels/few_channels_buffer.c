@@ -1,31 +1,31 @@
 /*
- * few_channels_buffer.c - the rows that a task of a narrow convolution has at hand, and which of
- * them the taps of an output row read.
+ * few_channels_buffer.c - the buffered rows of a task, and the rows that the taps of an output row
+ * read.
  *
- * The buffer is a ring of the planes that one output plane reads, filled row by row as the run
- * moves on, or holds all that the task reads. A row is made once and read by all taps it meets.
+ * The buffer is a ring of the planes that one output plane reads, filled row by row, or it has all
+ * rows of the task. A row is filled once and read by all its taps.
  */
-#include "cpu/conv/few_channels/few_channels_task.h"
+#include "cpu/conv/few_channels/few_channels_internal.h"
 
 #include <string.h>
 
 #include "base/integer.h"
 
-void narrow_buffer_begin(narrow_work *w, const narrow_side *s, const int low[2],
-                         narrow_fill *fill)
+void few_channels_buffer_begin(few_channels_task *w, const few_channels_side *s, const int low[2],
+                               few_channels_fill *fill)
 {
     w->side = s;
     w->fill = fill;
-    w->low_row = max_int(low[1], -s->apart);
+    w->low_row = max_int(low[1], -s->pair_stride);
     w->full = w->newest = max_int(low[0], 0) - 1;
     w->ready = w->low_row;
 }
 
-void narrow_buffer_up_to(narrow_work *w, int plane, int row)
+void few_channels_buffer_up_to(few_channels_task *w, int plane, int row)
 {
     enum { AHEAD = 4 };
-    const narrow *n = w->n;
-    const narrow_side *s = w->side;
+    const few_channels_plan *n = w->n;
+    const few_channels_side *s = w->side;
 
     plane = min_int(plane, s->extent[0] - 1);
     if (plane > w->newest) {
@@ -36,18 +36,18 @@ void narrow_buffer_up_to(narrow_work *w, int plane, int row)
     row = min_int(row, s->extent[1] - 1);
     for (int p = w->full + 1; p <= w->newest; p++)
         for (int r = w->ready; r <= row; r++) {
-            if (n->zipped || narrow_is_weight(n))
-                narrow_row_ask(s, w->in, w->image, p, r + AHEAD);
+            if (n->interleaved || few_channels_is_weight(n))
+                few_channels_row_prefetch(s, w->in, w->image, p, r + AHEAD);
             w->fill(n, w->in, w->image, p, r, w->line,
                     w->buffer + p % n->planes * n->plane + (r - w->low_row) * n->row);
         }
     w->ready = max_int(w->ready, row + 1);
 }
 
-bool narrow_step_rows(narrow_work *w, const float **x, int taps, int d, int row, int count,
-                      int step)
+bool few_channels_step_rows(few_channels_task *w, const float **x, int taps, int d, int row,
+                            int count, int step)
 {
-    const narrow *n = w->n;
+    const few_channels_plan *n = w->n;
     bool inside = row >= 0 && row + count <= w->side->extent[1], again = inside && w->inside == d;
     int64_t on = step * n->row;
 
@@ -58,17 +58,18 @@ bool narrow_step_rows(narrow_work *w, const float **x, int taps, int d, int row,
     return again;
 }
 
-bool narrow_find_taps(narrow_work *w, int d, int h)
+bool few_channels_find_taps(few_channels_task *w, int d, int h)
 {
-    const narrow *n = w->n;
+    const few_channels_plan *n = w->n;
     int plane = d * n->stride[0] - n->pad[0], row = h * n->stride[1] - n->pad[1], count = 0;
-    int first = max_int(0, -n->x.apart - row), last = min_int(n->kernel[1], n->x.extent[1] - row);
+    int first = max_int(0, -n->x.pair_stride - row), last = min_int(n->kernel[1],
+                                                                    n->x.extent[1] - row);
 
-    if (narrow_step_rows(w, w->row, w->taps, d, row, n->kernel[1],
-                         narrow_together(n) * n->stride[1]))
+    if (few_channels_step_rows(w, w->row, w->taps, d, row, n->kernel[1],
+                               few_channels_rows_together(n) * n->stride[1]))
         return false;
     for (int kd = max_int(0, -plane); kd < min_int(n->kernel[0], n->x.extent[0] - plane); kd++) {
-        const float *x = narrow_buffered(w, plane + kd, row);
+        const float *x = few_channels_buffered(w, plane + kd, row);
         for (int kh = first; kh < last; kh++) {
             w->row[count] = x + kh * n->row;
             w->tap[count++] = kd * n->kernel[1] + kh;
@@ -78,25 +79,25 @@ bool narrow_find_taps(narrow_work *w, int d, int h)
     return true;
 }
 
-void narrow_buffer_x_begin(narrow_work *w)
+void few_channels_buffer_x_begin(few_channels_task *w)
 {
-    const narrow *n = w->n;
+    const few_channels_plan *n = w->n;
     const int first[2] = { w->first, w->top };
     int low[2];
 
     for (int i = 0; i < 2; i++)
         low[i] = first[i] * n->stride[i] - n->pad[i];
-    narrow_buffer_begin(w, &n->x, low, narrow_fill_of(n));
-    if (n->form == WIDE_FORWARD && n->pairs)
+    few_channels_buffer_begin(w, &n->x, low, few_channels_fill_of(n));
+    if (n->form == VECTOR_FORWARD && n->bf16x2)
         memset(w->buffer, 0, (size_t)(n->planes * n->plane) * sizeof(float));
 }
 
-void narrow_buffer_x(narrow_work *w, int d, int h)
+void few_channels_buffer_x(few_channels_task *w, int d, int h)
 {
-    const narrow *n = w->n;
+    const few_channels_plan *n = w->n;
 
     d = n->ring ? d : w->last;
     h = n->ring ? h : w->bottom;
-    narrow_buffer_up_to(w, d * n->stride[0] - n->pad[0] + n->kernel[0] - 1,
-                        h * n->stride[1] - n->pad[1] + n->kernel[1] - 1);
+    few_channels_buffer_up_to(w, d * n->stride[0] - n->pad[0] + n->kernel[0] - 1,
+                              h * n->stride[1] - n->pad[1] + n->kernel[1] - 1);
 }

@@ -1,8 +1,8 @@
 /*
- * few_channels_layout.c - rows between the tensors' types and layout and those of the loops:
- * channels apart and together, bf16 and float.
+ * few_channels_layout.c - convert rows between tensors and loops: split and join channels, bf16 and
+ * float.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
 #include "cpu/simd/lane_math.h"
@@ -50,7 +50,7 @@ static int split_4(float *to, int pitch, const float *from, int width)
     return w;
 }
 
-/* Each round mixes row i with row i + n / 2 of n; after log2(n) of them rows are columns. */
+/* A round mixes rows i and i + n / 2 of n. After log2(n) rounds the rows are transposed. */
 VECTOR void turn(vector v[VECTOR_LANES])
 {
     VECTOR_UNROLL for (int round = 1; round < VECTOR_LANES; round *= 2) {
@@ -66,8 +66,8 @@ VECTOR void turn(vector v[VECTOR_LANES])
 
 #if defined(__AVX512F__)
 /*
- * Quarters of rows are put side by side as they are loaded, which leaves columns of 4 x 4 numbers
- * to be turned: half the shuffles of turn(), and few registers.
+ * Quarters of rows are loaded side by side, so only blocks of 4 x 4 are transposed. This takes half
+ * the shuffles of turn() and few registers.
  */
 VECTOR __m512 quarters(const float *from, int64_t rows)
 {
@@ -248,5 +248,5 @@ static void tiles_to_bf16(uint16_t *to, const float *from, int cells, int outs)
     }
 }
 
-const narrow_layout CPU_ROW_NAME(narrow_layout) = { split, join, from_bf16, to_bf16,
-                                                    tiles_to_bf16 };
+const few_channels_layout CPU_ISA_NAME(few_channels_layout) = { split, join, from_bf16, to_bf16,
+                                                                tiles_to_bf16 };

@@ -1,28 +1,28 @@
 /*
- * few_channels_run.c - run a narrow convolution: tasks, and which run each of them is.
+ * few_channels_run.c - run a convolution with few channels.
  *
- * A task is a band of rows in a block of planes. It has the rows that it reads at hand, mostly as
- * padded rows in its thread's scratch, and calls the loops of few_channels_loops.h row by row.
+ * A task is a band of rows in a block of planes. It buffers the rows that it reads, mostly as
+ * padded rows in its thread's scratch, and calls the loops of loops.h row by row.
  */
 #include "cpu/cpu.h"
-#include "cpu/conv/few_channels/few_channels_task.h"
+#include "cpu/conv/few_channels/few_channels_internal.h"
 
 #include "base/integer.h"
 
-typedef struct narrow_call {
-    const narrow *n;
+typedef struct few_channels_call {
+    const few_channels_plan *n;
     const void *in, *y;
     void *out;
     float *packed, *areas, *sums;
-} narrow_call;
+} few_channels_call;
 
 static void run_task(void *context, int64_t i, int thread)
 {
-    const narrow_call *k = context;
-    const narrow *n = k->n;
-    const int *extent = n->form == PLANAR_SPREAD ? n->x.extent : n->y.extent;
+    const few_channels_call *k = context;
+    const few_channels_plan *n = k->n;
+    const int *extent = n->form == PLANAR_INPUT ? n->x.extent : n->y.extent;
     int task = (int)i;
-    narrow_work w;
+    few_channels_task w;
 
     w.n = n;
     w.in = k->in;
@@ -32,7 +32,7 @@ static void run_task(void *context, int64_t i, int thread)
     w.buffer = k->areas + thread * n->area;
     w.taps = 0;
     w.inside = -1;
-    w.line = w.buffer + (n->placed ? 0 : n->planes * n->plane);
+    w.line = w.buffer + (n->in_place ? 0 : n->planes * n->plane);
     w.other = w.line + n->line;
     w.image = task / n->bands / n->blocks;
     w.first = task / n->bands % n->blocks * n->block;
@@ -40,30 +40,33 @@ static void run_task(void *context, int64_t i, int thread)
     w.top = task % n->bands * n->band;
     w.bottom = min_int(w.top + n->band, extent[1]) - 1;
     switch (n->form) {
-    case WIDE_FORWARD: n->zipped ? narrow_forward_zipped(&w) : narrow_forward_wide(&w); break;
-    case PLANAR_FORWARD: n->placed ? narrow_forward_placed(&w) : narrow_forward_planar(&w); break;
-    case PLANAR_SPREAD: n->up ? narrow_spread_up(&w) : narrow_spread(&w); break;
-    default: narrow_gradient(&w, k->sums + task * n->sums); break;
+    case VECTOR_FORWARD: n->interleaved ? few_channels_forward_interleaved(&w)
+        : few_channels_forward_vector(&w); break;
+    case PLANAR_FORWARD: n->in_place ? few_channels_forward_in_place(&w)
+        : few_channels_forward_planar(&w); break;
+    case PLANAR_INPUT: n->upsample2 ? few_channels_input_gradient_upsample2(&w)
+        : few_channels_input_gradient(&w); break;
+    default: few_channels_weight_gradient(&w, k->sums + task * n->sums); break;
     }
 }
 
-pons_status narrow_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
+pons_status few_channels_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
 {
-    const narrow *n = kernel->state;
-    bool weight = narrow_is_weight(n);
+    const few_channels_plan *n = kernel->state;
+    bool weight = few_channels_is_weight(n);
     float *packed = call->scratch, *areas = packed + n->weights;
-    narrow_call k = { .n = n, .out = call->output[0], .packed = packed, .areas = areas,
-                      .sums = areas + n->threads * n->area };
+    few_channels_call k = { .n = n, .out = call->output[0], .packed = packed, .areas = areas,
+                            .sums = areas + n->threads * n->area };
 
     (void)err;
     k.in = call->input[weight && n->swapped ? 1 : 0];
     k.y = weight ? call->input[n->swapped ? 0 : 1] : NULL;
     if (!weight)
-        narrow_weight_pack(n, call->input[1], packed);
-    cpu_parallel(n->threads, n->tasks, run_task, &k);
+        few_channels_weight_pack(n, call->input[1], packed);
+    cpu_parallel_for(n->threads, n->tasks, run_task, &k);
     if (weight) {
-        narrow_weight_add(n, k.sums);
-        narrow_weight_write(n, k.sums, call->output[0]);
+        few_channels_weight_add(n, k.sums);
+        few_channels_weight_write(n, k.sums, call->output[0]);
     }
     return PONS_OK;
 }

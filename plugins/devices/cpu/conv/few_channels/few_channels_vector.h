@@ -14,25 +14,25 @@
 enum { SUMS = VECTOR_LANES == 16 ? 24 : 12 };
 
 /*
- * Products that a chain of sums takes before it joins the others: each step of a chain rounds all
- * that came before, so that n products in one have an error of n, and in chains of m products one
- * of the root of n m. 0: pairs of bf16 are so coarse that a chain need not end.
+ * The count of products in a chain of sums. Each step of a chain rounds the sum so far. So n
+ * products in one chain have an error of n, and in chains of m an error of sqrt(n m). 0: pairs of
+ * bf16 are so coarse that a chain need not end.
  */
-#if defined(VECTOR_PAIRS)
+#if defined(VECTOR_BF16X2)
 enum { CHAIN = 0, LONG_CHAIN = 0 };
 #else
 enum { CHAIN = 18, LONG_CHAIN = 32 };
 #endif
 
-/* To the end of a chain: what is in 'sum' to where it is kept, beside what is there already. */
+/* End a chain: store the sum, or add it to the sum of the chains before. */
 VECTOR void chain_end(float *to, vector sum, bool first)
 {
     vector_store(to, first ? sum : vector_load(to) + sum);
 }
 
 /*
- * Keeps what was loaded in a register: compilers load it again for each product, which costs more
- * where rows begin anywhere in a line of the cache. Where registers are few that is the better way.
+ * Keeps a loaded vector in a register. Compilers would load it again for each product, which costs
+ * more where rows are not aligned to cache lines. With few registers that is the better way.
  */
 #if defined(__AVX512F__)
 #define LOADED_ONCE(v) __asm__("" : "+v"(v))

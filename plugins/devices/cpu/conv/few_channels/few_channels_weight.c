@@ -1,20 +1,20 @@
 /*
- * few_channels_weight.c - the weight of a narrow convolution between the tensor's order and that
- * of the loops, mirrored where the sides are swapped.
+ * few_channels_weight.c - convert the weight between the order of the tensor and that of the loops,
+ * mirrored where the sides are swapped.
  */
 #include "cpu/cpu.h"
-#include "cpu/conv/few_channels/few_channels_plan.h"
+#include "cpu/conv/few_channels/few_channels_internal.h"
 
 #include <string.h>
 
 #include "base/integer.h"
 
-/* Where element (y channel, kd, kh, kw, x channel) lies in the tensor [O, kD, kH, kW, I]. */
-static int64_t weight_at(const narrow *n, int out, int tap, int kw, int in)
+/* The offset of element (y channel, kd, kh, kw, x channel) in the tensor [O, kD, kH, kW, I]. */
+static int64_t weight_at(const few_channels_plan *n, int out, int tap, int kw, int in)
 {
     int positions = n->taps * n->kernel[2], position = tap * n->kernel[2] + kw;
-    int ins = n->x.channels * narrow_channels_of(n, false);
-    int outs = n->y.channels * narrow_channels_of(n, true);
+    int ins = n->x.channels * few_channels_of_pair(n, false);
+    int outs = n->y.channels * few_channels_of_pair(n, true);
 
     if (!n->swapped)
         return ((int64_t)out * positions + position) * ins + in;
@@ -22,14 +22,14 @@ static int64_t weight_at(const narrow *n, int out, int tap, int kw, int in)
 }
 
 /* [tap][j][out] or, to spread, [tap][out][j]; zero for outputs that only pad. */
-static int64_t packed_at(const narrow *n, int out, int tap, int j)
+static int64_t packed_at(const few_channels_plan *n, int out, int tap, int j)
 {
-    if (n->form == PLANAR_SPREAD)
+    if (n->form == PLANAR_INPUT)
         return ((int64_t)tap * n->outs + out) * n->inner + j;
     return ((int64_t)tap * n->inner + j) * n->outs + out;
 }
 
-static float weight_read(const narrow *n, const void *weight, int64_t at)
+static float weight_read(const few_channels_plan *n, const void *weight, int64_t at)
 {
     float value;
 
@@ -41,18 +41,19 @@ static float weight_read(const narrow *n, const void *weight, int64_t at)
 }
 
 /* Number j of all that a tap reads of a row of x. */
-static int64_t number_at(const narrow *n, int out, int tap, int j)
+static int64_t number_at(const few_channels_plan *n, int out, int tap, int j)
 {
-    int ins = n->x.channels * narrow_channels_of(n, false);
+    int ins = n->x.channels * few_channels_of_pair(n, false);
 
     return weight_at(n, out, tap, j / ins, j % ins);
 }
 
 /* The weight of a pair: two channels of y to be spread, else two neighbours of what is read. */
-static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, int tap, int j)
+static float weight_read_pair(const few_channels_plan *n, const uint16_t *weight, int out, int tap,
+                              int j)
 {
-    bool spread = n->form == PLANAR_SPREAD;
-    int ins = n->x.channels * narrow_channels_of(n, false);
+    bool spread = n->form == PLANAR_INPUT;
+    int ins = n->x.channels * few_channels_of_pair(n, false);
     uint16_t pair[2] = { 0 };
     float number;
 
@@ -65,7 +66,7 @@ static float weight_read_pair(const narrow *n, const uint16_t *weight, int out, 
 }
 
 /* For each kd pairs of the first two kh, then those of the third. */
-static void pack_zipped(const narrow *n, const uint16_t *weight, float *packed)
+static void pack_interleaved(const few_channels_plan *n, const uint16_t *weight, float *packed)
 {
     int numbers = n->kernel[2] * n->x.channels;
 
@@ -82,10 +83,10 @@ static void pack_zipped(const narrow *n, const uint16_t *weight, float *packed)
         }
 }
 
-void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
+void few_channels_weight_pack(const few_channels_plan *n, const void *weight, float *packed)
 {
-    if (n->zips > 0) {
-        pack_zipped(n, weight, packed);
+    if (n->interleaved_at > 0) {
+        pack_interleaved(n, weight, packed);
         return;
     }
     memset(packed, 0, (size_t)n->weights * sizeof(float));
@@ -93,25 +94,25 @@ void narrow_weight_pack(const narrow *n, const void *weight, float *packed)
         for (int j = 0; j < n->inner; j++)
             for (int out = 0; out < n->y.channels; out++)
                 packed[packed_at(n, out, tap, j)] =
-                    n->pairs ? weight_read_pair(n, weight, out, tap, j)
+                    n->bf16x2 ? weight_read_pair(n, weight, out, tap, j)
                              : weight_read(n, weight, number_at(n, out, tap, j));
 }
 
 /* ---- partial sums of all tasks to the tensor ------------------------------------------------- */
 
-enum { PIECE = 512 }; /* numbers that a task adds */
+enum { PIECE = 512 }; /* elements that a task adds */
 
 typedef struct addition {
-    const narrow *n;
+    const few_channels_plan *n;
     float *sums;
 } addition;
 
-/* Pairs of neighbours, then pairs of pairs: the order is fixed by the number of tasks. */
+/* Add in a tree, whose order depends on the count of tasks alone. */
 static void add_piece(void *context, int64_t piece, int thread)
 {
     const addition *a = context;
-    const narrow *n = a->n;
-    int64_t first = piece * PIECE, rest = n->sums - first, count = rest < PIECE ? rest : PIECE;
+    const few_channels_plan *n = a->n;
+    int64_t first = piece * PIECE, rest = n->sums - first, count = min_i64(rest, PIECE);
 
     (void)thread;
     for (int step = 1; step < n->tasks; step *= 2)
@@ -123,35 +124,35 @@ static void add_piece(void *context, int64_t piece, int thread)
         }
 }
 
-void narrow_weight_add(const narrow *n, float *sums)
+void few_channels_weight_add(const few_channels_plan *n, float *sums)
 {
     addition a = { n, sums };
 
-    cpu_parallel(n->threads, ceil_div_i64(n->sums, PIECE), add_piece, &a);
+    cpu_parallel_for(n->threads, ceil_div_i64(n->sums, PIECE), add_piece, &a);
 }
 
 static float sixteen(const float *lane)
 {
-    float sum[NARROW_LANES];
+    float sum[FEW_CHANNELS_LANES];
 
     memcpy(sum, lane, sizeof sum);
-    for (int step = NARROW_LANES / 2; step > 0; step /= 2)
+    for (int step = FEW_CHANNELS_LANES / 2; step > 0; step /= 2)
         for (int i = 0; i < step; i++)
             sum[i] += sum[i + step];
     return sum[0];
 }
 
 /* [tap][j][out] or, planar, [tap][out][j]. */
-static int64_t sum_at(const narrow *n, int tap, int j, int out)
+static int64_t sum_at(const few_channels_plan *n, int tap, int j, int out)
 {
     if (n->form == PLANAR_WEIGHT)
         return ((int64_t)tap * n->outs + out) * n->inner + j;
     return ((int64_t)tap * n->inner + j) * n->outs + out;
 }
 
-void narrow_weight_write(const narrow *n, const float *sums, float *weight)
+void few_channels_weight_write(const few_channels_plan *n, const float *sums, float *weight)
 {
-    int lanes = n->form == PLANAR_WEIGHT ? NARROW_LANES : 1;
+    int lanes = n->form == PLANAR_WEIGHT ? FEW_CHANNELS_LANES : 1;
 
     for (int tap = 0; tap < n->taps; tap++)
         for (int j = 0; j < n->inner; j++)

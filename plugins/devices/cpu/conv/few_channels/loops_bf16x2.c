@@ -1,14 +1,14 @@
 /*
- * loops_bf16x2.c - the loops of few_channels_loops.h over pairs of bf16, for processors that
- * multiply them (AVX512-BF16), rows that become such pairs, and sums that become bf16.
+ * loops_bf16x2.c - the table of loops over pairs of bf16 (loops.h) for AVX512-BF16, with
+ * conversions of rows to pairs and of sums to bf16.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/bf16_gemm/bf16_interleave.h"
 
 #include <stddef.h>
 #include <string.h>
 
-enum { BOTH = 2 * NARROW_LANES };
+enum { BOTH = 2 * FEW_CHANNELS_LANES };
 
 static inline __m512i numbers(const uint16_t *row, int64_t i, __mmask32 mask)
 {
@@ -27,25 +27,25 @@ static inline __m512i high(__m512i a, __m512i b)
                _mm512_zextsi256_si512(_mm512_extracti64x4_epi64(b, 1)));
 }
 
-static void zip(float *to, const uint16_t *a, const uint16_t *b, int64_t count)
+static void interleave(float *to, const uint16_t *a, const uint16_t *b, int64_t count)
 {
     int64_t i = 0;
 
     for (; i + BOTH <= count; i += BOTH) {
         __m512i u = numbers(a, i, ~0u), v = numbers(b, i, ~0u);
         _mm512_storeu_si512(to + i, low(u, v));
-        _mm512_storeu_si512(to + i + NARROW_LANES, high(u, v));
+        _mm512_storeu_si512(to + i + FEW_CHANNELS_LANES, high(u, v));
     }
     if (i < count) {
         __mmask32 mask = (1u << (count - i)) - 1;
         __m512i u = numbers(a, i, mask), v = numbers(b, i, mask);
         _mm512_mask_storeu_epi32(to + i, (__mmask16)mask, low(u, v));
-        _mm512_mask_storeu_epi32(to + i + NARROW_LANES, (__mmask16)(mask >> NARROW_LANES),
-                                 high(u, v));
+        _mm512_mask_storeu_epi32(to + i + FEW_CHANNELS_LANES,
+                                 (__mmask16)(mask >> FEW_CHANNELS_LANES), high(u, v));
     }
 }
 
-/* Numbers 2 i and 2 i + 1 of a row as a word. */
+/* Elements 2 i and 2 i + 1 of a row as a word. */
 static inline __m512i words(const uint16_t *row, int i, __mmask16 mask)
 {
     return row != NULL ? _mm512_maskz_loadu_epi32(mask, row + 2 * (int64_t)i)
@@ -56,8 +56,9 @@ static void split_2(float *to, int pitch, const uint16_t *a, const uint16_t *b, 
 {
     const __mmask32 upper = 0xaaaaaaaa;
 
-    for (int i = 0; i < width; i += NARROW_LANES) {
-        __mmask16 mask = (__mmask16)(width - i < NARROW_LANES ? (1u << (width - i)) - 1 : ~0u);
+    for (int i = 0; i < width; i += FEW_CHANNELS_LANES) {
+        __mmask16 mask = (__mmask16)(width - i < FEW_CHANNELS_LANES ? (1u << (width - i)) - 1
+                                     : ~0u);
         __m512i u = words(a, i, mask), v = words(b, i, mask);
         _mm512_storeu_si512(to + i, _mm512_mask_blend_epi16(upper, u, _mm512_slli_epi32(v, 16)));
         _mm512_storeu_si512(to + pitch + i,
@@ -69,7 +70,7 @@ static void split(float *to, int pitch, const uint16_t *a, const uint16_t *b, in
                   int channels)
 {
     if (channels == 1)
-        zip(to, a, b, width);
+        interleave(to, a, b, width);
     else
         split_2(to, pitch, a, b, width);
     for (int c = 0; c < channels; c++)
@@ -80,7 +81,7 @@ static void to_bf16(uint16_t *to, const float *from, int64_t count)
 {
     int64_t i = 0;
 
-    for (; i + NARROW_LANES <= count; i += NARROW_LANES)
+    for (; i + FEW_CHANNELS_LANES <= count; i += FEW_CHANNELS_LANES)
         _mm256_storeu_si256((__m256i *)(to + i),
                             (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(from + i)));
     if (i < count) {
@@ -109,8 +110,8 @@ static inline __m512i halves(const float *a, const float *b)
 
 static void join_2(uint16_t *to, const float *from, int pitch, int64_t count)
 {
-    for (int64_t i = 0; i < count; i += BOTH, from += NARROW_LANES)
-        keep(to, i, count, wide_zip(halves(from, from + pitch)));
+    for (int64_t i = 0; i < count; i += BOTH, from += FEW_CHANNELS_LANES)
+        keep(to, i, count, bf16_interleave(halves(from, from + pitch)));
 }
 
 static void join_4(uint16_t *to, const float *from, int pitch, int64_t count)
@@ -120,7 +121,7 @@ static void join_4(uint16_t *to, const float *from, int pitch, int64_t count)
                                          0);
     const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(8));
 
-    for (int64_t i = 0; i < count; i += 2 * BOTH, from += NARROW_LANES) {
+    for (int64_t i = 0; i < count; i += 2 * BOTH, from += FEW_CHANNELS_LANES) {
         __m512i a = halves(from, from + pitch);
         __m512i b = halves(from + 2 * (int64_t)pitch, from + 3 * (int64_t)pitch);
         keep(to, i, count, _mm512_permutex2var_epi16(a, low, b));
@@ -137,6 +138,8 @@ static void join(uint16_t *to, const float *from, int pitch, int64_t count, int 
     }
 }
 
-const narrow_pairs narrow_pairs_avx512 = { &narrow_wide_pairs, &narrow_planar_pairs, zip, split,
-                                           to_bf16, join, narrow_up_rows, narrow_zip_row,
-                                           narrow_place_rows };
+const few_channels_bf16x2 few_channels_bf16x2_avx512 = { &few_channels_vector_bf16x2,
+    &few_channels_planar_bf16x2, interleave, split,
+                                                         to_bf16, join, few_channels_upsample2_rows,
+                                                             few_channels_interleave_row,
+                                                         few_channels_in_place_rows };

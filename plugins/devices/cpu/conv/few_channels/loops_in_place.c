@@ -1,26 +1,28 @@
 /*
- * loops_in_place.c - the loop of few_channels_loops.h over pairs of bf16 that reads rows of two
- * channels where they lie in the tensor, for kernels of 3 along W.
+ * loops_in_place.c - the loop of loops.h over pairs of bf16 that reads rows of two channels in the
+ * tensor, for kernels of 3 along W.
  *
- * Nothing is copied before it is multiplied, nor after: where a kernel reaches past a row's end,
- * lanes are not read, and what becomes of the sums is written as bf16 at once.
+ * Nothing is copied: lanes past the end of a row are masked, and sums are written as bf16.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 #include "cpu/conv/bf16_gemm/bf16_interleave.h"
 
+#include "base/integer.h"
+
 enum { COLUMNS = 6, KERNEL = 3 };
 
-/* Lanes from position 'at' on that lie inside a row. */
+/* The mask of lanes from position 'at' on that lie inside a row. */
 static inline __mmask16 inside(int at, int width)
 {
     int before = at < 0 ? -at : 0, behind = at + VECTOR_LANES - width;
 
-    return (__mmask16)((0xffffu << before) & (0xffffu >> (behind > 0 ? behind : 0)));
+    return (__mmask16)((0xffffu << before) & (0xffffu >> max_int(behind, 0)));
 }
 
 /* Rows 'from' to 'to' - 1 of y from taps 'begin' to 'end' - 1; sums are [row][o][column]. */
-VECTOR void place_taps(vector *sum, const narrow_place *p, int outs, int columns, int from, int to,
+VECTOR void place_taps(vector *sum, const few_channels_in_place *p, int outs, int columns, int from,
+                       int to,
                        int begin, int end, int first, __mmask16 low, const __mmask16 high[KERNEL])
 {
     for (int t = begin; t < end; t++)
@@ -53,14 +55,14 @@ VECTOR void place_keep(uint16_t *to, const vector *sum, int outs, int columns, i
         } else {
             __m512i both = (__m512i)_mm512_cvtne2ps_pbh(sum[columns + c], sum[c]);
             uint32_t numbers = left < VECTOR_LANES ? (1u << 2 * left) - 1 : ~0u;
-            _mm512_mask_storeu_epi16(to, numbers, wide_zip(both));
+            _mm512_mask_storeu_epi16(to, numbers, bf16_interleave(both));
         }
         to += outs * VECTOR_LANES;
         left -= VECTOR_LANES;
     }
 }
 
-VECTOR void place_block(const narrow_place *p, int outs, int columns, int first)
+VECTOR void place_block(const few_channels_in_place *p, int outs, int columns, int first)
 {
     __mmask16 low = inside(first - 1, p->width), high[KERNEL];
     vector sum[SUMS];
@@ -78,7 +80,7 @@ VECTOR void place_block(const narrow_place *p, int outs, int columns, int first)
                        p->width - first);
 }
 
-VECTOR void place_outs(const narrow_place *p, int outs)
+VECTOR void place_outs(const few_channels_in_place *p, int outs)
 {
     int w = 0;
 
@@ -92,7 +94,7 @@ VECTOR void place_outs(const narrow_place *p, int outs)
         place_block(p, outs, 1, w);
 }
 
-void narrow_place_rows(const narrow_place *p, int outs)
+void few_channels_in_place_rows(const few_channels_in_place *p, int outs)
 {
     if (outs == 1)
         place_outs(p, 1);

@@ -1,20 +1,20 @@
 /*
- * loops_interleave.c - the loop of few_channels_loops.h over pairs of bf16 from rows of few
- * channels to rows of many, which lie along the vector and become bf16 in registers.
+ * loops_interleave.c - the loop of loops.h over pairs of bf16 from few channels to many. The vector
+ * lies along the many channels, and sums become bf16 in registers.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
 typedef float number_loose __attribute__((aligned(2), may_alias));
 
-/* Keeps what is read again in the next round out of registers, which the sums need. */
+/* Keeps values of the next round out of registers, which the sums need. */
 #define FORGET(pointer) __asm__("" : "+r"(pointer))
 
 /* Positions are 'step' numbers of 'size' bytes apart; pairs follow one another. */
-VECTOR void zip_taps(vector *sum, const narrow_zip *z, int count, int vectors, int step, int size,
-                     int begin, int end, int inner, int first, int o)
+VECTOR void interleave_taps(vector *sum, const few_channels_interleave *z, int count, int vectors,
+                            int step, int size, int begin, int end, int inner, int first, int o)
 {
     for (int t = begin; t < end; t++) {
         const char *x = (const char *)z->x[t] + (int64_t)first * step * size;
@@ -33,7 +33,7 @@ VECTOR void zip_taps(vector *sum, const narrow_zip *z, int count, int vectors, i
     }
 }
 
-VECTOR void zip_keep(uint16_t *to, const vector *sum, int vectors)
+VECTOR void interleave_keep(uint16_t *to, const vector *sum, int vectors)
 {
     if (vectors == 2)
         _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(sum[1], sum[0]));
@@ -41,50 +41,52 @@ VECTOR void zip_keep(uint16_t *to, const vector *sum, int vectors)
         _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(sum[0]));
 }
 
-VECTOR void zip_block(const narrow_zip *z, int count, int vectors, int step, int first, int o)
+VECTOR void interleave_block(const few_channels_interleave *z, int count, int vectors, int step,
+                             int first, int o)
 {
     vector sum[SUMS];
 
     VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
         sum[i] = vector_all(0);
-    zip_taps(sum, z, count, vectors, step, sizeof(float), 0, z->zipped, z->numbers, first, o);
-    zip_taps(sum, z, count, vectors, step, sizeof(uint16_t), z->zipped, z->taps,
-             (z->numbers + 1) / 2, first, o);
+    interleave_taps(sum, z, count, vectors, step, sizeof(float), 0, z->interleaved, z->numbers,
+                    first, o);
+    interleave_taps(sum, z, count, vectors, step, sizeof(uint16_t), z->interleaved, z->taps,
+                    (z->numbers + 1) / 2, first, o);
     VECTOR_UNROLL for (int b = 0; b < count; b++)
-        zip_keep(z->y + (int64_t)(first + b) * z->outs + o, sum + b * vectors, vectors);
+        interleave_keep(z->y + (int64_t)(first + b) * z->outs + o, sum + b * vectors, vectors);
 }
 
-VECTOR void zip_columns(const narrow_zip *z, int vectors, int step, int o)
+VECTOR void interleave_columns(const few_channels_interleave *z, int vectors, int step, int o)
 {
     int w = 0;
 
     for (; vectors == 1 && w + 2 * POSITIONS <= z->width; w += 2 * POSITIONS)
-        zip_block(z, 2 * POSITIONS / vectors, vectors, step, w, o);
+        interleave_block(z, 2 * POSITIONS / vectors, vectors, step, w, o);
     for (; w + POSITIONS <= z->width; w += POSITIONS)
-        zip_block(z, POSITIONS, vectors, step, w, o);
+        interleave_block(z, POSITIONS, vectors, step, w, o);
     for (; w + FEWER <= z->width; w += FEWER)
-        zip_block(z, FEWER, vectors, step, w, o);
+        interleave_block(z, FEWER, vectors, step, w, o);
     for (; w < z->width; w++)
-        zip_block(z, 1, vectors, step, w, o);
+        interleave_block(z, 1, vectors, step, w, o);
 }
 
-VECTOR void zip_step(const narrow_zip *z, int step)
+VECTOR void interleave_step(const few_channels_interleave *z, int step)
 {
     int o = 0;
 
     for (; o + 2 * VECTOR_LANES <= z->outs; o += 2 * VECTOR_LANES)
-        zip_columns(z, 2, step, o);
+        interleave_columns(z, 2, step, o);
     for (; o < z->outs; o += VECTOR_LANES)
-        zip_columns(z, 1, step, o);
+        interleave_columns(z, 1, step, o);
 }
 
-void narrow_zip_row(const narrow_zip *z)
+void few_channels_interleave_row(const few_channels_interleave *z)
 {
     switch (z->step) {
-    case 1: zip_step(z, 1); break;
-    case 2: zip_step(z, 2); break;
-    case 3: zip_step(z, 3); break;
-    case 4: zip_step(z, 4); break;
-    default: zip_step(z, z->step); break;
+    case 1: interleave_step(z, 1); break;
+    case 2: interleave_step(z, 2); break;
+    case 3: interleave_step(z, 3); break;
+    case 4: interleave_step(z, 4); break;
+    default: interleave_step(z, z->step); break;
     }
 }

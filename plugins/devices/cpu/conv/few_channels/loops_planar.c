@@ -1,7 +1,7 @@
 /*
  * loops_planar.c - loops over rows with few channels on a side: the vector lies along W.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
 #include "base/integer.h"
@@ -15,7 +15,7 @@ typedef struct spread {
     const float *const *weight;
 } spread;
 
-/* To the end of a chain: the sums to z, beside what is there already. */
+/* End a chain: add its sums to z. */
 VECTOR void spread_keep(const spread *s, int count, int columns, int first, int skip,
                         vector sum[SUMS], bool fresh)
 {
@@ -63,7 +63,7 @@ VECTOR void spread_block(const spread *s, int count, int columns, int first, int
 
 VECTOR void spread_columns(const spread *s, int count, int skip)
 {
-    int most = SUMS / count < 4 ? SUMS / count : 4, w = 0;
+    int most = min_int(SUMS / count, 4), w = 0;
 
     for (; w + 4 * VECTOR_LANES <= s->width && most >= 4; w += 4 * VECTOR_LANES)
         spread_block(s, count, 4, w, skip);
@@ -97,8 +97,8 @@ static void planar_spread(float *z, int width, int pitch, int inner, int taps,
 enum { COLUMNS = 6 };
 
 /* Rows 'from' to 'to' - 1 of y from taps 'begin' to 'end' - 1; sums are [row][o][column]. */
-VECTOR void forward_taps(vector *sum, const narrow_two_rows *f, int outs, int columns, int from,
-                         int to, int begin, int end, int first)
+VECTOR void forward_taps(vector *sum, const few_channels_two_rows *f, int outs, int columns,
+                         int from, int to, int begin, int end, int first)
 {
     for (int t = begin; t < end; t++)
         for (int j = 0; j < f->inner; j++) {
@@ -116,7 +116,7 @@ VECTOR void forward_taps(vector *sum, const narrow_two_rows *f, int outs, int co
         }
 }
 
-VECTOR void forward_keep(const narrow_two_rows *f, int outs, int columns, int r, int first,
+VECTOR void forward_keep(const few_channels_two_rows *f, int outs, int columns, int r, int first,
                          const vector *sum, bool fresh)
 {
     VECTOR_UNROLL for (int i = r * outs; i < (r + 1) * outs; i++)
@@ -131,7 +131,7 @@ VECTOR void forward_zero(vector *sum, int count)
         sum[i] = vector_all(0);
 }
 
-VECTOR void forward_whole(const narrow_two_rows *f, int outs, int columns, int first)
+VECTOR void forward_whole(const few_channels_two_rows *f, int outs, int columns, int first)
 {
     vector sum[SUMS];
 
@@ -144,13 +144,13 @@ VECTOR void forward_whole(const narrow_two_rows *f, int outs, int columns, int f
 }
 
 /* 'some' taps are a chain; 'fresh' rows of y hold nothing yet. */
-VECTOR void forward_chains(const narrow_two_rows *f, int outs, int columns, int some, int from,
-                           int to, int begin, int end, int first, bool fresh[2])
+VECTOR void forward_chains(const few_channels_two_rows *f, int outs, int columns, int some,
+                           int from, int to, int begin, int end, int first, bool fresh[2])
 {
     for (int t = begin; t < end; t += some) {
         vector sum[SUMS];
         forward_zero(sum + from * outs * columns, (to - from) * outs * columns);
-        forward_taps(sum, f, outs, columns, from, to, t, t + some < end ? t + some : end, first);
+        forward_taps(sum, f, outs, columns, from, to, t, min_int(t + some, end), first);
         VECTOR_UNROLL for (int r = from; r < to; r++) {
             forward_keep(f, outs, columns, r, first, sum, fresh[r]);
             fresh[r] = false;
@@ -158,7 +158,8 @@ VECTOR void forward_chains(const narrow_two_rows *f, int outs, int columns, int 
     }
 }
 
-VECTOR void forward_block(const narrow_two_rows *f, int outs, int columns, int some, int first)
+VECTOR void forward_block(const few_channels_two_rows *f, int outs, int columns, int some,
+                          int first)
 {
     bool fresh[2] = { true, true };
     vector none[SUMS];
@@ -176,15 +177,15 @@ VECTOR void forward_block(const narrow_two_rows *f, int outs, int columns, int s
             forward_keep(f, outs, columns, r, first, none, true);
 }
 
-/* Taps of a chain, at most as many as most kernels have rows. */
+/* The taps of a chain: no more than most kernels have rows. */
 static inline int forward_some(int inner)
 {
     int some = ceil_div_int(CHAIN, inner);
 
-    return some < 3 ? some : 3;
+    return min_int(some, 3);
 }
 
-VECTOR void forward_outs(const narrow_two_rows *f, int outs)
+VECTOR void forward_outs(const few_channels_two_rows *f, int outs)
 {
     int most = SUMS / 2 / outs, some = forward_some(f->inner), w = 0;
 
@@ -198,7 +199,7 @@ VECTOR void forward_outs(const narrow_two_rows *f, int outs)
         forward_block(f, outs, 1, some, w);
 }
 
-static void planar_forward(const narrow_two_rows *f, int outs)
+static void planar_forward(const few_channels_two_rows *f, int outs)
 {
     switch (outs) {
     case 1: forward_outs(f, 1); break;
@@ -218,22 +219,23 @@ typedef struct weight {
     const int *shift;
 } weight;
 
-/* Each of 16 lanes has a sum of its own, whatever the processor; 'first' is the vector's. */
+/* Each of 16 lanes has its own sum on every processor; 'first' is the vector's first lane. */
 VECTOR void weight_block(const weight *g, int lines, int count, int j, int first)
 {
     vector total[SUMS];
-    const float *x[6], *y[NARROW_LINES];
+    const float *x[6], *y[FEW_CHANNELS_LINES];
 
     VECTOR_UNROLL for (int l = 0; l < lines; l++) {
         y[l] = g->y[l];
         VECTOR_UNROLL for (int i = 0; i < count; i++)
-            total[l * count + i] = vector_load(g->sum[l] + (int64_t)(j + i) * NARROW_LANES + first);
+            total[l * count + i]
+                = vector_load(g->sum[l] + (int64_t)(j + i) * FEW_CHANNELS_LANES + first);
     }
     VECTOR_UNROLL for (int i = 0; i < count; i++)
         x[i] = g->x + g->shift[j + i];
     for (int row = 0; row < g->rows; row++) {
-        for (int w = first; w < g->width; w += NARROW_LANES) {
-            vector v[NARROW_LINES];
+        for (int w = first; w < g->width; w += FEW_CHANNELS_LANES) {
+            vector v[FEW_CHANNELS_LINES];
             VECTOR_UNROLL for (int l = 0; l < lines; l++)
                 v[l] = vector_load(y[l] + w);
             VECTOR_UNROLL for (int i = 0; i < count; i++) {
@@ -250,13 +252,13 @@ VECTOR void weight_block(const weight *g, int lines, int count, int j, int first
     }
     VECTOR_UNROLL for (int l = 0; l < lines; l++)
         VECTOR_UNROLL for (int i = 0; i < count; i++)
-            vector_store(g->sum[l] + (int64_t)(j + i) * NARROW_LANES + first,
+            vector_store(g->sum[l] + (int64_t)(j + i) * FEW_CHANNELS_LANES + first,
                          total[l * count + i]);
 }
 
-VECTOR void weight_lines(const weight *g, int lines, int inner)
+VECTOR void gemm_weight_rows(const weight *g, int lines, int inner)
 {
-    for (int first = 0; first < NARROW_LANES; first += VECTOR_LANES) {
+    for (int first = 0; first < FEW_CHANNELS_LANES; first += VECTOR_LANES) {
         int j = 0;
         for (; j + 6 <= inner && 6 * lines <= SUMS; j += 6)
             weight_block(g, lines, 6, j, first);
@@ -274,10 +276,10 @@ static void planar_weight(float *const *sum, int lines, int width, int rows, con
     const weight g = { sum, width, rows, x, y, x_next, y_next, shift };
 
     switch (lines) {
-    case 1: weight_lines(&g, 1, inner); break;
-    case 2: weight_lines(&g, 2, inner); break;
-    case 3: weight_lines(&g, 3, inner); break;
-    default: weight_lines(&g, NARROW_LINES, inner); break;
+    case 1: gemm_weight_rows(&g, 1, inner); break;
+    case 2: gemm_weight_rows(&g, 2, inner); break;
+    case 3: gemm_weight_rows(&g, 3, inner); break;
+    default: gemm_weight_rows(&g, FEW_CHANNELS_LINES, inner); break;
     }
 }
 
@@ -293,5 +295,6 @@ static void add_rows(float *to, int width, int count, const float *const *from)
     }
 }
 
-const narrow_planar CPU_ROW_NAME(narrow_planar) = { planar_spread, planar_forward, planar_weight,
-                                                    add_rows };
+const few_channels_planar CPU_ISA_NAME(few_channels_planar) = { planar_spread, planar_forward,
+    planar_weight,
+                                                                add_rows };

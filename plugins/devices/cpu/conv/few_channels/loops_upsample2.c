@@ -1,18 +1,18 @@
 /*
- * loops_upsample2.c - the loop of few_channels_loops.h over pairs of bf16 that carries rows of
- * many channels to rows of few, twice as long: kernels of 3 along W, stride 2.
+ * loops_upsample2.c - the loop of loops.h over pairs of bf16 from rows of many channels to rows of
+ * few, twice as long: kernels of 3 along W, stride 2.
  *
- * Position q of y reaches positions 2 q - 1, 2 q and 2 q + 1 of x. So an even position of x is one
- * product and an odd one the sum of two, of neighbours; all are summed up in registers, for two
- * rows of x at once, which mostly read the same rows of y. Memory of the row of y that comes next
- * is asked for line by line meanwhile: the memory takes few such wishes at a time.
+ * Position q of y contributes to positions 2 q - 1, 2 q and 2 q + 1 of x. So an even position of x
+ * is one product, and an odd one the sum of two neighbours' products. Sums stay in registers, for
+ * two rows of x at once, which mostly read the same rows of y. The next row of y is prefetched line
+ * by line meanwhile, because few prefetches can be under way at a time.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
 /* Taps 'begin' to 'end' - 1 to rows 'from' to 'to' - 1; sums are [row][phase][channel][column]. */
-VECTOR void up_taps(vector *sum, const narrow_up *u, int channels, int columns, int from, int to,
-                    int begin, int end, int first)
+VECTOR void up_taps(vector *sum, const few_channels_upsample2 *u, int channels, int columns,
+                    int from, int to, int begin, int end, int first)
 {
     for (int t = begin; t < end; t++) {
         const float *y = u->y[t] + first, *w[2] = { u->weight[0][t], u->weight[1][t] };
@@ -39,7 +39,7 @@ VECTOR void up_taps(vector *sum, const narrow_up *u, int channels, int columns, 
     }
 }
 
-VECTOR void up_block(const narrow_up *u, int channels, int columns, int first)
+VECTOR void up_block(const few_channels_upsample2 *u, int channels, int columns, int first)
 {
     vector sum[SUMS];
 
@@ -54,7 +54,7 @@ VECTOR void up_block(const narrow_up *u, int channels, int columns, int first)
                          sum[i * columns + c]);
 }
 
-VECTOR void up_channels(const narrow_up *u, int channels)
+VECTOR void up_channels(const few_channels_upsample2 *u, int channels)
 {
     int most = SUMS / 4 / channels, w = 0;
 
@@ -68,7 +68,7 @@ VECTOR void up_channels(const narrow_up *u, int channels)
         up_block(u, channels, 1, w);
 }
 
-void narrow_up_rows(const narrow_up *u, int channels)
+void few_channels_upsample2_rows(const few_channels_upsample2 *u, int channels)
 {
     switch (channels) {
     case 1: up_channels(u, 1); break;

@@ -1,18 +1,18 @@
 /*
  * loops_vector.c - loops over rows with many outputs: the vector lies along o.
  *
- * A block keeps up to SUMS sums in registers: enough to hide the latency of a fused product and
- * sum, and two vectors of outputs share each number of x that is spread over the lanes.
+ * A block keeps up to SUMS sums in registers, enough to hide the latency of a fused multiply-add.
+ * Two vectors of outputs share each broadcast element of x.
  */
-#include "cpu/conv/few_channels/few_channels_loops.h"
+#include "cpu/conv/few_channels/loops.h"
 #include "cpu/conv/few_channels/few_channels_vector.h"
 
 #include "base/integer.h"
 
 enum { POSITIONS = SUMS / 2, FEWER = 4 };
 
-/* What x is a row of, and what is multiplied at a time. */
-#if defined(VECTOR_PAIRS)
+/* The elements of a row of x, and how many are multiplied at a time. */
+#if defined(VECTOR_BF16X2)
 typedef uint16_t number;
 enum { NUMBERS = 2 };
 #else
@@ -25,8 +25,8 @@ typedef float number_loose __attribute__((aligned(2), may_alias));
 VECTOR vector spread(const number *p) { return vector_all(*(const number_loose *)p); }
 
 /*
- * Hides that the next round of a loop reads again what this one did, at positions that overlap:
- * compilers keep it in registers, which the sums need.
+ * Hides from compilers that the next round of a loop reads the same elements again. They would keep
+ * these in registers, which the sums need.
  */
 #define FORGET(pointer) __asm__("" : "+r"(pointer))
 
@@ -37,7 +37,7 @@ typedef struct forward {
     const float *const *weight;
 } forward;
 
-/* Taps of a chain, where all chains are nearly equal. */
+/* The taps of a chain, so that all chains are nearly equal. */
 static inline int chain_taps(const forward *f)
 {
     int chains = CHAIN > 0 ? f->taps * f->inner / (CHAIN + (CHAIN == 0)) : 1;
@@ -50,7 +50,7 @@ VECTOR void forward_block(const forward *f, int count, int vectors, int step, in
     int some = chain_taps(f), t = 0;
 
     do {
-        int end = t + some < f->taps ? t + some : f->taps;
+        int end = min_int(t + some, f->taps);
         bool fresh = t == 0;
         vector sum[SUMS];
         VECTOR_UNROLL for (int i = 0; i < count * vectors; i++)
@@ -189,8 +189,8 @@ VECTOR void weight_columns(const weight *g, int vectors, int inner, int o)
         weight_taps(g, 1, vectors, j, o);
 }
 
-static void wide_weight(float *const *sum, int width, int outs, int taps, const float *const *x,
-                        int step, int inner, const float *y)
+static void gemm_weight_gradient(float *const *sum, int width, int outs, int taps,
+                                 const float *const *x, int step, int inner, const float *y)
 {
     const weight g = { sum, width, outs, taps, step, x, y };
     int o = 0;
@@ -201,4 +201,5 @@ static void wide_weight(float *const *sum, int width, int outs, int taps, const 
         weight_columns(&g, 1, inner, o);
 }
 
-const narrow_wide CPU_ROW_NAME(narrow_wide) = { wide_forward, wide_weight };
+const few_channels_vector CPU_ISA_NAME(few_channels_vector) = { wide_forward,
+    gemm_weight_gradient };

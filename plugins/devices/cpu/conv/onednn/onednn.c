@@ -1,9 +1,9 @@
 /*
- * onednn.c - make and run oneDNN primitives: activations dense channels last, weights in the layout
- * that the library asks for, scratch from the program's plan.
+ * onednn.c - make and run oneDNN primitives. Activations are dense, channels last. Weights have the
+ * layout that the library wants.
  *
- * A tensor whose layout differs from ours is reordered: a weight that may be packed once a step by
- * 'pack', any other input before the primitive and an output behind it, both in scratch.
+ * A tensor whose layout differs from ours is reordered. 'pack' reorders a weight that may be packed
+ * once a step. Other inputs are reordered before the primitive and outputs after it, in scratch.
  */
 #include "cpu/conv/onednn/onednn.h"
 
@@ -56,7 +56,7 @@ typedef struct onednn_kernel {
     argument argument[ARGUMENTS];
 } onednn_kernel;
 
-/* The library's word for it; a shortage in ours, which the hint at what needs memory looks for. */
+/* The library's message; a shortage of memory in our words, for which the core has a hint. */
 static pons_status refuse(pons_error *err, const char *what, dnnl_status_t status)
 {
     return pons_fail(err, PONS_DEVICE, "oneDNN cannot %s: %s", what,
@@ -65,7 +65,7 @@ static pons_status refuse(pons_error *err, const char *what, dnnl_status_t statu
 
 /* ---- device ---------------------------------------------------------------------------------- */
 
-/* Is heard before the library has made anything. */
+/* The library obeys this only before its first primitive. */
 static void limit_instructions(void)
 {
     static const dnnl_cpu_isa_t most[] = { dnnl_cpu_isa_sse41, dnnl_cpu_isa_avx2,
@@ -156,7 +156,7 @@ static dnnl_status_t reorder_run(const onednn_kernel *k, const argument *a, cons
         point(a->part[i].theirs, theirs);
     }
     omp_set_num_threads(1); /* the library asks when a reorder is made and when it runs */
-    cpu_parallel(threads, a->parts, reorder_part, &r);
+    cpu_parallel_for(threads, a->parts, reorder_part, &r);
     omp_set_num_threads(threads);
     for (int i = 0; i < a->parts && status == dnnl_success; i++)
         status = r.status[i];
@@ -248,7 +248,7 @@ static void kernel_free(pons_kernel *kernel)
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-/* What an argument is to the primitive descriptor. */
+/* The role of an argument of a primitive descriptor. */
 typedef struct argument_plan {
     int name;
     dnnl_query_t query;
@@ -315,7 +315,7 @@ static bool try_parts(const onednn_kernel *k, argument *a, onednn_layout_view ou
     return status == dnnl_success;
 }
 
-/* As many parts as are worth a task each and cut no block of the library's layout. */
+/* Make as many parts as are worth a task each and divide no block of the library's layout. */
 static dnnl_status_t parts_make(const onednn_kernel *k, argument *a, onednn_layout_view ours,
                                 onednn_layout_view theirs)
 {
@@ -356,10 +356,9 @@ static dnnl_status_t argument_make(const onednn_kernel *k, argument *a, const ar
 }
 
 /*
- * The library's matrix products in the manner of BLAS have one code for all shapes, which it makes
- * inside the first call that runs one. It takes up to 12 MiB then, while all threads of the process
- * want memory, and a shortage ends the process without a word. The products of its newer kind,
- * "brgemm", are made when a kernel is prepared.
+ * Decline the library's "gemm" implementations. Their code is generated inside the first call that
+ * runs one, which takes up to 12 MiB, and a shortage then ends the process without a message. Those
+ * of the newer kind, "brgemm", are generated when a kernel is prepared.
  */
 static dnnl_status_t decline_late(dnnl_primitive_desc_t *description)
 {
@@ -391,7 +390,6 @@ static pons_status kernel_make(onednn *o, dnnl_primitive_desc_t description,
     kernel->state = k;
     kernel->run = kernel_run;
     kernel->free = kernel_free;
-    kernel->implementation = "onednn";
     kernel->scratch_size = round_up_size(dnnl_memory_desc_get_size(scratch), 64);
     status = dnnl_memory_create(&k->scratchpad, scratch, o->engine, DNNL_MEMORY_NONE);
     for (int i = 0; i < ARGUMENTS && status == dnnl_success; i++)
@@ -443,104 +441,102 @@ static dnnl_status_t weight_layout(onednn_layout *layout, const pons_tensor *t, 
     return onednn_layout_new(layout, 5, plain, type, any ? dnnl_format_tag_any : dnnl_acdeb);
 }
 
-/* The tensors of a convolution request by what they are. */
-typedef struct roles {
-    onednn_direction direction;
-    const pons_tensor *x, *w, *y;
-    argument_plan plan[ARGUMENTS]; /* in the order x, w, y */
-} roles;
-
-static roles roles_of(const pons_request *r)
+/* Arguments in the order x, w, y. */
+static void plan_arguments(const conv_problem *p, argument_plan plan[ARGUMENTS])
 {
-    switch (r->kind) {
-    case PONS_KERNEL_CONVOLUTION_INPUT_GRADIENT:
-        return (roles){ ONEDNN_INPUT_GRADIENT, &r->output[0], &r->input[1], &r->input[0],
-                        { { DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, true, 0, NULL },
-                          { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
-                          { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 0, NULL } } };
-    case PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT:
-        return (roles){ ONEDNN_WEIGHT_GRADIENT, &r->input[0], &r->output[0], &r->input[1],
-                        { { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
-                          { DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, true, 0, NULL },
-                          { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 1, NULL } } };
-    default:
-        return (roles){ ONEDNN_FORWARD, &r->input[0], &r->input[1], &r->output[0],
-                        { { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
-                          { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
-                          { DNNL_ARG_DST, dnnl_query_dst_md, true, 0, NULL } } };
-    }
+    static const argument_plan forward[ARGUMENTS] = {
+        { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
+        { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
+        { DNNL_ARG_DST, dnnl_query_dst_md, true, 0, NULL }
+    }, input_gradient[ARGUMENTS] = {
+        { DNNL_ARG_DIFF_SRC, dnnl_query_diff_src_md, true, 0, NULL },
+        { DNNL_ARG_WEIGHTS, dnnl_query_weights_md, false, 1, NULL },
+        { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 0, NULL }
+    }, weight_gradient[ARGUMENTS] = {
+        { DNNL_ARG_SRC, dnnl_query_src_md, false, 0, NULL },
+        { DNNL_ARG_DIFF_WEIGHTS, dnnl_query_diff_weights_md, true, 0, NULL },
+        { DNNL_ARG_DIFF_DST, dnnl_query_diff_dst_md, false, 1, NULL }
+    };
+
+    memcpy(plan, p->direction == CONV_FORWARD ? forward : p->direction == CONV_INPUT_GRADIENT
+                     ? input_gradient : weight_gradient, sizeof forward);
 }
 
-/* Whether a point of y reads the whole kernel along an axis, none of it in the padding. */
-static bool reads_whole(const roles *r, const pons_convolution *c, int axis)
+static onednn_direction direction_of(const conv_problem *p)
 {
-    int64_t reach = c->dilation[axis] * (r->w->shape.extent[1 + axis] - 1) + 1;
-    int64_t point = ceil_div_i64(c->pad_low[axis], c->stride[axis]);
+    return p->direction == CONV_FORWARD ? ONEDNN_FORWARD
+         : p->direction == CONV_INPUT_GRADIENT ? ONEDNN_INPUT_GRADIENT : ONEDNN_WEIGHT_GRADIENT;
+}
 
-    return point < r->y->shape.extent[1 + axis] &&
-           point * c->stride[axis] - c->pad_low[axis] + reach <= r->x->shape.extent[1 + axis];
+/* Whether some point of y reads no padding along an axis. */
+static bool reads_whole(const conv_problem *p, int axis)
+{
+    int reach = p->dilation[axis] * (p->kernel[axis] - 1) + 1;
+    int point = ceil_div_int(p->pad[axis], p->stride[axis]);
+
+    return point < p->y.extent[axis] &&
+           point * p->stride[axis] - p->pad[axis] + reach <= p->x.extent[axis];
 }
 
 /*
- * Gradients by the weight that the library gets wrong. oneDNN#6035 reports that the float one of a
+ * Weight gradients that the library computes wrongly. oneDNN#6035 reports that the float one of a
  * strided 1x1x1 convolution with fewer input channels than a vector writes out of bounds. In bf16,
- * 2.6.3 reads what nobody has written, adds what it should not or reads beside x for some small
- * images: all that were found (tests/check_onednn.c) have an axis along which the padding cuts
- * every point's kernel, or are narrower than a stride.
+ * 2.6.3 reads uninitialised memory, adds wrong terms or reads beside x for some small images. All
+ * known ones (tests/kernels/cpu/check_onednn.c) have an axis along which every point reads padding,
+ * or are narrower than a stride.
  */
-static bool known_wrong(const roles *r, const pons_convolution *c)
+static bool known_wrong(const conv_problem *p)
 {
-    const int64_t *k = r->w->shape.extent;
-    bool pointwise = k[1] * k[2] * k[3] == 1;
-    bool strided = c->stride[0] * c->stride[1] * c->stride[2] > 1;
-
-    if (r->direction != ONEDNN_WEIGHT_GRADIENT)
+    if (p->direction != CONV_WEIGHT_GRADIENT)
         return false;
-    if (pointwise && strided && k[4] < 16)
+    if (p->taps == 1 && p->strided && p->x.channels / p->groups < 16)
         return true;
-    return r->x->type == PONS_BF16 &&
-           !(reads_whole(r, c, 0) && reads_whole(r, c, 1) && reads_whole(r, c, 2) &&
-             r->x->shape.extent[3] >= c->stride[2]);
+    return p->x.type == PONS_BF16 &&
+           !(reads_whole(p, 0) && reads_whole(p, 1) && reads_whole(p, 2) &&
+             p->x.extent[2] >= p->stride[2]);
 }
 
 /* The library wants paddings that fit the extents exactly: surplus input at the end is cut. */
-static void fit_padding(onednn_convolution *o, const roles *r, const pons_convolution *c)
+static void fit_padding(onednn_convolution *o, const conv_problem *p)
 {
     for (int i = 0; i < 3; i++) {
-        int64_t reach = c->dilation[i] * (r->w->shape.extent[1 + i] - 1) + 1;
-        int64_t used = (r->y->shape.extent[1 + i] - 1) * c->stride[i] + reach;
-        o->stride[i] = c->stride[i];
-        o->dilation[i] = c->dilation[i] - 1;
-        o->pad_low[i] = c->pad_low[i];
-        o->pad_high[i] = used - r->x->shape.extent[1 + i] - c->pad_low[i];
+        int reach = p->dilation[i] * (p->kernel[i] - 1) + 1;
+        int used = (p->y.extent[i] - 1) * p->stride[i] + reach;
+        o->stride[i] = p->stride[i];
+        o->dilation[i] = p->dilation[i] - 1;
+        o->pad_low[i] = p->pad[i];
+        o->pad_high[i] = used - p->x.extent[i] - p->pad[i];
     }
 }
 
-static pons_status make_convolution(onednn *o, const pons_request *request, roles r,
-                                    pons_kernel *kernel, bool *supported, pons_error *err)
+static pons_status make_convolution(onednn *o, const conv_problem *p, pons_kernel *kernel,
+                                    pons_error *err)
 {
-    const pons_convolution *c = request->attributes;
-    onednn_convolution how = { .direction = r.direction };
+    onednn_convolution how = { .direction = direction_of(p) };
+    argument_plan plan[ARGUMENTS];
     onednn_layout weight = NULL;
     dnnl_primitive_desc_t description = NULL;
     dnnl_status_t status = dnnl_unimplemented;
     pons_status result = PONS_OK;
 
-    fit_padding(&how, &r, c);
-    if ((status = image_layout(&how.x, r.x)) == dnnl_success &&
-        (status = image_layout(&how.y, r.y)) == dnnl_success &&
-        (status = weight_layout(&how.w, r.w, r.w->type, c->groups, true)) == dnnl_success &&
-        (status = weight_layout(&how.forward_w, r.w, r.x->type, c->groups, true)) == dnnl_success &&
-        (status = weight_layout(&weight, r.w, r.w->type, c->groups, false)) == dnnl_success)
+    fit_padding(&how, p);
+    if ((status = image_layout(&how.x, p->x_tensor)) == dnnl_success &&
+        (status = image_layout(&how.y, p->y_tensor)) == dnnl_success &&
+        (status = weight_layout(&how.w, p->w_tensor, p->weight_type, p->groups, true)) ==
+            dnnl_success &&
+        (status = weight_layout(&how.forward_w, p->w_tensor, p->x.type, p->groups, true)) ==
+            dnnl_success &&
+        (status = weight_layout(&weight, p->w_tensor, p->weight_type, p->groups, false)) ==
+            dnnl_success)
         status = onednn_convolution_describe(&description, o->engine, &how, o->attributes);
     if (status == dnnl_success)
         status = decline_late(&description);
     if (status == dnnl_success) {
-        r.plan[0].plain = how.x;
-        r.plan[1].plain = weight;
-        r.plan[2].plain = how.y;
-        result = kernel_make(o, description, r.plan, request, kernel, err);
-        *supported = result == PONS_OK;
+        plan_arguments(p, plan);
+        plan[0].plain = how.x;
+        plan[1].plain = weight;
+        plan[2].plain = how.y;
+        result = kernel_make(o, description, plan, p->request, kernel, err);
     } else if (status != dnnl_unimplemented) {
         result = refuse(err, "describe a convolution", status);
     }
@@ -552,21 +548,33 @@ static pons_status make_convolution(onednn *o, const pons_request *request, role
     return result;
 }
 
-pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                       bool *supported, pons_error *err)
+static bool supports(const conv_problem *p)
 {
-    roles r = roles_of(request);
+    return !known_wrong(p);
+}
+
+static bool profitable(const conv_problem *p, const conv_machine *machine)
+{
+    (void)p;
+    return machine->onednn;
+}
+
+static pons_status prepare(const cpu_device *cpu, const conv_problem *p, pons_kernel *kernel,
+                           pons_error *err)
+{
     pons_status status;
 
-    *supported = false;
-    if (known_wrong(&r, request->attributes))
-        return PONS_OK;
-    if (headroom_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+    omp_set_num_threads(cpu->threads); /* the library cuts its work when a kernel is made */
+    if (alloc_probe_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
         return err->status;
-    status = make_convolution(o, request, r, kernel, supported, err);
-    headroom_end();
+    status = make_convolution(cpu->library, p, kernel, err);
+    alloc_probe_end();
     return status;
 }
+
+const conv_operations onednn_operations = {
+    .supports = supports, .profitable = profitable, .prepare = prepare,
+};
 
 /* Row-major [..., rows, columns], leading axes joined; stored transposed if asked. */
 static dnnl_status_t matrix_layout(onednn_layout *layout, const pons_tensor *t, bool transpose)
@@ -609,6 +617,7 @@ static pons_status make_matmul(onednn *o, const pons_request *request, pons_kern
             { DNNL_ARG_DST, dnnl_query_dst_md, true, 0, c },
         };
         result = kernel_make(o, description, plan, request, kernel, err);
+        kernel->implementation = "onednn";
         *supported = result == PONS_OK;
     } else if (status != dnnl_unimplemented) {
         result = refuse(err, "describe a matrix product", status);
@@ -619,15 +628,16 @@ static pons_status make_matmul(onednn *o, const pons_request *request, pons_kern
     return result;
 }
 
-pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                  bool *supported, pons_error *err)
+pons_status onednn_prepare_matmul(const cpu_device *cpu, const pons_request *request,
+                                  pons_kernel *kernel, bool *supported, pons_error *err)
 {
     pons_status status;
 
     *supported = false;
-    if (headroom_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
+    omp_set_num_threads(cpu->threads);
+    if (alloc_probe_begin(KERNEL_ROOM, "a kernel of oneDNN", err) != PONS_OK)
         return err->status;
-    status = make_matmul(o, request, kernel, supported, err);
-    headroom_end();
+    status = make_matmul(cpu->library, request, kernel, supported, err);
+    alloc_probe_end();
     return status;
 }

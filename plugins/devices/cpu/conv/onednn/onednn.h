@@ -4,7 +4,7 @@
 #ifndef PLUGINS_DEVICES_CPU_CONV_ONEDNN_ONEDNN_H
 #define PLUGINS_DEVICES_CPU_CONV_ONEDNN_ONEDNN_H
 
-#include <pons/device.h>
+#include "cpu/conv/solver.h"
 
 typedef struct onednn onednn; /* engine and stream of one device */
 
@@ -13,10 +13,10 @@ void onednn_close(onednn *o);
 /* "oneDNN 2.6.3" */
 void onednn_version(char *text, size_t size);
 
-/* As pons_device_operations.prepare; the thread count is that of the calling thread's OpenMP. */
-pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                       bool *supported, pons_error *err);
-pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                  bool *supported, pons_error *err);
+/* Convolutions, where this build has the library. */
+extern const conv_operations onednn_operations;
+/* As pons_device_operations.prepare. */
+pons_status onednn_prepare_matmul(const cpu_device *cpu, const pons_request *request,
+                                  pons_kernel *kernel, bool *supported, pons_error *err);
 
 #endif

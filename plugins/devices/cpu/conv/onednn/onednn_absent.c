@@ -19,15 +19,15 @@ void onednn_version(char *text, size_t size)
         text[0] = '\0';
 }
 
-pons_status onednn_prepare_convolution(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                       bool *supported, pons_error *err)
+static bool profitable(const conv_problem *p, const conv_machine *machine)
 {
-    *supported = false;
-    return PONS_OK;
+    return false;
 }
 
-pons_status onednn_prepare_matmul(onednn *o, const pons_request *request, pons_kernel *kernel,
-                                  bool *supported, pons_error *err)
+const conv_operations onednn_operations = { .profitable = profitable };
+
+pons_status onednn_prepare_matmul(const cpu_device *cpu, const pons_request *request,
+                                  pons_kernel *kernel, bool *supported, pons_error *err)
 {
     *supported = false;
     return PONS_OK;

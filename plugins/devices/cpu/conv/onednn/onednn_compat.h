@@ -22,12 +22,12 @@ typedef const dnnl_memory_desc_t *onednn_layout_view;
 dnnl_status_t onednn_layout_new(onednn_layout *layout, int rank, const dnnl_dims_t extent,
                                 dnnl_data_type_t type, dnnl_format_tag_t tag);
 void onednn_layout_free(onednn_layout layout);
-/* Of the first axis. */
+/* The extent of the first axis. */
 int64_t onednn_layout_extent(onednn_layout_view layout);
 /* Indices first .. end - 1 of the first axis; refused where a block would be cut. */
 dnnl_status_t onednn_layout_part(onednn_layout *part, onednn_layout_view whole, int64_t first,
                                  int64_t end);
-/* Equal for equal layouts of one tensor. */
+/* A key that equal layouts of one tensor share. */
 uint64_t onednn_layout_key(onednn_layout_view layout);
 
 typedef enum onednn_direction {

@@ -1,6 +1,7 @@
 /*
- * winograd_transform.c - points to sources, weights to factors and sums to points (winograd.h), 16
- * channels at a time, and the gradients of sums and weights. Compiled for AVX-512.
+ * winograd_transform.c - the transforms of winograd.h, 16 channels at a time: points to sources,
+ * weights to factors, sums to points, and the gradients of sums and weights. The file is compiled
+ * for AVX-512.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -24,13 +25,13 @@ PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
     _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
 }
 
-/* Rounded, one behind the other. */
+/* Round two vectors to bf16, one behind the other. */
 PAIRS INLINE __m512i both(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_pbh(b, a); }
 
 /* Side by side. */
-PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return wide_zip(both(a, b)); }
+PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return bf16_interleave(both(a, b)); }
 
-/* The lower or upper halves of units of two numbers. */
+/* The lower or upper elements of pairs. */
 INLINE __m512 half_of(__m512i units, bool upper)
 {
     return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
@@ -70,8 +71,8 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
 }
 
 /*
- * What all lines have at one point, taken apart along H. What lies ahead is asked for with the
- * first of a cache line's channels.
+ * Transform one point of all lines along H. The point 'ahead' is prefetched with the first channels
+ * of a cache line.
  */
 PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
                               __mmask16 mask, __m512 *to)
@@ -96,7 +97,7 @@ PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int po
     take_apart(kind, to, d);
 }
 
-/* Neighbours share columns. */
+/* Neighbouring tiles share columns. */
 PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int channel, __mmask16 in,
                            __mmask16 out)
 {
@@ -139,7 +140,7 @@ PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
     }
 }
 
-/* Two tiles at once, whose numbers are a vector: of an odd number one more is written. */
+/* Two tiles at once fill a vector: for an odd count one more tile is written. */
 PAIRS static void read_twos(const winograd_read *r)
 {
     enum { READS = 4, MOVES = 2, ACROSS = READS + MOVES, SHARED = READS - MOVES };
@@ -217,7 +218,7 @@ INLINE void put_together(winograd_kind kind, __m512 *y, const __m512 *m)
     }
 }
 
-/* Columns first .. first + count - 1 of a tile. */
+/* Read columns first .. first + count - 1 of a tile. */
 PAIRS INLINE void write_tile(winograd_kind kind, const winograd_write *w, const char *from,
                              int64_t at, int count, __mmask16 mask)
 {
@@ -290,7 +291,7 @@ INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m51
     }
 }
 
-/* A line of a panel of each position, 'step' bytes apart. */
+/* Read a line of the panel of each position, 'step' bytes apart. */
 PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, int64_t at,
                              char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
@@ -325,16 +326,16 @@ PAIRS INLINE void weigh(winograd_kind kind, bool turned, const char *taps,
                         char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     const int last = WINOGRAD_KERNEL * WINOGRAD_KERNEL - 1;
-    int64_t step = turned ? -WIDE_PANEL : WIDE_PANEL;
+    int64_t step = turned ? -GEMM_PANEL : GEMM_PANEL;
 
-    taps += turned ? last * WIDE_PANEL : 0;
-    for (int64_t at = 0; at < WIDE_PANEL; at += WIDE_STEP)
+    taps += turned ? last * GEMM_PANEL : 0;
+    for (int64_t at = 0; at < GEMM_PANEL; at += GEMM_STEP)
         weigh_line(kind, taps + at, step, at, to);
     _mm_sfence();
 }
 
-PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
-                          char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+PAIRS void winograd_factors(winograd_kind kind, bool turned, const char *taps,
+                            char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     if (kind == WINOGRAD_PLAIN)
         weigh(WINOGRAD_PLAIN, turned, taps, to);
@@ -344,7 +345,7 @@ PAIRS void winograd_weigh(winograd_kind kind, bool turned, const char *taps,
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
-/* A source along H of all columns becomes those along W, of both rows. */
+/* Transform a source along H of all columns along W, for both rows. */
 PAIRS INLINE void make_pairs(winograd_kind kind, __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES],
                              int source, char *to, int64_t apart)
 {
@@ -414,7 +415,7 @@ void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
     (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
 }
 
-/* With stride 1 the last one's sign is left to 'weights_gradient'. */
+/* The sign of the last sum is applied by winograd_gradient_of_weights if the stride is 1. */
 INLINE void sums_gradient(winograd_kind kind, __m512 *to, __m512 a, __m512 b)
 {
     to[0] = a;
@@ -451,8 +452,8 @@ PAIRS INLINE void make_sums(winograd_kind kind, const char *const point[WINOGRAD
     }
 }
 
-PAIRS void winograd_sums_gradient(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
-                                  char *to, int64_t apart)
+PAIRS void winograd_gradient_of_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
+                                     char *to, int64_t apart)
 {
     if (kind == WINOGRAD_PLAIN)
         make_sums(WINOGRAD_PLAIN, point, to, apart);
@@ -477,7 +478,7 @@ INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
     }
 }
 
-/* What follows behind 'row' numbers of the weights: it will be written. */
+/* Prefetch weights for writing, 'row' elements further on. */
 INLINE void ask_for_weights(const float *to, int64_t tap, int64_t row)
 {
     UNROLL
@@ -511,8 +512,8 @@ PAIRS INLINE void make_weights(winograd_kind kind, const float *from, int64_t ap
     }
 }
 
-PAIRS void winograd_weights_gradient(winograd_kind kind, const float *from, int64_t apart,
-                                     int count, float *to, int64_t tap, int64_t next)
+PAIRS void winograd_gradient_of_weights(winograd_kind kind, const float *from, int64_t apart,
+                                        int count, float *to, int64_t tap, int64_t next)
 {
     __mmask16 mask = first_of(count);
 

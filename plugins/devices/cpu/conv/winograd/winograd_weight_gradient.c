@@ -1,13 +1,13 @@
 /*
- * winograd_weight_gradient.c - gradients by the weight as winograd.h has them.
+ * winograd_weight_gradient.c - weight gradients by the algorithm of winograd.h.
  *
- * The gradient of each factor is what gemm_weight_rows.c sums up for a kernel that is one wide
- * along H and W: lines are rows of tiles, of the gradient of sums and of sources, and factors are
- * groups, whose terms are the products by a factor. Only at the end those of all factors become
- * the weights'.
+ * gemm_weight_rows.c computes the gradients of all factors, as those of a kernel of size 1 along H
+ * and W. Its lines are rows of tiles, of the gradients of sums and of sources. Its groups are the
+ * factors, and the terms of a group are the products by that factor. At the end the gradients of
+ * the factors are transformed into those of the weights.
  *
- * A pair has the same tile of two rows of tiles, of all images' rows, so that planes of an odd
- * number of tiles leave none empty: with 6 x 6 points a fourth of the products would be.
+ * A pair has the same tile of two rows of tiles, counted over all images. So planes with an odd
+ * count of tiles along W need no padding.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -20,7 +20,7 @@
 enum {
     MAKES = 2,              /* points of a convolution's tile along an axis */
     TOGETHER = 2,           /* rows of tiles, whose numbers are pairs */
-    AHEAD = 2,              /* output channels whose weights are asked for before that */
+    AHEAD = 2,              /* output channels whose weights are prefetched */
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
     TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
     NUMBER = sizeof(uint16_t)
@@ -28,18 +28,18 @@ enum {
 
 enum { ALONG_H, ALONG_W, PLANE_AXES };
 
-typedef struct winograd_weight {
-    weight_lines lines;             /* first: what the functions of a form are handed */
+typedef struct winograd_weight_gradient {
+    gemm_weight_rows lines;         /* first: the functions of a form get its address */
     winograd_kind kind;
     const winograd_form *form;
     int x[PLANE_AXES], y[PLANE_AXES]; /* points of a plane */
-    int low[PLANE_AXES];            /* how far a point's sum begins before it */
+    int low[PLANE_AXES];            /* padding: points that a sum begins before its point */
     int cases, rows;                /* rows: of tiles, of a plane */
-} winograd_weight;
+} winograd_weight_gradient;
 
-static const winograd_weight *whole(const weight_lines *lines)
+static const winograd_weight_gradient *whole(const gemm_weight_rows *lines)
 {
-    return (const winograd_weight *)lines;
+    return (const winograd_weight_gradient *)lines;
 }
 
 static int64_t plane_size(const int extent[PLANE_AXES], int channels)
@@ -48,16 +48,16 @@ static int64_t plane_size(const int extent[PLANE_AXES], int channels)
 }
 
 /* Plane 'plane' of the image that has row 'row' of all images' rows of tiles; NULL: none has. */
-static const char *plane_of(const winograd_weight *g, const char *tensor, int planes, int64_t size,
-                            int plane, int row)
+static const char *plane_of(const winograd_weight_gradient *g, const char *tensor, int planes,
+                            int64_t size, int plane, int row)
 {
     int image = row / g->rows;
 
     return image < g->cases ? tensor + ((int64_t)image * planes + plane) * size : NULL;
 }
 
-/* The four points of a tile, zeros where there are none. */
-static void find_points(const winograd_weight *g, const char *plane, int row, int tile,
+/* The four points of a tile; zeros stand for points outside. */
+static void find_points(const winograd_weight_gradient *g, const char *plane, int row, int tile,
                         const char *point[WINOGRAD_POINTS])
 {
     for (int i = 0; i < WINOGRAD_POINTS; i++) {
@@ -69,62 +69,63 @@ static void find_points(const winograd_weight *g, const char *plane, int row, in
     }
 }
 
-/* Where a block's tiles lie: of each point those of number k and 16 + k side by side. */
-static void find_tiles(const winograd_weight *g, const char *y, const weight_span *s, int64_t block,
-                       const char *to[WINOGRAD_POINTS][WIDE_NUMBERS])
+/* The addresses of a block's tiles, by point: tiles k and 16 + k lie side by side. */
+static void find_tiles(const winograd_weight_gradient *g, const char *y, const gemm_weight_span *s,
+                       int64_t block, const char *to[WINOGRAD_POINTS][GEMM_ELEMENTS])
 {
-    const weight_lines *w = &g->lines;
-    int64_t lines = weight_line_count(s);
+    const gemm_weight_rows *w = &g->lines;
+    int64_t lines = gemm_weight_line_count(s);
 
-    for (int i = 0; i < WIDE_NUMBERS; i++) {
-        int64_t number = block * WIDE_NUMBERS + i, line = number / w->y_width;
+    for (int i = 0; i < GEMM_ELEMENTS; i++) {
+        int64_t number = block * GEMM_ELEMENTS + i, line = number / w->y_width;
         const char *plane = NULL, *point[WINOGRAD_POINTS];
         int at[AXES] = { 0 }, row = 0;
 
         if (line < lines) {
-            weight_line_of(s, line, at);
+            gemm_weight_line_of(s, line, at);
             row = at[LINES] * TOGETHER + (int)(number % TOGETHER);
             plane = plane_of(g, y, w->y[PLANES], plane_size(g->y, w->outs), at[PLANES], row);
         }
         find_points(g, plane, row % g->rows, (int)(number % w->y_width) / TOGETHER, point);
         for (int p = 0; p < WINOGRAD_POINTS; p++)
-            to[p][i % WIDE_TILE * 2 + i / WIDE_TILE] = point[p];
+            to[p][i % GEMM_TILE * 2 + i / GEMM_TILE] = point[p];
     }
 }
 
-/* Into the first cache. */
-static void ask_for(const char *const tile[WIDE_NUMBERS], int64_t ahead)
+/* Prefetch into the L1 cache. */
+static void ask_for(const char *const tile[GEMM_ELEMENTS], int64_t ahead)
 {
-    for (int i = 0; i < WIDE_NUMBERS; i++)
+    for (int i = 0; i < GEMM_ELEMENTS; i++)
         __builtin_prefetch(tile[i] + ahead);
 }
 
-static void pack_y(const weight_lines *w, const char *y, const weight_span *s, int64_t block,
-                   char *to)
+static void pack_y(const gemm_weight_rows *w, const char *y, const gemm_weight_span *s,
+                   int64_t block, char *to)
 {
-    _Alignas(WIDE_STEP) char rows[WINOGRAD_POINTS][WIDE_TILE][WIDE_STEP];
-    const char *tile[WINOGRAD_POINTS][WIDE_NUMBERS];
+    _Alignas(GEMM_STEP) char rows[WINOGRAD_POINTS][GEMM_TILE][GEMM_STEP];
+    const char *tile[WINOGRAD_POINTS][GEMM_ELEMENTS];
     int64_t ahead = plane_size(whole(w)->y, w->outs);
 
     find_tiles(whole(w), y, s, block, tile);
     for (int o = 0; o < w->out_tiles; o++) {
         for (int p = 0; p < WINOGRAD_POINTS; p++) {
-            ask_for(tile[p], ahead + o * WIDE_TILE * NUMBER);
-            wide_pack_rows(rows[p], WIDE_STEP, tile[p], o * WIDE_TILE,
-                           min_int(WIDE_TILE, w->outs - o * WIDE_TILE));
+            ask_for(tile[p], ahead + o * GEMM_TILE * NUMBER);
+            gemm_pack_rows(rows[p], GEMM_STEP, tile[p], o * GEMM_TILE,
+                           min_int(GEMM_TILE, w->outs - o * GEMM_TILE));
         }
-        for (int r = 0; r < WIDE_TILE; r++, to += w->pitch) {
+        for (int r = 0; r < GEMM_TILE; r++, to += w->pitch) {
             const char *const point[WINOGRAD_POINTS] = { rows[0][r], rows[1][r], rows[2][r],
                                                          rows[3][r] };
-            winograd_sums_gradient(whole(w)->kind, point, to, w->out_tiles * WIDE_TILE * w->pitch);
+            winograd_gradient_of_sums(whole(w)->kind, point, to,
+                                      w->out_tiles * GEMM_TILE * w->pitch);
         }
     }
 }
 
 /* Row 'row' of all images' rows of tiles. */
-static winograd_read read_of(const winograd_weight *g, const char *x, int plane, int row)
+static winograd_read read_of(const winograd_weight_gradient *g, const char *x, int plane, int row)
 {
-    const weight_lines *w = &g->lines;
+    const gemm_weight_rows *w = &g->lines;
     int64_t point = (int64_t)w->ins * NUMBER;
     const char *from = plane_of(g, x, w->x[PLANES], plane_size(g->x, w->ins), plane, row);
     winograd_read r = { .first = -g->low[ALONG_W], .width = g->x[ALONG_W],
@@ -140,24 +141,24 @@ static winograd_read read_of(const winograd_weight *g, const char *x, int plane,
     return r;
 }
 
-static void next_channels(const winograd_weight *g, winograd_read *r)
+static void next_channels(const winograd_weight_gradient *g, winograd_read *r)
 {
     for (int i = 0; i < g->form->reads; i++)
-        r->line[i] += r->step[i] > 0 ? WIDE_TILE * NUMBER : 0;
+        r->line[i] += r->step[i] > 0 ? GEMM_TILE * NUMBER : 0;
 }
 
-static void pack_x(const weight_lines *w, const char *x, const int at[AXES], char *to)
+static void pack_x(const gemm_weight_rows *w, const char *x, const int at[AXES], char *to)
 {
-    const winograd_weight *g = whole(w);
+    const winograd_weight_gradient *g = whole(w);
     winograd_read row[TOGETHER];
 
     for (int i = 0; i < TOGETHER; i++)
         row[i] = read_of(g, x, at[PLANES], at[LINES] * TOGETHER + i);
     row->to = to;
-    row->pitch = WIDE_STEP;
+    row->pitch = GEMM_STEP;
     row->apart = w->in_tiles * w->strip;
-    for (int in = 0; in < w->ins; in += WIDE_TILE, row->to += w->strip) {
-        row->channels = min_int(WIDE_TILE, w->ins - in);
+    for (int in = 0; in < w->ins; in += GEMM_TILE, row->to += w->strip) {
+        row->channels = min_int(GEMM_TILE, w->ins - in);
         winograd_read_pairs(g->kind, row);
         for (int i = 0; i < TOGETHER; i++)
             next_channels(g, &row[i]);
@@ -165,7 +166,7 @@ static void pack_x(const weight_lines *w, const char *x, const int at[AXES], cha
 }
 
 /* All products by a factor, which is one along H and one along W. */
-static int terms(const weight_lines *w, int group, weight_term *to)
+static int terms(const gemm_weight_rows *w, int group, gemm_weight_term *to)
 {
     const winograd_form *f = whole(w)->form;
     int count = 0;
@@ -173,95 +174,88 @@ static int terms(const weight_lines *w, int group, weight_term *to)
     for (int i = 0; i < f->products; i++)
         for (int k = 0; k < f->products && f->product[i].factor == group / WINOGRAD_FACTORS; k++)
             if (f->product[k].factor == group % WINOGRAD_FACTORS)
-                to[count++] = (weight_term){
+                to[count++] = (gemm_weight_term){
                     .y = f->product[i].sum * f->sums + f->product[k].sum,
                     .x = f->product[i].source * f->sources + f->product[k].source };
     return count;
 }
 
-static void write(const weight_lines *w, const weight_place *at, const float *sums, int64_t apart,
-                  float *weight)
+static void write(const gemm_weight_rows *w, const gemm_weight_place *at, const float *sums,
+                  int64_t apart, float *weight)
 {
-    int end = min_int(w->outs, at->end_out * WIDE_TILE);
+    int end = min_int(w->outs, at->end_out * GEMM_TILE);
 
-    for (int o = at->first_out * WIDE_TILE; o < end; o++, sums += WEIGHT_ROW)
+    for (int o = at->first_out * GEMM_TILE; o < end; o++, sums += WEIGHT_ROW)
         for (int n = at->first; n < at->end; n++) {
-            int in = n * WIDE_TILE;
+            int in = n * GEMM_TILE;
             float *to = weight + ((int64_t)o * w->kernel[0] + at->d) * TAPS * w->ins + in;
-            winograd_weights_gradient(whole(w)->kind, sums + (n - at->first) * WIDE_TILE, apart,
-                                      min_int(WIDE_TILE, w->ins - in), to, w->ins,
-                                      AHEAD * (int64_t)w->kernel[0] * TAPS * w->ins);
+            winograd_gradient_of_weights(whole(w)->kind, sums + (n - at->first) * GEMM_TILE, apart,
+                                         min_int(GEMM_TILE, w->ins - in), to, w->ins,
+                                         AHEAD * (int64_t)w->kernel[0] * TAPS * w->ins);
         }
 }
 
-static const weight_form tiles = { .name = "winograd", .pack_y = pack_y, .pack_x = pack_x,
-                                   .write = write, .terms = terms, .together = true };
+static const gemm_weight_form tiles = { .pack_y = pack_y, .pack_x = pack_x, .write = write,
+                                        .terms = terms, .together = true };
 
-static bool is_ours(const pons_request *request)
+static bool supports(const conv_problem *p)
 {
-    const pons_convolution *c = request->attributes;
-    const int64_t *k = request->output[0].shape.extent;
-
-    return c->groups == 1 && k[2] == WINOGRAD_KERNEL && k[3] == WINOGRAD_KERNEL &&
-           c->stride[1] == c->stride[2] && c->stride[2] <= 2 &&
-           c->dilation[1] * c->dilation[2] == 1 && request->input[0].type == PONS_BF16 &&
-           request->input[1].type == PONS_BF16 && request->output[0].type == PONS_F32;
+    return p->groups == 1 && p->kernel[1] == WINOGRAD_KERNEL && p->kernel[2] == WINOGRAD_KERNEL &&
+           p->stride[1] == p->stride[2] && p->stride[2] <= 2 &&
+           p->dilation[1] * p->dilation[2] == 1 && conv_has_types(p, PONS_BF16, PONS_F32);
 }
 
-static void read_planes(winograd_weight *g, const pons_request *request)
+static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
 {
-    const int64_t *x = request->input[0].shape.extent, *y = request->input[1].shape.extent;
-    const pons_convolution *c = request->attributes;
-
-    g->kind = c->stride[2] == 1 ? WINOGRAD_PLAIN : WINOGRAD_STRIDED;
+    g->kind = p->stride[2] == 1 ? WINOGRAD_PLAIN : WINOGRAD_STRIDED;
     g->form = &winograd_forms[g->kind];
     for (int i = 0; i < PLANE_AXES; i++) {
-        g->x[i] = (int)x[2 + i];
-        g->y[i] = (int)y[2 + i];
-        g->low[i] = c->pad_low[1 + i];
+        g->x[i] = p->x.extent[1 + i];
+        g->y[i] = p->y.extent[1 + i];
+        g->low[i] = p->pad[1 + i];
     }
-    g->cases = (int)y[0];
+    g->cases = p->cases;
     g->rows = (g->y[ALONG_H] + 1) / MAKES;
 }
 
 /* A line is two rows of tiles of a plane, of one image or two. */
-static void read_shapes(winograd_weight *g, const pons_request *request)
+static void read_shapes(winograd_weight_gradient *g, const conv_problem *p)
 {
-    weight_lines *w = &g->lines;
-    const int64_t *dw = request->output[0].shape.extent;
+    gemm_weight_rows *w = &g->lines;
 
-    read_planes(g, request);
-    w->c = *(const pons_convolution *)request->attributes;
+    read_planes(g, p);
+    w->c = *p->attributes;
     for (int i = 1; i < 3; i++) {
         w->c.pad_low[i] = w->c.pad_high[i] = 0;
         w->c.stride[i] = w->kernel[i] = 1;
     }
     w->x[CASES] = w->y[CASES] = 1;
-    w->x[PLANES] = (int)request->input[0].shape.extent[1];
-    w->y[PLANES] = (int)request->input[1].shape.extent[1];
+    w->x[PLANES] = p->x.extent[0];
+    w->y[PLANES] = p->y.extent[0];
     w->x[LINES] = w->y[LINES] = (g->cases * g->rows + 1) / TOGETHER;
     w->x_width = w->y_width = (g->y[ALONG_W] + 1) / MAKES * TOGETHER;
-    w->kernel[0] = (int)dw[1];
+    w->kernel[0] = p->kernel[0];
     w->groups = FACTORS;
     w->y_sets = g->form->sums * g->form->sums;
     w->x_sets = g->form->sources * g->form->sources;
-    w->outs = (int)dw[0];
-    w->ins = (int)dw[4];
+    w->outs = p->y.channels;
+    w->ins = p->x.channels;
 }
 
-pons_status winograd_prepare_weight(const wide_unit *unit, int threads, const pons_request *request,
-                                    pons_kernel *kernel, bool *supported, pons_error *err)
+static pons_status prepare(const cpu_device *cpu, const conv_problem *p, pons_kernel *kernel,
+                           pons_error *err)
 {
-    winograd_weight *g;
+    winograd_weight_gradient *g = calloc(1, sizeof *g);
 
-    *supported = false;
-    if (unit->lines == NULL || !is_ours(request))
-        return PONS_OK;
-    if ((g = calloc(1, sizeof *g)) == NULL)
+    if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     g->lines.form = &tiles;
-    g->lines.unit = unit;
-    g->lines.threads = threads;
-    read_shapes(g, request);
-    return wide_lines_prepare(&g->lines, kernel, supported, err);
+    g->lines.unit = &engine_avx512_bf16;
+    g->lines.threads = cpu->threads;
+    read_shapes(g, p);
+    return gemm_weight_rows_prepare(&g->lines, kernel, err);
 }
+
+const conv_operations winograd_gradient_operations = {
+    .supports = supports, .profitable = winograd_gradient_profitable, .prepare = prepare,
+};

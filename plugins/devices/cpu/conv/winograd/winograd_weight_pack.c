@@ -1,11 +1,11 @@
 /*
- * winograd_weight_pack.c - weights to panels of factors (winograd.h).
+ * winograd_weight_pack.c - pack weights as panels of factors (winograd.h).
  *
- * A task makes the panels of 16 channels of the target by 32 that are summed over, of one plane of
- * the kernel: first a panel of each position along H and W, then the factors of those, line by
- * line. Neighbouring tasks read neighbouring channels. Their lines lie far apart, so that no
- * processor foresees them: each task asks for those of the next. Factors do not go through the
- * caches: mostly all weights of a step are packed, and then they are read.
+ * A task makes the panels of 16 target channels by 32 source channels, for one plane of the kernel.
+ * It packs a panel for each position along H and W and transforms these line by line. Neighbouring
+ * tasks read neighbouring channels, whose lines lie too far apart for the hardware prefetcher. So
+ * each task prefetches the lines of the next one. Factors are written by non-temporal stores,
+ * because all weights of a step are packed before they are read.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -41,7 +41,7 @@ static block block_of(const work *k, int64_t i)
     int along = p->gradient ? p->columns : p->steps;
     int inner = (int)(i % along), plane = (int)(i / along % p->depth);
     int outer = (int)(i / along / p->depth);
-    int length = p->gradient ? WIDE_TILE : WIDE_NUMBERS, rows = WIDE_TILE + WIDE_NUMBERS - length;
+    int length = p->gradient ? GEMM_TILE : GEMM_ELEMENTS, rows = GEMM_TILE + GEMM_ELEMENTS - length;
     int channels = p->gradient ? p->outs : p->ins, all = p->gradient ? p->ins : p->outs;
     block b = { .column = p->gradient ? inner : outer, .plane = plane,
                 .step = p->gradient ? outer : inner, .rows = min_int(rows, all - outer * rows),
@@ -59,33 +59,33 @@ static void ask_for(const block *b, int tap)
         __builtin_prefetch(b->from + r * b->row + tap * b->tap);
 }
 
-/* w[target's channel][tap][source's channels]: 16 rows of 32 numbers. */
+/* Pack w[target's channel][tap][source's channels]: 16 rows of 32 elements. */
 static void pack_columns(const block *b, int tap, char *to)
 {
-    char line[WIDE_TILE][WIDE_STEP];
-    const char *row[WIDE_TILE];
-    bool whole = b->rows == WIDE_TILE && b->length == WIDE_NUMBERS;
+    char line[GEMM_TILE][GEMM_STEP];
+    const char *row[GEMM_TILE];
+    bool whole = b->rows == GEMM_TILE && b->length == GEMM_ELEMENTS;
 
     if (!whole)
         memset(line, 0, sizeof line);
-    for (int r = 0; r < WIDE_TILE; r++) {
+    for (int r = 0; r < GEMM_TILE; r++) {
         const char *from = b->from + r * b->row + tap * b->tap;
         if (!whole && r < b->rows)
             memcpy(line[r], from, (size_t)b->length * NUMBER);
         row[r] = whole ? from : line[r];
     }
-    wide_pack_columns(to, row);
+    gemm_pack_columns(to, row);
 }
 
-/* w[source's channel][tap][target's channels]: 32 rows of 16 numbers. */
+/* Pack w[source's channel][tap][target's channels]: 32 rows of 16 elements. */
 static void pack_rows(const block *b, int tap, char *to)
 {
-    static const char none[WIDE_TILE * NUMBER];
-    const char *row[WIDE_NUMBERS];
+    static const char none[GEMM_TILE * NUMBER];
+    const char *row[GEMM_ELEMENTS];
 
-    for (int r = 0; r < WIDE_NUMBERS; r++)
+    for (int r = 0; r < GEMM_ELEMENTS; r++)
         row[r] = r < b->rows ? b->from + r * b->row + tap * b->tap : none;
-    wide_pack_panel(to, row, 0, b->length);
+    gemm_pack_panel(to, row, 0, b->length);
 }
 
 static void task(void *context, int64_t i, int thread)
@@ -93,7 +93,7 @@ static void task(void *context, int64_t i, int thread)
     const work *k = context;
     const winograd_panels *p = k->p;
     block b = block_of(k, i), next = block_of(k, i + 1);
-    _Alignas(WIDE_STEP) char taps[TAPS][WIDE_PANEL];
+    _Alignas(GEMM_STEP) char taps[TAPS][GEMM_PANEL];
     char *to[FACTORS];
 
     (void)thread;
@@ -102,13 +102,13 @@ static void task(void *context, int64_t i, int thread)
         (p->gradient ? pack_rows : pack_columns)(&b, tap, taps[tap]);
     }
     for (int f = 0; f < FACTORS; f++)
-        to[f] = k->to + winograd_panel_at(p, f, b.column, b.plane) + b.step * (int64_t)WIDE_PANEL;
-    winograd_weigh(p->kind, p->gradient && p->kind == WINOGRAD_PLAIN, taps[0], to);
+        to[f] = k->to + winograd_panel_at(p, f, b.column, b.plane) + b.step * (int64_t)GEMM_PANEL;
+    winograd_factors(p->kind, p->gradient && p->kind == WINOGRAD_PLAIN, taps[0], to);
 }
 
 void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to)
 {
     work k = { p, from, to };
 
-    cpu_parallel(threads, (int64_t)p->columns * p->depth * p->steps, task, &k);
+    cpu_parallel_for(threads, (int64_t)p->columns * p->depth * p->steps, task, &k);
 }

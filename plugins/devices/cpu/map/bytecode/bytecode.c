@@ -1,24 +1,26 @@
 /*
- * bytecode.c - the programs of a pass and the places of its nodes.
+ * bytecode.c - the programs of a pass and the addresses of its nodes.
  *
- * What stays from tile to tile is computed by programs apart and has a place from the begin;
- * bytecode_node.c writes the instructions of the nodes, bytecode_output.c those of reductions and
- * stores, from which the main program goes back to the loads.
+ * Invariant values are computed by programs of their own and have fixed addresses. bytecode_node.c
+ * writes the instructions of nodes. bytecode_output.c writes those of reductions and stores: the
+ * main program is generated from them backwards to the loads.
  */
 #include "cpu/map/bytecode/bytecode.h"
 
 #include <string.h>
 
+#include "base/integer.h"
+
 static const map_address nowhere = { .base = -1 };
 
-map_address code_in_buffers(size_t floats, map_walk walk)
+map_address bytecode_in_buffers(size_t floats, map_addressing addressing)
 {
-    return (map_address){ .place = (int64_t)(floats * sizeof(float)), .walk = walk };
+    return (map_address){ .place = (int64_t)(floats * sizeof(float)), .addressing = addressing };
 }
 
-bool code_placed(const code *c, int n) { return c->node[n].place.base >= 0; }
+bool bytecode_placed(const code *c, int n) { return c->node[n].place.base >= 0; }
 
-size_t code_floats(code *c, size_t count)
+size_t bytecode_floats(code *c, size_t count)
 {
     size_t at = c->pass->buffer_floats;
 
@@ -26,7 +28,7 @@ size_t code_floats(code *c, size_t count)
     return at;
 }
 
-static bool code_grow(code *c, void *list, int count, int *room, size_t size)
+static bool bytecode_grow(code *c, void *list, int count, int *room, size_t size)
 {
     int more = 2 * *room + 32;
     void **at = list, *memory;
@@ -45,22 +47,23 @@ static bool code_grow(code *c, void *list, int count, int *room, size_t size)
     return true;
 }
 
-map_instruction *code_put(code *c, map_code operation)
+map_instruction *bytecode_put(code *c, map_code operation)
 {
     map_pass *p = c->pass;
     map_instruction *i = &c->lost;
 
-    if (code_grow(c, &p->code, p->code_count, &c->code_room, sizeof *p->code))
+    if (bytecode_grow(c, &p->code, p->code_count, &c->code_room, sizeof *p->code))
         i = &p->code[p->code_count++];
     *i = (map_instruction){ .run = c->machine->code[operation], .code = operation };
     return i;
 }
 
-/* ---- places ---------------------------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------------- */
 
-map_address code_slot(code *c, const map_access *access, int channel, bool output)
+map_address bytecode_slot(code *c, const map_access *access, int channel, bool output)
 {
-    static const map_walk walk[] = { [1] = MAP_BYTES, [2] = MAP_HALVES, [4] = MAP_LANES };
+    static const map_addressing addressing[] = { [1] = MAP_BYTES, [2] = MAP_WORDS, [4]
+        = MAP_LANES };
     map_pass *p = c->pass;
     bool dense = access->pattern == MAP_DENSE;
     map_slot *slot = &c->lost_slot;
@@ -69,54 +72,57 @@ map_address code_slot(code *c, const map_access *access, int channel, bool outpu
     while (k < p->slot_count && (p->slot[k].access != access || p->slot[k].channel != channel))
         k++;
     if (k == p->slot_count) {
-        if (code_grow(c, &p->slot, p->slot_count, &c->slot_room, sizeof *p->slot))
+        if (bytecode_grow(c, &p->slot, p->slot_count, &c->slot_room, sizeof *p->slot))
             slot = &p->slot[p->slot_count++];
         *slot = (map_slot){ .access = access, .channel = channel, .output = output };
         if (dense)
-            slot->stage = code_floats(c, (size_t)c->machine->unit);
+            slot->stage = bytecode_floats(c, (size_t)c->machine->unit);
         if (dense && output && access->stream) {
-            slot->past = code_floats(c, (size_t)c->plan->row + 2 * MAP_LINE / sizeof(float));
-            p->past = true;
+            size_t count = (size_t)c->plan->row + 2 * MAP_LINE / sizeof(float);
+            slot->non_temporal = bytecode_floats(c, count);
+            p->non_temporal = true;
         }
     }
     return (map_address){ .base = k + 1,
-                          .walk = dense ? walk[map_type_size(access->type)] : MAP_STAY };
+                          .addressing = dense ? addressing[map_type_size(access->type)]
+                              : MAP_STAY };
 }
 
-const map_access *code_access(const code *c, int n)
+const map_access *bytecode_access(const code *c, int n)
 {
     return &c->plan->load[c->plan->map->value[c->plan->node[n].value].operand];
 }
 
-bool code_is_load(const code *c, int n) { return c->plan->node[n].operation == PONS_VALUE_LOAD; }
+bool bytecode_is_load(const code *c,
+                      int n) { return c->plan->node[n].operation == PONS_VALUE_LOAD; }
 
-bool code_is_dense(const code *c, int n, pons_type type)
+bool bytecode_is_dense(const code *c, int n, pons_type type)
 {
-    return code_is_load(c, n) && code_access(c, n)->pattern == MAP_DENSE
-        && code_access(c, n)->type == type && c->node[n].span == MAP_SPANS;
+    return bytecode_is_load(c, n) && bytecode_access(c, n)->pattern == MAP_DENSE
+        && bytecode_access(c, n)->type == type && c->node[n].span == MAP_SPANS;
 }
 
-bool code_is_groups(const map_access *a)
+bool bytecode_is_groups(const map_access *a)
 {
     return a->pattern == MAP_GROUPS && (a->type == PONS_F32 || a->type == PONS_BF16);
 }
 
-bool code_is_pair(const map_access *a)
+bool bytecode_is_interleaved2(const map_access *a)
 {
     return a->pattern == MAP_INTERLEAVED && a->rows == 2
         && (a->type == PONS_F32 || a->type == PONS_BF16);
 }
 
-bool code_fetches(const map_access *a)
+bool bytecode_prefetches(const map_access *a)
 {
     return a->pattern == MAP_DENSE || a->pattern == MAP_INTERLEAVED || a->pattern == MAP_GROUPS;
 }
 
-bool code_ready(const code *c, int n) { return code_placed(c, n) || c->accumulator == n; }
+bool bytecode_ready(const code *c, int n) { return bytecode_placed(c, n) || c->accumulator == n; }
 
-/* ---- what stays ------------------------------------------------------------------------------ */
+/* ---- invariant values ------------------------------------------------------------------------ */
 
-/* Does the place of an operand stay the same while the fastest outer axis moves? */
+/* True if the address of an operand does not depend on the fastest outer axis. */
 static bool access_lasts(const code *c, const map_access *access)
 {
     const map_pass *p = c->pass;
@@ -142,8 +148,8 @@ static map_span load_span(const code *c, const map_access *a)
 }
 
 /*
- * Does the index come again with the channels, as their own number does? Or with the inner axes, at
- * whose begin every tile begins?
+ * The span of an iota. It is uniform if each channel has its own constant, periodic if it depends
+ * on the inner axes, at whose begin every tile begins.
  */
 static map_span iota_span(const map_plan *plan, int value)
 {
@@ -167,7 +173,7 @@ static map_span node_span(const code *c, int n)
     if (node->operation == PONS_VALUE_CONSTANT)
         return MAP_UNIFORM;
     if (node->operation == PONS_VALUE_LOAD)
-        return load_span(c, code_access(c, n));
+        return load_span(c, bytecode_access(c, n));
     if (node->operation == PONS_VALUE_IOTA)
         return iota_span(c->plan, node->value);
     if (node->argument_count == 0)
@@ -187,7 +193,7 @@ static bool load_is_even(const code *c, const map_access *a)
     return true;
 }
 
-/* Of a node whose span is known. */
+/* True if every vector of a node has the same lanes; its span is known. */
 static bool node_is_even(const code *c, int n)
 {
     const map_node *node = &c->plan->node[n];
@@ -196,7 +202,7 @@ static bool node_is_even(const code *c, int n)
     if (c->node[n].span == MAP_UNIFORM)
         return true;
     if (node->operation == PONS_VALUE_LOAD)
-        return even && load_is_even(c, code_access(c, n));
+        return even && load_is_even(c, bytecode_access(c, n));
     if (node->argument_count == 0)
         return even && c->machine->vector % c->plan->inner == 0;
     for (int i = 0; i < node->argument_count; i++)
@@ -204,16 +210,16 @@ static bool node_is_even(const code *c, int n)
     return even;
 }
 
-static map_address steady_place(code *c, map_span span)
+static map_address steady_address(code *c, map_span span)
 {
     size_t lanes[] = { (size_t)c->machine->unit, (size_t)c->plan->cycle_lanes,
                        (size_t)c->plan->row };
-    static const map_walk walk[] = { MAP_STAY, MAP_PERIOD, MAP_LANES };
+    static const map_addressing addressing[] = { MAP_STAY, MAP_PERIOD, MAP_LANES };
 
-    return code_in_buffers(code_floats(c, lanes[span]), walk[span]);
+    return bytecode_in_buffers(bytecode_floats(c, lanes[span]), addressing[span]);
 }
 
-static void constant_place(code *c, int n)
+static void constant_address(code *c, int n)
 {
     map_pass *p = c->pass;
     float number = c->plan->node[n].number;
@@ -223,12 +229,12 @@ static void constant_place(code *c, int n)
         k++;
     if (k == p->constant_count)
         p->constant[p->constant_count++] = (map_constant){
-            code_floats(c, (size_t)c->machine->unit), number };
-    c->node[n].place = code_in_buffers(p->constant[k].home, MAP_STAY);
+            bytecode_floats(c, (size_t)c->machine->unit), number };
+    c->node[n].place = bytecode_in_buffers(p->constant[k].home, MAP_STAY);
 }
 
-/* Spans, and places of what is not computed for every unit. */
-static void steady_places(code *c)
+/* Set the span of each node, and the addresses of nodes that are not computed for every unit. */
+static void steady_addresses(code *c)
 {
     map_pass *p = c->pass;
 
@@ -240,19 +246,20 @@ static void steady_places(code *c)
         if (!s->needed)
             continue;
         if (s->span != MAP_SPANS)
-            s->left = CODE_FOREVER;
+            s->left = BYTECODE_FOREVER;
         if (node->operation == PONS_VALUE_CONSTANT) {
-            constant_place(c, n);
+            constant_address(c, n);
         } else if (node->operation == PONS_VALUE_LOAD && s->span != MAP_SPANS) {
-            s->place = steady_place(c, s->span);
+            s->place = steady_address(c, s->span);
             p->steady[p->steady_count++] = (map_steady){
-                code_access(c, n), node->channel, s->span, (size_t)s->place.place / sizeof(float) };
+                bytecode_access(c, n), node->channel, s->span,
+                    (size_t)s->place.place / sizeof(float) };
         } else if (node->operation == PONS_VALUE_LOAD) {
-            if (code_is_dense(c, n, PONS_F32))
-                s->place = code_slot(c, code_access(c, n), node->channel, false);
+            if (bytecode_is_dense(c, n, PONS_F32))
+                s->place = bytecode_slot(c, bytecode_access(c, n), node->channel, false);
             c->reading++;
         } else if (s->span != MAP_SPANS) {
-            s->wanted = steady_place(c, s->span);
+            s->wanted = steady_address(c, s->span);
         }
     }
 }
@@ -263,31 +270,31 @@ static void steady_programs(code *c)
         int begin = c->pass->code_count;
         c->accumulator = -1;
         for (int n = 0; n < c->plan->node_count; n++)
-            if (c->node[n].needed && c->node[n].span == span && !code_placed(c, n))
-                code_make(c, n);
+            if (c->node[n].needed && c->node[n].span == span && !bytecode_placed(c, n))
+                bytecode_make_node(c, n);
         c->pass->program[span] = c->pass->code_count > begin ? begin : -1;
         if (c->pass->code_count > begin)
-            code_put(c, MAP_CODE_END);
+            bytecode_put(c, MAP_CODE_END);
     }
     c->accumulator = -1;
 }
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* Accumulators, and what becomes of them. */
-static bool reduce_places(code *c)
+/* Lay out the accumulators and the partial results. */
+static bool make_accumulators(code *c)
 {
     map_pass *p = c->pass;
 
     for (int i = 0; i < p->reduce_count; i++) {
         map_reduce *r = p->reduce[i];
         size_t spare;
-        r->whole = code_is_whole(c, r);
+        r->whole = bytecode_is_by_cycle(c, r);
         if (!map_reduce_make(c->plan, r))
             return false;
         spare = 4 * (size_t)r->rows * (size_t)r->lanes;
-        r->accumulator = code_floats(c, (size_t)r->rows * (size_t)r->pitch);
-        p->spare_floats = spare > p->spare_floats ? spare : p->spare_floats;
+        r->accumulator = bytecode_floats(c, (size_t)r->rows * (size_t)r->pitch);
+        p->spare_floats = max_size(spare, p->spare_floats);
         r->partial = p->partial_floats;
         p->partial_floats += (size_t)r->fold[0].kept_count
                            * (r->kind == PONS_REDUCE_MOMENTS ? 2 : 1);
@@ -297,43 +304,46 @@ static bool reduce_places(code *c)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static void want(code *c, int n)
+static void want_node(code *c, int n)
 {
     c->node[n].needed = true;
     c->node[n].left++;
 }
 
-/* What stores and reductions need, marked from the last to the first, and how often. */
+/*
+ * Mark the nodes that stores and reductions need, from the last to the first, and count their
+ * reads.
+ */
 static void mark_needed(code *c)
 {
     const pons_map *m = c->plan->map;
 
     for (int i = 0; i < m->store_count; i++)
         for (int r = 0; map_pass_stores(c->plan, c->pass, &m->store[i])
-                        && r < code_store_rows(c, &m->store[i]); r++)
-            want(c, map_node_of(c->plan, m->store[i].value, r));
+                        && r < bytecode_store_rows(c, &m->store[i]); r++)
+            want_node(c, map_node_of(c->plan, m->store[i].value, r));
     for (int i = 0; i < c->pass->reduce_count; i++)
         for (int r = 0; r < c->pass->reduce[i]->rows; r++)
-            want(c, map_node_of(c->plan, c->pass->reduce[i]->value, r));
+            want_node(c, map_node_of(c->plan, c->pass->reduce[i]->value, r));
     for (int n = c->plan->node_count - 1; n >= 0; n--)
         for (int i = 0; i < c->plan->node[n].argument_count && c->node[n].needed; i++)
-            want(c, c->plan->node[n].argument[i]);
+            want_node(c, c->plan->node[n].argument[i]);
 }
 
-/* More than two channels of an interleaved load come all together. */
+/* Interleaved loads of more than two channels read all channels at once. */
 static void mark_together(code *c)
 {
     for (int n = 0; n < c->plan->node_count; n++) {
         const map_node *node = &c->plan->node[n];
         bool load = node->operation == PONS_VALUE_LOAD
-                 && code_access(c, n)->pattern == MAP_INTERLEAVED;
-        if (c->node[n].needed && load && !code_is_pair(code_access(c, n)))
+                 && bytecode_access(c, n)->pattern == MAP_INTERLEAVED;
+        if (c->node[n].needed && load && !bytecode_is_interleaved2(bytecode_access(c, n)))
             for (int r = 0; r < c->plan->copies[node->value]; r++)
                 c->node[map_node_of(c->plan, node->value, r)].needed = true;
     }
 }
 
-bool map_code_make(map_plan *plan, map_pass *pass)
+bool bytecode_make(map_plan *plan, map_pass *pass)
 {
     code c = { .plan = plan, .pass = pass, .machine = plan->lanes->machine, .accumulator = -1 };
     size_t nodes = (size_t)plan->node_count;
@@ -353,10 +363,10 @@ bool map_code_make(map_plan *plan, map_pass *pass)
     }
     mark_needed(&c);
     mark_together(&c);
-    steady_places(&c);
-    if (!reduce_places(&c))
+    steady_addresses(&c);
+    if (!make_accumulators(&c))
         return false;
     steady_programs(&c);
-    code_main(&c);
+    bytecode_main(&c);
     return !c.failed;
 }

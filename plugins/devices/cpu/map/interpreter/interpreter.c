@@ -1,6 +1,6 @@
 /*
- * interpreter.c - the machine of interpreter.h: operations, sums, calls, how it goes from unit to
- * unit, and the table of all instructions. Compiled once for each kind of processor.
+ * interpreter.c - the machine of interpreter.h: operations, sums, calls, the loop over units, and
+ * the table of all instructions. It is compiled once for each instruction set.
  */
 #include "cpu/map/interpreter/interpreter_instruction.h"
 
@@ -60,22 +60,22 @@ INSTRUCTION(code_end)
         NEXT;                                                                                     \
     }
 
-#define PICK(name)                                                                                \
-    INSTRUCTION(code_pick_##name)                                                                 \
+#define SELECT(name)                                                                              \
+    INSTRUCTION(code_select_##name)                                                               \
     {                                                                                             \
         FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
-        EACH(DO_PICK_##name)                                                                      \
+        EACH(DO_SELECT_##name)                                                                    \
         NEXT;                                                                                     \
     }                                                                                             \
-    INSTRUCTION(code_pick_##name##_r)                                                             \
+    INSTRUCTION(code_select_##name##_r)                                                           \
     {                                                                                             \
         FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
-        EACH(DO_PICK_R_##name)                                                                    \
+        EACH(DO_SELECT_R_##name)                                                                  \
         NEXT;                                                                                     \
     }
 
-#define PICK_ALL(name, sign)                                                                      \
-    INSTRUCTION(code_pick_all_##name)                                                             \
+#define SELECT_ALL(name, sign)                                                                    \
+    INSTRUCTION(code_select_all_##name)                                                           \
     {                                                                                             \
         FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
         if (m0[0][0] sign m1[0][0]) {                                                             \
@@ -83,7 +83,7 @@ INSTRUCTION(code_end)
         }                                                                                         \
         NEXT;                                                                                     \
     }                                                                                             \
-    INSTRUCTION(code_pick_all_##name##_r)                                                         \
+    INSTRUCTION(code_select_all_##name##_r)                                                       \
     {                                                                                             \
         FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
         if (!(m0[0][0] sign m1[0][0])) {                                                          \
@@ -107,10 +107,10 @@ TWO(min, vector_min(x, y))
 TWO(min_r, vector_min(y, x))
 TWO(max, vector_max(x, y))
 TWO(max_r, vector_max(y, x))
-TWO(join_max, vector_join_max(x, y))
-TWO(join_max_r, vector_join_max(y, x))
-TWO(join_min, vector_join_min(x, y))
-TWO(join_min_r, vector_join_min(y, x))
+TWO(max_nan, vector_max_nan(x, y))
+TWO(max_nan_r, vector_max_nan(y, x))
+TWO(min_nan, vector_min_nan(x, y))
+TWO(min_nan_r, vector_min_nan(y, x))
 TWO(equal, vector_test_equal(x, y))
 TWO(not_equal, vector_test_not_equal(x, y))
 TWO(greater, vector_test_greater(x, y))
@@ -128,25 +128,25 @@ TWO_BF16(mul)
 TWO_BF16(sub)
 TWO_BF16(sub_r)
 
-#define DO_PICK_equal(k) a##k = vector_pick_equal(m0[k], m1[k], m2[k], a##k);
-#define DO_PICK_R_equal(k) a##k = vector_pick_equal(m0[k], m1[k], a##k, m2[k]);
-#define DO_PICK_not_equal(k) a##k = vector_pick_not_equal(m0[k], m1[k], m2[k], a##k);
-#define DO_PICK_R_not_equal(k) a##k = vector_pick_not_equal(m0[k], m1[k], a##k, m2[k]);
-#define DO_PICK_greater(k) a##k = vector_pick_greater(m0[k], m1[k], m2[k], a##k);
-#define DO_PICK_R_greater(k) a##k = vector_pick_greater(m0[k], m1[k], a##k, m2[k]);
-#define DO_PICK_greater_equal(k) a##k = vector_pick_greater_equal(m0[k], m1[k], m2[k], a##k);
-#define DO_PICK_R_greater_equal(k) a##k = vector_pick_greater_equal(m0[k], m1[k], a##k, m2[k]);
-PICK(equal)
-PICK(not_equal)
-PICK(greater)
-PICK(greater_equal)
-PICK_ALL(equal, ==)
-PICK_ALL(not_equal, !=)
-PICK_ALL(greater, >)
-PICK_ALL(greater_equal, >=)
+#define DO_SELECT_equal(k) a##k = vector_select_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_SELECT_R_equal(k) a##k = vector_select_equal(m0[k], m1[k], a##k, m2[k]);
+#define DO_SELECT_not_equal(k) a##k = vector_select_not_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_SELECT_R_not_equal(k) a##k = vector_select_not_equal(m0[k], m1[k], a##k, m2[k]);
+#define DO_SELECT_greater(k) a##k = vector_select_greater(m0[k], m1[k], m2[k], a##k);
+#define DO_SELECT_R_greater(k) a##k = vector_select_greater(m0[k], m1[k], a##k, m2[k]);
+#define DO_SELECT_greater_equal(k) a##k = vector_select_greater_equal(m0[k], m1[k], m2[k], a##k);
+#define DO_SELECT_R_greater_equal(k) a##k = vector_select_greater_equal(m0[k], m1[k], a##k, m2[k]);
+SELECT(equal)
+SELECT(not_equal)
+SELECT(greater)
+SELECT(greater_equal)
+SELECT_ALL(equal, ==)
+SELECT_ALL(not_equal, !=)
+SELECT_ALL(greater, >)
+SELECT_ALL(greater_equal, >=)
 
-/* The commonest choices: by numbers that are the same in all vectors. */
-#define ABOVE(name, DO)                                                                           \
+/* The most common selects: by operands that are the same in all vectors. */
+#define SELECT_GT(name, DO)                                                                       \
     INSTRUCTION(code_##name)                                                                      \
     {                                                                                             \
         FLOATS(0) FLOATS(1) FLOATS(2)                                                             \
@@ -155,57 +155,57 @@ PICK_ALL(greater_equal, >=)
         EACH(DO)                                                                                  \
         NEXT;                                                                                     \
     }
-#define DO_ABOVE(k) a##k = vector_pick_greater(m0[k], q, m2[k], a##k);
-#define DO_ABOVE_R(k) a##k = vector_pick_greater(m0[k], q, a##k, m2[k]);
-#define DO_ABOVE_ONE(k) a##k = vector_pick_greater(m0[k], q, z, a##k);
-#define DO_ABOVE_ONE_R(k) a##k = vector_pick_greater(m0[k], q, a##k, z);
-ABOVE(above, DO_ABOVE)
-ABOVE(above_r, DO_ABOVE_R)
-ABOVE(above_one, DO_ABOVE_ONE)
-ABOVE(above_one_r, DO_ABOVE_ONE_R)
+#define DO_SELECT_GT(k) a##k = vector_select_greater(m0[k], q, m2[k], a##k);
+#define DO_SELECT_GT_R(k) a##k = vector_select_greater(m0[k], q, a##k, m2[k]);
+#define DO_SELECT_GT_ONE(k) a##k = vector_select_greater(m0[k], q, z, a##k);
+#define DO_SELECT_GT_ONE_R(k) a##k = vector_select_greater(m0[k], q, a##k, z);
+SELECT_GT(select_gt, DO_SELECT_GT)
+SELECT_GT(select_gt_r, DO_SELECT_GT_R)
+SELECT_GT(select_gt_one, DO_SELECT_GT_ONE)
+SELECT_GT(select_gt_one_r, DO_SELECT_GT_ONE_R)
 
-INSTRUCTION(code_bend)
+INSTRUCTION(code_leaky_relu)
 {
     const vector q = *(const vector_loose *)map_at(u, &i->at[0]);
     const vector slope = *(const vector_loose *)map_at(u, &i->at[1]);
-#define DO(k) a##k = vector_pick_greater(a##k, q, a##k, a##k * slope);
+#define DO(k) a##k = vector_select_greater(a##k, q, a##k, a##k * slope);
     EACH(DO)
 #undef DO
     NEXT;
 }
 
-INSTRUCTION(code_bend_by)
+INSTRUCTION(code_leaky_relu_by)
 {
     FLOATS(2)
     const vector q = *(const vector_loose *)map_at(u, &i->at[0]);
     const vector slope = *(const vector_loose *)map_at(u, &i->at[1]);
-#define DO(k) a##k = vector_pick_greater(m2[k], q, a##k, a##k * slope);
+#define DO(k) a##k = vector_select_greater(m2[k], q, a##k, a##k * slope);
     EACH(DO)
 #undef DO
     NEXT;
 }
 
-LANE vector bend_gradient(vector x, vector q, vector g, vector m)
+LANE vector leaky_relu_gradient(vector x, vector q, vector g, vector m)
 {
-    vector below = vector_pick_greater(x, q, q, g) * m;
+    vector below = vector_select_greater(x, q, q, g) * m;
 
-    return vector_pick_greater(x, q, g, q) + below;
+    return vector_select_greater(x, q, g, q) + below;
 }
 
-INSTRUCTION(code_bend_gradient)
+INSTRUCTION(code_leaky_relu_gradient)
 {
     FLOATS(0) FLOATS(1) FLOATS(2)
-#define DO(k) a##k = bend_gradient(m0[k], m1[k], a##k, m2[k]);
+#define DO(k) a##k = leaky_relu_gradient(m0[k], m1[k], a##k, m2[k]);
     EACH(DO)
 #undef DO
     NEXT;
 }
 
-INSTRUCTION(code_bend_gradient_even)
+INSTRUCTION(code_leaky_relu_gradient_even)
 {
     FLOATS(0) FLOATS(1) FLOATS(2)
     const vector q = m1[0], m = m2[0];
-#define DO(k) a##k = bend_gradient(m0[k], q, a##k, m);
+#define DO(k) a##k = leaky_relu_gradient(m0[k], q, a##k, m);
     EACH(DO)
 #undef DO
     NEXT;
@@ -234,11 +234,11 @@ INSTRUCTION(code_bend_gradient_even)
         NEXT;                                                                                     \
     }
 #define DO_sum(k) m[k] = m[k] + a##k;
-#define DO_maximum(k) m[k] = vector_join_max(m[k], a##k);
-#define DO_minimum(k) m[k] = vector_join_min(m[k], a##k);
+#define DO_maximum(k) m[k] = vector_max_nan(m[k], a##k);
+#define DO_minimum(k) m[k] = vector_min_nan(m[k], a##k);
 REDUCE(sum, x + y)
-REDUCE(maximum, vector_join_max(x, y))
-REDUCE(minimum, vector_join_min(x, y))
+REDUCE(maximum, vector_max_nan(x, y))
+REDUCE(minimum, vector_min_nan(x, y))
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -261,7 +261,7 @@ INSTRUCTION(code_visit)
     NEXT;
 }
 
-static inline void walk(map_unit *u)
+static inline void next_unit(map_unit *u)
 {
     u->lane += UNIT;
     u->cycle_lane += UNIT;
@@ -279,9 +279,9 @@ static void begin(const map_instruction *first, map_unit *unit)
     vector z = { 0 };
 
     do {
-        map_unit_place(unit);
+        map_unit_offsets(unit);
         ((instruction)first->run)(first, unit, z, z, z, z, z, z, z, z);
-        walk(unit);
+        next_unit(unit);
     } while (unit->lane < unit->last);
     VECTOR_LEAVE();
 }
@@ -289,7 +289,7 @@ static void begin(const map_instruction *first, map_unit *unit)
 static void finish(void) { VECTOR_FENCE(); }
 
 #if defined(__AVX__)
-static void past(void *to, const void *from, size_t lines)
+static void non_temporal(void *to, const void *from, size_t lines)
 {
     const size_t vectors = lines * (MAP_LINE / sizeof(vector));
 
@@ -301,10 +301,10 @@ static void past(void *to, const void *from, size_t lines)
 #endif
 
 #define CODE(KIND, name) [MAP_CODE_##KIND] = (void (*)(void))code_##name
-/* Another file's. */
-#define CODE_OF(KIND, name) [MAP_CODE_##KIND] = (void (*)(void))CPU_ROW_NAME(code_##name)
+/* An instruction of another file. */
+#define CODE_OF(KIND, name) [MAP_CODE_##KIND] = (void (*)(void))CPU_ISA_NAME(code_##name)
 
-const map_machine CPU_ROW_NAME(map_machine) = {
+const map_machine CPU_ISA_NAME(map_machine) = {
     .unit = UNIT,
     .vector = VECTOR_LANES,
 #if defined(__AVX512BF16__)
@@ -315,7 +315,7 @@ const map_machine CPU_ROW_NAME(map_machine) = {
     .begin = begin,
     .finish = finish,
 #if defined(__AVX__)
-    .past = past,
+    .non_temporal = non_temporal,
 #endif
     .code = {
         CODE(END, end), CODE_OF(LOAD_F32, load_f32), CODE_OF(LOAD_BF16, load_bf16),
@@ -332,27 +332,30 @@ const map_machine CPU_ROW_NAME(map_machine) = {
         CODE(NEG, neg), CODE(ABS, abs), CODE(SQRT, sqrt),
         CODE(NOT, not), CODE(ADD, add), CODE(MUL, mul), CODE(SUB, sub), CODE(SUB_R, sub_r),
         CODE(DIV, div), CODE(DIV_R, div_r), CODE(MIN, min), CODE(MIN_R, min_r), CODE(MAX, max),
-        CODE(MAX_R, max_r), CODE(JOIN_MAX, join_max), CODE(JOIN_MAX_R, join_max_r),
-        CODE(JOIN_MIN, join_min), CODE(JOIN_MIN_R, join_min_r), CODE(EQUAL, equal),
+        CODE(MAX_R, max_r), CODE(MAX_NAN, max_nan), CODE(MAX_NAN_R, max_nan_r),
+        CODE(MIN_NAN, min_nan), CODE(MIN_NAN_R, min_nan_r), CODE(EQUAL, equal),
         CODE(NOT_EQUAL, not_equal), CODE(GREATER, greater), CODE(GREATER_EQUAL, greater_equal),
         CODE(LESS, less), CODE(LESS_EQUAL, less_equal), CODE(ADD_BF16, add_bf16),
         CODE(MUL_BF16, mul_bf16), CODE(SUB_BF16, sub_bf16), CODE(SUB_R_BF16, sub_r_bf16),
-        CODE(PICK_EQUAL, pick_equal), CODE(PICK_EQUAL_R, pick_equal_r),
-        CODE(PICK_NOT_EQUAL, pick_not_equal), CODE(PICK_NOT_EQUAL_R, pick_not_equal_r),
-        CODE(PICK_GREATER, pick_greater), CODE(PICK_GREATER_R, pick_greater_r),
-        CODE(PICK_GREATER_EQUAL, pick_greater_equal),
-        CODE(PICK_GREATER_EQUAL_R, pick_greater_equal_r), CODE(ABOVE, above),
-        CODE(ABOVE_R, above_r), CODE(ABOVE_ONE, above_one), CODE(ABOVE_ONE_R, above_one_r),
-        CODE(PICK_ALL_EQUAL, pick_all_equal), CODE(PICK_ALL_EQUAL_R, pick_all_equal_r),
-        CODE(PICK_ALL_NOT_EQUAL, pick_all_not_equal),
-        CODE(PICK_ALL_NOT_EQUAL_R, pick_all_not_equal_r),
-        CODE(PICK_ALL_GREATER, pick_all_greater), CODE(PICK_ALL_GREATER_R, pick_all_greater_r),
-        CODE(PICK_ALL_GREATER_EQUAL, pick_all_greater_equal),
-        CODE(PICK_ALL_GREATER_EQUAL_R, pick_all_greater_equal_r),
+        CODE(SELECT_EQUAL, select_equal), CODE(SELECT_EQUAL_R, select_equal_r),
+        CODE(SELECT_NOT_EQUAL, select_not_equal), CODE(SELECT_NOT_EQUAL_R, select_not_equal_r),
+        CODE(SELECT_GREATER, select_greater), CODE(SELECT_GREATER_R, select_greater_r),
+        CODE(SELECT_GREATER_EQUAL, select_greater_equal),
+        CODE(SELECT_GREATER_EQUAL_R, select_greater_equal_r), CODE(SELECT_GT, select_gt),
+        CODE(SELECT_GT_R, select_gt_r), CODE(SELECT_GT_ONE, select_gt_one), CODE(SELECT_GT_ONE_R,
+                                                                                 select_gt_one_r),
+        CODE(SELECT_ALL_EQUAL, select_all_equal), CODE(SELECT_ALL_EQUAL_R, select_all_equal_r),
+        CODE(SELECT_ALL_NOT_EQUAL, select_all_not_equal),
+        CODE(SELECT_ALL_NOT_EQUAL_R, select_all_not_equal_r),
+        CODE(SELECT_ALL_GREATER, select_all_greater), CODE(SELECT_ALL_GREATER_R,
+                                                           select_all_greater_r),
+        CODE(SELECT_ALL_GREATER_EQUAL, select_all_greater_equal),
+        CODE(SELECT_ALL_GREATER_EQUAL_R, select_all_greater_equal_r),
         CODE(ADD_EVEN, add_even), CODE(MUL_EVEN, mul_even), CODE(SUB_EVEN, sub_even),
         CODE(SUB_R_EVEN, sub_r_even), CODE(DIV_EVEN, div_even), CODE(DIV_R_EVEN, div_r_even),
-        CODE(BEND_GRADIENT, bend_gradient), CODE(BEND_GRADIENT_EVEN, bend_gradient_even),
-        CODE(BEND, bend), CODE(BEND_BY, bend_by), CODE(SUM, sum),
+        CODE(LEAKY_RELU_GRADIENT, leaky_relu_gradient), CODE(LEAKY_RELU_GRADIENT_EVEN,
+                                                             leaky_relu_gradient_even),
+        CODE(LEAKY_RELU, leaky_relu), CODE(LEAKY_RELU_BY, leaky_relu_by), CODE(SUM, sum),
         CODE(MAXIMUM, maximum), CODE(MINIMUM, minimum), CODE_OF(MOMENTS, moments),
         CODE_OF(MOMENTS_F32, moments_f32), CODE_OF(MOMENTS_F32_PLUS, moments_f32_plus),
         CODE_OF(MOMENTS_F32_PLUS_EVEN, moments_f32_plus_even), CODE_OF(MOMENTS_BF16, moments_bf16),

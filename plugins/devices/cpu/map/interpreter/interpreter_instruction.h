@@ -1,9 +1,9 @@
 /*
- * interpreter_instruction.h - how instructions of the machine (interpreter.h) are written, and
- * those that interpreter.c has from other files.
+ * interpreter_instruction.h - macros for instructions of the machine (interpreter.h), and the
+ * instructions that other files define for interpreter.c.
  *
- * Every instruction ends by calling the next one with the eight registers of the accumulator as
- * arguments.
+ * Every instruction ends with a call of the next one, with the eight registers of the accumulator
+ * as arguments.
  */
 #ifndef PLUGINS_DEVICES_CPU_MAP_INTERPRETER_INTERPRETER_INSTRUCTION_H
 #define PLUGINS_DEVICES_CPU_MAP_INTERPRETER_INTERPRETER_INSTRUCTION_H
@@ -17,9 +17,12 @@
     vector a0, vector a1, vector a2, vector a3, vector a4, vector a5, vector a6, vector a7
 #define INSTRUCTION(name)                                                                         \
     static void name(const map_instruction *i, map_unit *u, REGISTERS)
-/* The same, which interpreter.c names, too: hidden, so that its own file may call it directly. */
+/*
+ * An instruction that interpreter.c names too. Hidden visibility lets its own file call it
+ * directly.
+ */
 #define SHARED(name)                                                                              \
-    __attribute__((visibility("hidden"))) void CPU_ROW_NAME(name)(const map_instruction *i,       \
+    __attribute__((visibility("hidden"))) void CPU_ISA_NAME(name)(const map_instruction *i,       \
                                                                   map_unit *u, REGISTERS)
 #define NEXT ((instruction)i[1].run)(i + 1, u, a0, a1, a2, a3, a4, a5, a6, a7)
 #define NOTHING                                                                                   \
@@ -32,13 +35,13 @@ typedef void (*instruction)(const map_instruction *i, map_unit *u, REGISTERS);
 #define FLOATS(k) const vector_loose *m##k = map_at(u, &i->at[k]);
 
 /*
- * What is seldom, as units whose lanes do not all exist, goes in instructions of its own: arrays
- * and calls would cost the others time.
+ * Rare cases, such as units with missing lanes, have functions of their own: arrays and calls would
+ * slow down the common case.
  */
 #define PART static __attribute__((noinline)) void
 
-/* Of what lies MAP_AHEAD and MAP_FAR_AHEAD behind 'at'. */
-LANE void ask(const char *at, int size)
+/* Prefetch 'size' bytes at distances MAP_AHEAD and MAP_FAR_AHEAD from 'at'. */
+LANE void prefetch_lines(const char *at, int size)
 {
     VECTOR_UNROLL for (int line = 0; line < size; line += 64) {
         __builtin_prefetch(at + MAP_AHEAD + line, 0, 3);

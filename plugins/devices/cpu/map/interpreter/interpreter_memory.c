@@ -1,6 +1,6 @@
 /*
- * interpreter_memory.c - the machine's instructions that load, store and ask for memory. Compiled
- * once for each kind of processor.
+ * interpreter_memory.c - the machine's instructions that load, store and prefetch. They are
+ * compiled once for each instruction set.
  */
 #include "cpu/map/interpreter/interpreter_instruction.h"
 
@@ -40,7 +40,7 @@ SHARED(code_load_u8)
     NEXT;
 }
 
-/* Two channels beside each other. Where not all lanes of a unit exist they go one by one. */
+/* One of two interleaved channels. Units with missing lanes go lane by lane. */
 #define PAIR(name, TYPE, FROM, FROM_ONE, second)                                                  \
     PART part_pair_##name(const map_instruction *i, map_unit *u)                                  \
     {                                                                                             \
@@ -65,10 +65,10 @@ SHARED(code_load_u8)
         NEXT;                                                                                     \
     }
 LANE float same(float x) { return x; }
-PAIR(first_f32, float, vector_pairs_from_f32, same, 0)
-PAIR(second_f32, float, vector_pairs_from_f32, same, 1)
-PAIR(first_bf16, uint16_t, vector_pairs_from_bf16, lane_from_bf16, 0)
-PAIR(second_bf16, uint16_t, vector_pairs_from_bf16, lane_from_bf16, 1)
+PAIR(first_f32, float, vector_deinterleave_f32, same, 0)
+PAIR(second_f32, float, vector_deinterleave_f32, same, 1)
+PAIR(first_bf16, uint16_t, vector_deinterleave_bf16, lane_from_bf16, 0)
+PAIR(second_bf16, uint16_t, vector_deinterleave_bf16, lane_from_bf16, 1)
 
 SHARED(code_keep)
 {
@@ -82,18 +82,18 @@ SHARED(code_keep)
 #define NEEDS_CARE                                                                                \
     __builtin_expect(vector_needs_care(a0, a1) | vector_needs_care(a2, a3)                        \
                      | vector_needs_care(a4, a5) | vector_needs_care(a6, a7), 0)
-/* TO each two vectors of the accumulator as bf16. */
-#define HALVES(TO, how)                                                                           \
-    TO(m, vector_halves_##how(a0, a1));                                                           \
-    TO(m + 2 * VECTOR_LANES, vector_halves_##how(a2, a3));                                        \
-    TO(m + 4 * VECTOR_LANES, vector_halves_##how(a4, a5));                                        \
-    TO(m + 6 * VECTOR_LANES, vector_halves_##how(a6, a7));
+/* Store the accumulator as bf16 by TO, two vectors at a time. */
+#define EACH_BF16(TO, how)                                                                        \
+    TO(m, vector_bf16_##how(a0, a1));                                                             \
+    TO(m + 2 * VECTOR_LANES, vector_bf16_##how(a2, a3));                                          \
+    TO(m + 4 * VECTOR_LANES, vector_bf16_##how(a4, a5));                                          \
+    TO(m + 6 * VECTOR_LANES, vector_bf16_##how(a6, a7));
 
 PART part_store_bf16(const map_instruction *i, map_unit *u, REGISTERS)
 {
     uint16_t *m = map_at(u, &i->at[0]);
 
-    HALVES(vector_store_halves, of)
+    EACH_BF16(vector_store_bf16, of)
     NEXT;
 }
 
@@ -105,11 +105,11 @@ SHARED(code_store_bf16)
         part_store_bf16(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
         return;
     }
-    HALVES(vector_store_halves, quick)
+    EACH_BF16(vector_store_bf16, quick)
     NEXT;
 }
 
-/* Whole lines of memory go past the cache; what is not at the begin of a line cannot. */
+/* Non-temporal stores need whole, aligned cache lines. */
 LANE bool is_line(const void *m) { return (uintptr_t)m % MAP_LINE == 0; }
 
 SHARED(code_stream_f32)
@@ -117,7 +117,7 @@ SHARED(code_stream_f32)
     float *m = map_at(u, &i->at[0]);
 
     if (!is_line(m)) {
-        CPU_ROW_NAME(code_keep)(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
+        CPU_ISA_NAME(code_keep)(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
         return;
     }
 #define DO(k) vector_stream(m + k * VECTOR_LANES, a##k);
@@ -134,13 +134,12 @@ SHARED(code_stream_bf16)
         part_store_bf16(i, u, a0, a1, a2, a3, a4, a5, a6, a7);
         return;
     }
-    HALVES(vector_stream_halves, quick)
+    EACH_BF16(vector_stream_bf16, quick)
     NEXT;
 }
 
 /*
- * Groups of MAP_ROW lanes, one or a few vectors each. Where not all lanes of a unit exist they go
- * one by one.
+ * Groups of MAP_ROW lanes, each one or several vectors. Units with missing lanes go lane by lane.
  */
 #define GROUPS(name, TYPE, FROM, TO, CARE, FROM_ONE, TO_ONE)                                      \
     PART part_groups_##name(const map_instruction *i, map_unit *u)                                \
@@ -197,23 +196,23 @@ GROUPS(bf16, uint16_t, vector_one_from_bf16, vector_one_to_bf16_quick, NEEDS_CAR
 
 SHARED(code_fetch_32)
 {
-    ask(map_at(u, &i->at[0]), 4 * UNIT);
+    prefetch_lines(map_at(u, &i->at[0]), 4 * UNIT);
     NEXT;
 }
 
 SHARED(code_fetch_16)
 {
-    ask(map_at(u, &i->at[0]), 2 * UNIT);
+    prefetch_lines(map_at(u, &i->at[0]), 2 * UNIT);
     NEXT;
 }
 
 SHARED(code_fetch_8)
 {
-    ask(map_at(u, &i->at[0]), UNIT);
+    prefetch_lines(map_at(u, &i->at[0]), UNIT);
     NEXT;
 }
 
-/* Behind a tile mostly comes the next piece of the cut axis. */
+/* The next tile is usually the next range of the cut axis. */
 SHARED(code_fetch_groups)
 {
     const map_access *a = i->what;

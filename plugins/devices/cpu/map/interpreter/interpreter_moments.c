@@ -1,12 +1,12 @@
 /*
- * interpreter_moments.c - the machine's instructions for means and sums of squares. Compiled once
- * for each kind of processor.
+ * interpreter_moments.c - the machine's instructions for means and sums of squared deviations. They
+ * are compiled once for each instruction set.
  */
 #include "cpu/map/interpreter/interpreter_instruction.h"
 
 #include "base/integer.h"
 
-/* Welford, lane by lane; products and sums are one operation where the processor has it. */
+/* Welford's update of each lane, with fused multiply-adds where the processor has them. */
 LANE void moments_vector(vector *mean, vector *square, vector x, vector reciprocal)
 {
     vector d = x - *mean, m = vector_fused(d, reciprocal, *mean);
@@ -17,7 +17,7 @@ LANE void moments_vector(vector *mean, vector *square, vector x, vector reciproc
 
 LANE vector moments_reciprocal(const map_instruction *i, const map_unit *u)
 {
-    return vector_all(1.0f / (float)u->numbers[i->at[0].walk == MAP_MOMENTS_LANES]);
+    return vector_all(1.0f / (float)u->numbers[i->at[0].addressing == MAP_MOMENTS_LANES]);
 }
 
 PART part_moments(const map_instruction *i, map_unit *u, REGISTERS)
@@ -57,15 +57,15 @@ SHARED(code_moments)
 }
 
 /*
- * Of what is loaded, with means and squares in registers for all whole periods of a tile, some
- * vectors of a period at a time.
+ * Moments of loaded values, with means and sums of squares in registers for all whole periods of a
+ * tile. TOGETHER vectors of a period are processed at a time.
  */
 enum { TOGETHER = VECTOR_LANES == 16 ? 8 : 4 };
 
-/* What is added: nothing, a number of each lane, an even one. */
+/* The addend: none, one element for each lane, or one vector for all. */
 typedef enum plus { PLUS_NOTHING, PLUS_LANES, PLUS_EVEN } plus;
 
-/* Vectors k and, if there is one, k + 1 behind 'from', of bf16 or floats. */
+/* Load vector k and, if 'two', vector k + 1 behind 'from', of bf16 or floats. */
 LANE void moments_load(const void *from, bool half, int k, bool two, vector *x)
 {
     if (half && two) {
@@ -85,7 +85,10 @@ LANE vector moments_added(const float *added, plus plus, int k)
                                 : vector_load(added + (plus == PLUS_LANES ? k : 0) * VECTOR_LANES);
 }
 
-/* Where periods are, their means and squares, how many numbers these hold with the first one. */
+/*
+ * Addresses of the values, of the addend and of the accumulators, and the element count of these
+ * after the first period.
+ */
 typedef struct moments_at {
     const char *from;
     const float *added;
@@ -93,7 +96,7 @@ typedef struct moments_at {
     int period, number;
 } moments_at;
 
-/* 'count' vectors of each period, from 'first' on. */
+/* Accumulate 'count' vectors of each period, from vector 'first' on. */
 LANE void moments_vectors(const moments_at *at, bool half, plus plus, int first, int count,
                           int periods)
 {
@@ -109,8 +112,8 @@ LANE void moments_vectors(const moments_at *at, bool half, plus plus, int first,
     }
     for (int j = 0; j < periods; j++, from += at->period * size) {
         vector reciprocal = vector_all(1.0f / (float)(at->number + j));
-        if (half) /* floats come by themselves, and quicker */
-            ask(from, count * VECTOR_LANES * size);
+        if (half) /* the hardware prefetcher is faster for floats */
+            prefetch_lines(from, count * VECTOR_LANES * size);
         VECTOR_UNROLL for (int k = 0; k < count; k += 2) {
             moments_load(from, half, k, k + 1 < count, x);
             VECTOR_UNROLL for (int p = 0; p < 2; p++)
@@ -141,10 +144,10 @@ LANE void moments_periods(const map_instruction *i, map_unit *u, bool half, plus
     u->lane += periods * u->period - UNIT;
     u->periods += periods - 1;
     u->period_lane = u->period - UNIT;
-    u->cycle_lane = -UNIT; /* a period is whole cycles */
+    u->cycle_lane = -UNIT; /* a period is a multiple of the cycle */
 }
 
-/* All vectors of 'periods' periods, some and nearly as many at a time. */
+/* All vectors of 'periods' periods, in parts of nearly equal size. */
 LANE void moments_cycles(const moments_at *at, bool half, plus plus, int vectors, int periods)
 {
     int parts = ceil_div_int(vectors, TOGETHER);
@@ -161,7 +164,7 @@ LANE void moments_cycles(const moments_at *at, bool half, plus plus, int vectors
     }
 }
 
-/* Lanes behind the last whole vector. */
+/* Lanes after the last whole vector. */
 LANE void moments_rest(const moments_at *at, bool half, plus plus, int first, int end)
 {
     vector reciprocal = vector_all(1.0f / (float)at->number);
@@ -178,7 +181,10 @@ LANE void moments_rest(const moments_at *at, bool half, plus plus, int first, in
     }
 }
 
-/* Of a tile, whose first unit this is; a rest behind whole cycles has accumulators of its own. */
+/*
+ * Moments of a whole tile, at its first unit. A remainder after the whole cycles has accumulators
+ * of its own.
+ */
 LANE void moments_tile(const map_instruction *i, map_unit *u, bool half, plus plus)
 {
     moments_at at = moments_places(i, u, u->cycle, u->cycles[0] + 1);
@@ -204,7 +210,7 @@ LANE void moments_tile(const map_instruction *i, map_unit *u, bool half, plus pl
             moments_load(map_at(u, &i->at[2]), half, k, true, x + k);                             \
         VECTOR_UNROLL for (int k = 0; k < 8 && plus != PLUS_NOTHING; k++)                         \
             x[k] = moments_added(map_at(u, &i->at[3]), plus, k) + x[k];                           \
-        CPU_ROW_NAME(code_moments)(i, u, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);         \
+        CPU_ISA_NAME(code_moments)(i, u, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);         \
     }                                                                                             \
     PART whole_moments_##name(const map_instruction *i, map_unit *u)                              \
     {                                                                                             \

@@ -1,15 +1,18 @@
 /*
- * interpreter_random.c - random values of the graph (R5), sixteen quads of elements at a time.
+ * interpreter_random.c - random values of the graph (R5), sixteen groups of four elements at a
+ * time.
  *
- * The definition is core/base/random.c; this repeats it number by number in loops that the compiler
- * turns into vector code; tests/check_map.c holds the two equal, bit by bit.
+ * core/base/random.c has the definition. This file repeats it element by element, in loops that the
+ * compiler vectorises. tests/kernels/cpu/check_map.c holds the two equal, bit by bit.
  */
 #include "cpu/simd/lane_math.h"
 #include "cpu/map/map_lanes.h"
 
+#include "base/integer.h"
+
 #define QUADS 16
 
-/* Philox4x32-10 of QUADS counters that follow each other. */
+/* Philox4x32-10 of QUADS consecutive counters. */
 static void philox_quads(uint64_t key, uint64_t quad, const pons_step_key *step_key,
                          uint32_t out[4][QUADS])
 {
@@ -38,7 +41,7 @@ static void philox_quads(uint64_t key, uint64_t quad, const pons_step_key *step_
 
 LANE float uniform_of(uint32_t u) { return (float)(int32_t)(u >> 8) * 0x1p-24f; }
 
-/* Natural logarithm of a normal float in (0, 1], as core's random_normal takes it. */
+/* Natural logarithm of a normal float in (0, 1], with the bits of core's random_normal. */
 LANE float log_of(float x)
 {
     uint32_t u = lane_bits(x);
@@ -65,8 +68,8 @@ LANE float log_of(float x)
     return __builtin_fmaf(e, 0.693359375f, m + y);
 }
 
-/* cos and sin of 2 pi t for t in [0, 1), as core's random_normal takes them. */
-LANE void turn(float t, float *c, float *s)
+/* cos and sin of 2 pi t for t in [0, 1), with the bits of core's random_normal. */
+LANE void sin_cos(float t, float *c, float *s)
 {
     int32_t quarter = (int32_t)(t * 4.0f + 0.5f);
     float x = (t - (float)quarter * 0.25f) * 6.28318530718f, z = x * x;
@@ -98,7 +101,7 @@ static void normal_quads(uint32_t u[4][QUADS], float *to)
             float radius = __builtin_sqrtf(-2.0f * log_of((float)(int32_t)((u[j][i] >> 8) + 1)
                                                           * 0x1p-24f));
             float c, s;
-            turn(uniform_of(u[j + 1][i]), &c, &s);
+            sin_cos(uniform_of(u[j + 1][i]), &c, &s);
             part[j][i] = radius * c;
             part[j + 1][i] = radius * s;
         }
@@ -107,7 +110,8 @@ static void normal_quads(uint32_t u[4][QUADS], float *to)
             to[4 * i + j] = part[j][i];
 }
 
-LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pons_step_key *step_key,
+LANE void random_run(float *to, int64_t first, int n, uint64_t stream,
+                     const pons_step_key *step_key,
                      void (*convert)(uint32_t u[4][QUADS], float *to))
 {
     uint32_t u[4][QUADS];
@@ -115,7 +119,7 @@ LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pon
     int skip = (int)(first & 3), done = 0;
 
     for (uint64_t quad = (uint64_t)first >> 2; done < n; quad += QUADS, skip = 0) {
-        int part = 4 * QUADS - skip < n - done ? 4 * QUADS - skip : n - done;
+        int part = min_int(4 * QUADS - skip, n - done);
         philox_quads(step_key->seed ^ stream, quad, step_key, u);
         convert(u, block);
         memcpy(to + done, block + skip, (size_t)part * sizeof *to);
@@ -123,13 +127,13 @@ LANE void random_run(float *to, int64_t first, int n, uint64_t stream, const pon
     }
 }
 
-void CPU_ROW_NAME(map_uniform)(float *to, int64_t first, int n, uint64_t stream,
+void CPU_ISA_NAME(map_uniform)(float *to, int64_t first, int n, uint64_t stream,
                                const pons_step_key *step_key)
 {
     random_run(to, first, n, stream, step_key, uniform_quads);
 }
 
-void CPU_ROW_NAME(map_normal)(float *to, int64_t first, int n, uint64_t stream,
+void CPU_ISA_NAME(map_normal)(float *to, int64_t first, int n, uint64_t stream,
                               const pons_step_key *step_key)
 {
     random_run(to, first, n, stream, step_key, normal_quads);

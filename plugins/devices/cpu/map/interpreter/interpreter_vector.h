@@ -1,10 +1,8 @@
 /*
- * interpreter_vector.h - the vectors of the map machine: one register of the processor full of
- * floats.
+ * interpreter_vector.h - the vectors of the map machine: one register full of floats.
  *
- * Sums, products and quotients are the compiler's own operators on vectors. What it has no good
- * words for (choosing by a comparison, halves of a float) is written once for each kind of
- * processor; every kind gives the bits that lane_math.h gives.
+ * Sums, products and quotients are the compiler's operators on vectors. Selects by a comparison and
+ * conversions of bf16 have code for each instruction set. All of them give the bits of lane_math.h.
  */
 #ifndef PLUGINS_DEVICES_CPU_MAP_INTERPRETER_INTERPRETER_VECTOR_H
 #define PLUGINS_DEVICES_CPU_MAP_INTERPRETER_INTERPRETER_VECTOR_H
@@ -16,14 +14,14 @@ typedef uint32_t vector_bits __attribute__((vector_size(4 * VECTOR_LANES)));
 typedef uint32_t vector_bits_loose
     __attribute__((vector_size(4 * VECTOR_LANES), aligned(2), may_alias));
 
-/* Before other code runs: wide registers that are in use slow down code for narrow ones. */
+/* Clear the upper halves of vector registers, which otherwise slow down SSE code. */
 #if defined(__AVX__)
 #define VECTOR_LEAVE() __builtin_ia32_vzeroupper()
 #else
 #define VECTOR_LEAVE() ((void)0)
 #endif
 
-/* What was written past the cache is seen by other threads before what is written from now on. */
+/* Order non-temporal stores before all later stores. */
 #if defined(__SSE__)
 #define VECTOR_FENCE() __builtin_ia32_sfence()
 #else
@@ -33,7 +31,7 @@ typedef uint32_t vector_bits_loose
 #if defined(__AVX512F__)
 
 #define VECTOR_COMPARE(name, code)                                                                \
-    LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
+    LANE vector vector_select_##name(vector p, vector q, vector b, vector c)                      \
     {                                                                                             \
         return (vector)_mm512_mask_blend_ps(                                                      \
             _mm512_cmp_ps_mask((__m512)p, (__m512)q, code), (__m512)c, (__m512)b);                \
@@ -50,7 +48,7 @@ VECTOR_COMPARE(greater_equal, _CMP_GE_OQ)
 
 LANE vector vector_sqrt(vector x) { return (vector)_mm512_sqrt_ps((__m512)x); }
 
-/* Two vectors: each word goes to the upper half of a float in one step. */
+/* Load two vectors: one permutation moves each word to the upper half of a float. */
 LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
 {
     static const uint16_t place[64] = { 0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7, 0, 8, 0, 9,
@@ -63,7 +61,7 @@ LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
     *b = (vector)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, _mm512_loadu_si512(place + 32), words);
 }
 
-/* One vector. */
+/* Load one vector. */
 LANE vector vector_one_from_bf16(const uint16_t *m)
 {
     __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)m));
@@ -78,8 +76,8 @@ LANE vector vector_from_u8(const uint8_t *m)
     return (vector)_mm512_cvtepi32_ps(words);
 }
 
-/* Every other number from the first or the second on. */
-LANE vector vector_pairs_from_f32(const float *m, int second)
+/* Every other element, from the first or the second on. */
+LANE vector vector_deinterleave_f32(const float *m, int second)
 {
     static const int32_t place[2][16] = {
         { 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30 },
@@ -90,7 +88,7 @@ LANE vector vector_pairs_from_f32(const float *m, int second)
                                           _mm512_loadu_ps(m + 16));
 }
 
-/* Rounded to nearest even in the upper half; what is not a number comes out wrong. */
+/* Round to nearest even in the upper half; wrong for NaN. */
 LANE __m512i vector_round_bf16(vector x)
 {
     __m512i u = (__m512i)x, r = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
@@ -114,10 +112,10 @@ LANE __m512i vector_upper_halves(__m512i x, __m512i y)
     return _mm512_permutex2var_epi16(x, _mm512_loadu_si512(upper), y);
 }
 
-typedef __m512i vector_halves;
+typedef __m512i vector_bf16;
 
-/* Two vectors. */
-LANE vector_halves vector_halves_of(vector a, vector b)
+/* Round two vectors to bf16. */
+LANE vector_bf16 vector_bf16_of(vector a, vector b)
 {
     return vector_upper_halves(vector_keep_nan(a, vector_round_bf16(a)),
                                vector_keep_nan(b, vector_round_bf16(b)));
@@ -125,13 +123,13 @@ LANE vector_halves vector_halves_of(vector a, vector b)
 
 #if defined(__AVX512BF16__)
 
-/* Are there subnormal numbers, which 'quick' takes for zero? */
+/* True if there are subnormal values, which 'quick' flushes to zero. */
 LANE int vector_needs_care(vector a, vector b)
 {
     return _mm512_fpclass_ps_mask((__m512)a, 0x20) | _mm512_fpclass_ps_mask((__m512)b, 0x20);
 }
 
-LANE vector_halves vector_halves_quick(vector a, vector b)
+LANE vector_bf16 vector_bf16_quick(vector a, vector b)
 {
     return (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a);
 }
@@ -143,13 +141,13 @@ LANE void vector_one_to_bf16_quick(uint16_t *m, vector x)
 
 #else
 
-/* Is there what is not a number, which 'quick' gets wrong? */
+/* True if there is a NaN, which 'quick' rounds wrongly. */
 LANE int vector_needs_care(vector a, vector b)
 {
     return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q);
 }
 
-LANE vector_halves vector_halves_quick(vector a, vector b)
+LANE vector_bf16 vector_bf16_quick(vector a, vector b)
 {
     return vector_upper_halves(vector_round_bf16(a), vector_round_bf16(b));
 }
@@ -163,24 +161,24 @@ LANE void vector_one_to_bf16_quick(uint16_t *m, vector x)
 
 #endif
 
-LANE void vector_store_halves(uint16_t *m, vector_halves x) { _mm512_storeu_si512(m, x); }
+LANE void vector_store_bf16(uint16_t *m, vector_bf16 x) { _mm512_storeu_si512(m, x); }
 
-/* Past the cache; 'to' at a multiple of the vector's size. */
+/* Non-temporal stores; 'to' is aligned to the vector's size. */
 LANE void vector_stream(float *to, vector x) { _mm512_stream_ps(to, (__m512)x); }
-LANE void vector_stream_halves(uint16_t *to, vector_halves x)
+LANE void vector_stream_bf16(uint16_t *to, vector_bf16 x)
 {
     _mm512_stream_si512((__m512i *)to, x);
 }
 
 #else
 
-/* 'quick' is as good. */
+/* 'quick' is exact for all values. */
 LANE int vector_needs_care(vector a, vector b) { return (void)a, (void)b, 0; }
-#define vector_halves_quick vector_halves_of
+#define vector_bf16_quick vector_bf16_of
 #define vector_one_to_bf16_quick vector_one_to_bf16
 
 #define VECTOR_COMPARE(name, sign)                                                                \
-    LANE vector vector_pick_##name(vector p, vector q, vector b, vector c)                        \
+    LANE vector vector_select_##name(vector p, vector q, vector b, vector c)                      \
     {                                                                                             \
         vector_bits mask = (vector_bits)(p sign q);                                               \
         return (vector)((mask & (vector_bits)b) | (~mask & (vector_bits)c));                      \
@@ -219,7 +217,7 @@ LANE vector vector_from_u8(const uint8_t *m)
     return (vector)_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)m)));
 }
 
-LANE vector vector_pairs_from_f32(const float *m, int second)
+LANE vector vector_deinterleave_f32(const float *m, int second)
 {
     __m256 low = _mm256_loadu_ps(m), high = _mm256_loadu_ps(m + 8);
     __m256 each = second ? _mm256_shuffle_ps(low, high, 0xdd) : _mm256_shuffle_ps(low, high, 0x88);
@@ -235,9 +233,9 @@ LANE vector_bits vector_round_bf16(vector x)
     return (none & ((u >> 16) | 0x40u)) | (~none & even);
 }
 
-typedef __m256i vector_halves;
+typedef __m256i vector_bf16;
 
-LANE vector_halves vector_halves_of(vector a, vector b)
+LANE vector_bf16 vector_bf16_of(vector a, vector b)
 {
     __m256i both = _mm256_packus_epi32((__m256i)vector_round_bf16(a),
                                        (__m256i)vector_round_bf16(b));
@@ -245,7 +243,7 @@ LANE vector_halves vector_halves_of(vector a, vector b)
     return _mm256_permute4x64_epi64(both, 0xd8);
 }
 
-LANE void vector_store_halves(uint16_t *m, vector_halves x)
+LANE void vector_store_bf16(uint16_t *m, vector_bf16 x)
 {
     _mm256_storeu_si256((__m256i *)m, x);
 }
@@ -259,7 +257,7 @@ LANE void vector_one_to_bf16(uint16_t *m, vector x)
 }
 
 LANE void vector_stream(float *to, vector x) { _mm256_stream_ps(to, (__m256)x); }
-LANE void vector_stream_halves(uint16_t *to, vector_halves x)
+LANE void vector_stream_bf16(uint16_t *to, vector_bf16 x)
 {
     _mm256_stream_si256((__m256i *)to, x);
 }
@@ -282,7 +280,7 @@ LANE vector vector_from_u8(const uint8_t *m)
     return x;
 }
 
-LANE vector vector_pairs_from_f32(const float *m, int second)
+LANE vector vector_deinterleave_f32(const float *m, int second)
 {
     vector x;
 
@@ -318,11 +316,11 @@ LANE void vector_from_bf16(const uint16_t *m, vector *a, vector *b)
     *b = (vector)(v << 16);
 }
 
-typedef struct vector_halves { uint16_t lane[2 * VECTOR_LANES]; } vector_halves;
+typedef struct vector_bf16 { uint16_t lane[2 * VECTOR_LANES]; } vector_bf16;
 
-LANE vector_halves vector_halves_of(vector a, vector b)
+LANE vector_bf16 vector_bf16_of(vector a, vector b)
 {
-    vector_halves x;
+    vector_bf16 x;
 
     for (int i = 0; i < VECTOR_LANES; i++) {
         x.lane[i] = lane_to_bf16(a[i]);
@@ -331,16 +329,16 @@ LANE vector_halves vector_halves_of(vector a, vector b)
     return x;
 }
 
-LANE void vector_store_halves(uint16_t *m, vector_halves x) { memcpy(m, &x, sizeof x); }
+LANE void vector_store_bf16(uint16_t *m, vector_bf16 x) { memcpy(m, &x, sizeof x); }
 
 LANE void vector_stream(float *to, vector x) { vector_store(to, x); }
-#define vector_stream_halves vector_store_halves
+#define vector_stream_bf16 vector_store_bf16
 
 #endif
 #endif
 
-/* Two numbers of bf16 are the halves of a word. */
-LANE vector vector_pairs_from_bf16(const uint16_t *m, int second)
+/* Two bf16 values are the halves of a 32-bit word. */
+LANE vector vector_deinterleave_bf16(const uint16_t *m, int second)
 {
     vector_bits words = *(const vector_bits_loose *)m;
 
@@ -349,18 +347,18 @@ LANE vector vector_pairs_from_bf16(const uint16_t *m, int second)
 
 LANE vector vector_abs(vector x) { return (vector)((vector_bits)x & 0x7fffffffu); }
 LANE vector vector_neg(vector x) { return (vector)((vector_bits)x ^ 0x80000000u); }
-LANE vector vector_min(vector x, vector y) { return vector_pick_greater(y, x, x, y); }
-LANE vector vector_max(vector x, vector y) { return vector_pick_greater(x, y, x, y); }
+LANE vector vector_min(vector x, vector y) { return vector_select_greater(y, x, x, y); }
+LANE vector vector_max(vector x, vector y) { return vector_select_greater(x, y, x, y); }
 
-/* Of a reduction: what is not a number stays. */
-LANE vector vector_join_max(vector a, vector x)
+/* Maximum and minimum of a reduction: NaN propagates. */
+LANE vector vector_max_nan(vector a, vector x)
 {
-    return vector_pick_not_equal(x, x, x, vector_pick_greater(x, a, x, a));
+    return vector_select_not_equal(x, x, x, vector_select_greater(x, a, x, a));
 }
 
-LANE vector vector_join_min(vector a, vector x)
+LANE vector vector_min_nan(vector a, vector x)
 {
-    return vector_pick_not_equal(x, x, x, vector_pick_greater(a, x, x, a));
+    return vector_select_not_equal(x, x, x, vector_select_greater(a, x, x, a));
 }
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * interpreter_visit.c - what the machine has no instruction for: operands that are not dense,
- * other types, numbers of the index and random ones. A unit of lanes at a time, between memory and
- * strips.
+ * interpreter_visit.c - operations without a machine instruction: operands that are not dense,
+ * other types, iota and random values. Each processes one unit of lanes between memory and strips.
  */
-#include "cpu/map/map_kernel.h"
+#include "cpu/map/map_internal.h"
 
 #include <string.h>
+
+#include "base/integer.h"
 
 static const map_lanes *lanes_of(const map_unit *u) { return u->plan->lanes; }
 
 static int unit_of(const map_unit *u) { return lanes_of(u)->machine->unit; }
 
-/* The lanes that do not exist. */
-static void pad(const map_unit *u, float *to)
+/* Set the missing lanes to zero. */
+static void pad_lanes(const map_unit *u, float *to)
 {
     for (int k = u->lanes; k < unit_of(u); k++)
         to[k] = 0;
@@ -20,7 +21,7 @@ static void pad(const map_unit *u, float *to)
 
 /* ---- from memory ----------------------------------------------------------------------------- */
 
-/* Dense: what lies behind the end of a tile has been copied to where a whole unit can be read. */
+/* Dense operands: a tile's end has been copied, so that a whole unit can be read. */
 static void load_dense(const map_unit *u, const map_instruction *i)
 {
     const map_access *a = i->what;
@@ -34,7 +35,7 @@ static void load_table(const map_unit *u, const map_instruction *i)
     float *to = map_at(u, &i->at[0]);
 
     lanes_of(u)->gather[a->type](to, map_at(u, &i->at[1]), 0, a->table + u->lane, u->lanes);
-    pad(u, to);
+    pad_lanes(u, to);
 }
 
 static void load_groups(const map_unit *u, const map_instruction *i)
@@ -47,10 +48,10 @@ static void load_groups(const map_unit *u, const map_instruction *i)
     lanes_of(u)->load_groups[a->type](to, map_at(u, &i->at[1]), at, whole);
     lanes_of(u)->gather[a->type](to + whole, map_at(u, &i->at[1]), 0, at + whole,
                                  u->lanes - whole);
-    pad(u, to);
+    pad_lanes(u, to);
 }
 
-/* Rows of one number, until 'end' and beyond, but not behind 'room'. */
+/* Fill with one element up to 'end', in whole rows where 'room' allows it. */
 static void fill_rows(float *to, int at, int end, int room, float number)
 {
     for (; at < end && at + MAP_ROW <= room; at += MAP_ROW)
@@ -61,13 +62,14 @@ static void fill_rows(float *to, int at, int end, int room, float number)
 }
 
 /*
- * Each of n numbers 'repeat' times, of the first 'begun' less; the next one takes what is beyond.
+ * Repeat each of n elements 'repeat' times, without the first 'begun' lanes. A row that extends
+ * past its end is overwritten by the next element.
  */
-static void spread(float *to, int room, const float *each, int n, int repeat, int begun)
+static void repeat_each(float *to, int room, const float *each, int n, int repeat, int begun)
 {
     for (int k = 0; k < n; k++) {
         int at = k * repeat - begun;
-        fill_rows(to, at > 0 ? at : 0, at + repeat, room, each[k]);
+        fill_rows(to, max_int(at, 0), at + repeat, room, each[k]);
     }
 }
 
@@ -81,8 +83,8 @@ static void load_repeat(const map_unit *u, const map_instruction *i)
     if (MAP_ROW % a->repeat == 0)
         lanes_of(u)->store_rows[PONS_F32](to, 0, each, 0, a->repeat, n);
     else
-        spread(to, unit_of(u), each, n, a->repeat, u->lane % a->repeat);
-    pad(u, to);
+        repeat_each(to, unit_of(u), each, n, a->repeat, u->lane % a->repeat);
+    pad_lanes(u, to);
 }
 
 static void load_rows(const map_unit *u, const map_instruction *i)
@@ -94,7 +96,7 @@ static void load_rows(const map_unit *u, const map_instruction *i)
     lanes_of(u)->load_rows[a->type](to, unit, map_at(u, &i->at[1]), (int64_t)u->lane * i->rows,
                                     i->rows, u->lanes);
     for (int r = 0; r < i->rows; r++)
-        pad(u, to + r * unit);
+        pad_lanes(u, to + r * unit);
 }
 
 map_visit map_visit_load(const map_access *access)
@@ -162,7 +164,7 @@ map_visit map_visit_store(const map_access *access)
     return visits[access->pattern];
 }
 
-/* ---- numbers of the index -------------------------------------------------------------------- */
+/* ---- iota and random values ------------------------------------------------------------------ */
 
 /* at[1].place is the channel. */
 void map_visit_iota(const map_unit *u, const map_instruction *i)

@@ -1,14 +1,13 @@
 /*
- * jit.c - the main program of a pass as machine code.
+ * jit.c - compile the main program of a pass to machine code.
  *
- * The instructions of interpreter.h bring every value that is read twice to memory and back, and
- * each goes over a whole unit. Here a run of them becomes one: for a few vectors at a time it does
- * what they do, in their order, and values stay in registers. What the processor has no instruction
- * for (calls, visits) stays as it is between the runs. A run that is the whole program goes on to
- * the next unit by itself.
+ * Each instruction of interpreter.h processes a whole unit, and every value that is read twice goes
+ * through memory. The compiler turns a run of instructions into one: it executes them in order on
+ * one or two vectors at a time, with values in registers. Calls and visits have no machine code and
+ * remain between the runs. A run that is the whole program also loops over the units.
  *
- * A run is there twice if it has an output that goes past the caches: that must begin at a line of
- * memory, and where it does not the second one writes through them.
+ * A run with a non-temporal output has two versions, because such a store must be aligned to a
+ * cache line. The second version uses normal stores.
  */
 #include "cpu/map/jit/jit_internal.h"
 
@@ -19,8 +18,8 @@ static bool is_stream(const step *s)
     return s->i->code == MAP_CODE_STREAM_F32 || s->i->code == MAP_CODE_STREAM_BF16;
 }
 
-/* A jump to 'plain' if what goes past the caches does not begin at a line of memory. */
-static void check_streams(compiler *c, size_t plain)
+/* Jump to 'plain' if a non-temporal output is not aligned to a cache line. */
+static void check_streams(jit_compiler *c, size_t plain)
 {
     x86_code *x = c->code;
 
@@ -30,35 +29,36 @@ static void check_streams(compiler *c, size_t plain)
             continue;
         x86_load_64(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(base)));
         x86_load_64(x, X86_RAX, x86_at(X86_RAX, (int64_t)to->base * 8));
-        x86_add_64(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(walked) + (int64_t)to->walk * 8));
+        x86_add_64(x, X86_RAX, x86_at(X86_RSI,
+                                      UNIT_AT(offset_of_addressing) + (int64_t)to->addressing * 8));
         x86_add_number(x, X86_RAX, to->place);
         x86_test_8(x, X86_RAX, 63);
         x86_land_at(x, x86_jump_unless_zero(x), plain);
     }
 }
 
-static void write_body(compiler *c, bool streams)
+static void write_body(jit_compiler *c, bool streams)
 {
     c->streams = streams;
-    compile_load_pointers(c);
-    compile_load_steady(c);
-    compile_vectors(c);
-    compile_restore(c);
+    jit_load_pointers(c);
+    jit_load_steady(c);
+    jit_vectors(c);
+    jit_restore(c);
     x86_add_number(c->code, X86_RDI, (int32_t)sizeof(map_instruction));
     x86_jump(c->code, x86_at(X86_RDI, (int64_t)offsetof(map_instruction, run)));
 }
 
-/* Where the code of the run begins, or 0. */
-static size_t write_run(compiler *c)
+/* Compile the run; returns the offset of its entry, or 0. */
+static size_t write_run(jit_compiler *c)
 {
     size_t plain, begin;
     bool streams = false;
 
     c->failed = false;
     c->late_count = 0;
-    if (!compile_steps(c))
+    if (!jit_steps(c))
         return 0;
-    compile_find_pointers(c);
+    jit_find_pointers(c);
     if (c->failed)
         return 0;
     for (int s = 0; s < c->step_count; s++)
@@ -70,20 +70,20 @@ static size_t write_run(compiler *c)
     x86_entry(c->code);
     check_streams(c, plain);
     write_body(c, streams);
-    compile_late(c);
+    jit_out_of_line(c);
     return c->failed ? 0 : begin;
 }
 
-/* May a run end before the instruction? It must not read the accumulator. */
-static bool is_cut(const compiler *c, int k)
+/* True if a run may end before the instruction, which must not read the accumulator. */
+static bool is_cut(const jit_compiler *c, int k)
 {
-    int role = compile_traits[c->program[k].code].role;
+    int role = jit_traits[c->program[k].code].role;
 
     return role == ROLE_LOAD || role == ROLE_MAKE || role == ROLE_FETCH;
 }
 
-/* A shorter end of the run, near its middle; or its begin: there is none. */
-static int shorter_end(const compiler *c)
+/* A shorter end of the run, near its middle; or its begin if there is none. */
+static int shorter_end(const jit_compiler *c)
 {
     int middle = (c->first + c->end) / 2;
 
@@ -96,13 +96,16 @@ static int shorter_end(const compiler *c)
     return c->first;
 }
 
-static bool is_alone(const compiler *c, int k)
+static bool is_alone(const jit_compiler *c, int k)
 {
-    return compile_traits[c->program[k].code].role == ROLE_ALONE;
+    return jit_traits[c->program[k].code].role == ROLE_ALONE;
 }
 
-/* The program with a new instruction for each run; 'place_of_code' is where its code begins. */
-static int write_program(compiler *c, map_instruction *to, size_t *place_of_code)
+/*
+ * Write the program with one instruction for each run. place_of_code[k] is the entry of its code,
+ * or 0.
+ */
+static int write_program(jit_compiler *c, map_instruction *to, size_t *place_of_code)
 {
     int count = 0;
 
@@ -125,11 +128,11 @@ static int write_program(compiler *c, map_instruction *to, size_t *place_of_code
     return count;
 }
 
-void map_compile(map_plan *plan, map_pass *pass)
+void jit_compile(map_plan *plan, map_pass *pass)
 {
     x86_code code = { 0 };
-    compiler c = { .machine = plan->lanes->machine, .plan = plan, .code = &code,
-                   .program = &pass->code[pass->main] };
+    jit_compiler c = { .machine = plan->lanes->machine, .plan = plan, .code = &code,
+                       .program = &pass->code[pass->main] };
     map_instruction *quick;
     size_t *begin;
     int count;
@@ -144,7 +147,7 @@ void map_compile(map_plan *plan, map_pass *pass)
     begin = calloc((size_t)c.program_count, sizeof *begin);
     quick = map_allocate(plan, (size_t)c.program_count, sizeof *quick);
     if (c.step != NULL && c.value != NULL && c.late != NULL && begin != NULL && quick != NULL) {
-        compile_constants(&c);
+        jit_constants(&c);
         count = write_program(&c, quick, begin);
         pass->compiled = count < c.program_count ? x86_finish(&code) : NULL;
         pass->compiled_size = code.size;
@@ -160,7 +163,7 @@ void map_compile(map_plan *plan, map_pass *pass)
     free(begin);
 }
 
-void map_compiled_free(map_pass *pass)
+void jit_free(map_pass *pass)
 {
     x86_release(pass->compiled, pass->compiled_size);
     pass->compiled = NULL;

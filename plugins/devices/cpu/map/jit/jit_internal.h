@@ -1,5 +1,5 @@
 /*
- * jit_internal.h - what the files that compile map programs share (jit*.c).
+ * jit_internal.h - declarations shared by the compiler of map programs (jit*.c).
  */
 #ifndef PLUGINS_DEVICES_CPU_MAP_JIT_JIT_INTERNAL_H
 #define PLUGINS_DEVICES_CPU_MAP_JIT_JIT_INTERNAL_H
@@ -7,125 +7,132 @@
 #include "cpu/map/jit/jit.h"
 #include "cpu/map/jit/x86_assembler.h"
 
-#define VECTORS 8              /* of a unit                                                       */
-#define LANES 16               /* of a vector                                                     */
-#define POOL 28                /* registers for values; those behind are for what a step needs    */
-#define KEEPS 64               /* strips that a run may keep                                      */
+#define VECTORS 8              /* vectors of a unit                                               */
+#define LANES 16               /* lanes of a vector                                               */
+#define POOL 28                /* registers for values; the rest are temporaries of a step        */
+#define KEEPS 64               /* most strips that a run may keep                                 */
 #define POINTERS 11
-#define FREE_POINTERS 6        /* the others belong to the caller                                 */
-#define COUNTER X86_R15        /* of turns                                                        */
+#define FREE_POINTERS 6        /* caller-saved ones; the others are saved and restored            */
+#define COUNTER X86_R15        /* loop counter                                                    */
 
-/* What the accumulator and memory are to an instruction. */
-typedef enum compile_role {
-    ROLE_ALONE = 0,            /* it is part of no run                                            */
-    ROLE_LOAD,                 /* the accumulator becomes [0]                                     */
-    ROLE_MAKE,                 /* or a value of another kind of memory                            */
-    ROLE_CHANGE,               /* it is read and changed, with [0] to [count - 1]                 */
+/* The use that an instruction makes of the accumulator and memory. */
+typedef enum jit_role {
+    ROLE_ALONE = 0,            /* not part of any run                                             */
+    ROLE_LOAD,                 /* loads the accumulator from [0]                                  */
+    ROLE_MAKE,                 /* makes the accumulator from memory of another type or layout     */
+    ROLE_CHANGE,               /* changes the accumulator, with operands [0] to [count - 1]       */
     ROLE_KEEP,
-    ROLE_USE,                  /* it is read                                                      */
+    ROLE_USE,                  /* reads the accumulator                                           */
     ROLE_FETCH
-} compile_role;
+} jit_role;
 
-typedef struct compile_trait {
+typedef struct jit_trait {
     uint8_t role;
-    uint8_t count;             /* floats that are read in memory: [0] to [count - 1]              */
-    uint8_t even;              /* a bit for each of them of which every vector is the same        */
-} compile_trait;
+    uint8_t count;             /* float operands in memory: [0] to [count - 1]                    */
+    uint8_t even;              /* bit k: operand k is the same in every vector                    */
+} jit_trait;
 
-extern const compile_trait compile_traits[MAP_CODE_COUNT];
+extern const jit_trait jit_traits[MAP_CODE_COUNT];
 
 enum { NOWHERE = -1, IN_MEMORY = -2 };
-enum { TEMPORARY = POOL };     /* and three behind it                                             */
+enum { TEMPORARY = POOL };     /* the first of four                                               */
 
 typedef struct value {
-    int last;                  /* step that reads it last, or -1                                  */
+    int last;                  /* last step that reads it, or -1                                  */
     int reads;
-    bool steady;               /* the same in every vector: read once for a unit                  */
-    bool reciprocal;           /* steady, 1 / map_unit.numbers[at.place]                          */
+    bool steady;               /* the same in every vector: loaded once for each unit             */
+    bool reciprocal;           /* steady; the value is 1 / map_unit.numbers[at.place]             */
     map_address at;            /* steady                                                          */
-    int reg[2];                /* of both vectors that are together                               */
+    int reg[2];                /* registers of the vectors processed together                     */
 } value;
 
-/* An instruction, with the values that its accumulator and its operands are. */
+/* An instruction and the values of its accumulator and operands. */
 typedef struct step {
     const map_instruction *i;
-    int in, to;                /* values or NOWHERE                                               */
-    int from[4];               /* values, or IN_MEMORY at i->at                                   */
+    int in, to;                /* value in the accumulator before and after, or NOWHERE           */
+    int from[4];               /* operand values, or IN_MEMORY at i->at                           */
 } step;
 
 typedef enum pointer_kind { POINTER_OPERAND, POINTER_PAIR_32, POINTER_PAIR_16, POINTER_TABLE }
     pointer_kind;
 
-/* A general register and what it points to while a unit is worked on. */
+/* A general register and the memory that it points to within a unit. */
 typedef struct pointer {
     pointer_kind kind;
     int32_t base;
-    map_walk walk;
+    map_addressing addressing;
     const void *table;
     x86_register in;
-    size_t constant;           /* TABLE: its address in the code                                  */
+    size_t constant;           /* TABLE: offset in the code of the table's address                */
 } pointer;
 
-typedef struct late {          /* code behind the run for what is seldom                          */
+typedef struct late {          /* out-of-line code for rare cases                                 */
     size_t jump, back;
     int reg[2], count;
     x86_operand to;
 } late;
 
-/* Numbers that lie beside the code. */
+/* Constants stored with the code. */
 enum { CONSTANT_ONE, CONSTANT_SIGN, CONSTANT_SIZE, CONSTANT_UPPER, CONSTANT_HALF, CONSTANT_ODD,
        CONSTANT_BIT, CONSTANT_QUIET, CONSTANTS };
 
-typedef struct compiler {
+typedef struct jit_compiler {
     const map_machine *machine;
     const map_plan *plan;
     x86_code *code;
-    const map_instruction *program; /* all instructions of the main program                       */
+    const map_instruction *program; /* instructions of the main program                           */
     int program_count;
-    int first, end;            /* of the run                                                      */
+    int first, end;            /* first and end instruction of the run                            */
     step *step;
     int step_count;
     value *value;
     int value_count;
     struct { map_address at; int value; } kept[KEEPS];
     int kept_count;
-    int together;              /* vectors at a time                                               */
-    bool streams;              /* past the caches, as the instructions ask for                    */
+    int together;              /* vectors processed together: 1 or 2                              */
+    bool streams;              /* stores are non-temporal where the instructions say so           */
     pointer pointer[POINTERS];
     int pointer_count;
-    bool pointers_loaded;      /* from here on there are no others                                */
+    bool pointers_loaded;      /* no pointer may be added                                         */
     late *late;
     int late_count;
     size_t constant[CONSTANTS], pair_places;
-    bool failed;               /* the run is too much, for registers or otherwise                 */
-} compiler;
+    bool failed;               /* the run needs too many registers or cannot be encoded           */
+} jit_compiler;
 
-/* jit_steps.c: the run as steps, with registers for its values; false: there are too few */
-bool compile_steps(compiler *c);
+/* jit_steps.c: the run as steps with registers for its values; false: too few registers */
+bool jit_steps(jit_compiler *c);
 
 /*
- * jit_operands.c: numbers for all runs; all that a run points to, before it has code; code
- * that finds it, that reads what stays, and that gives the caller's registers back
+ * jit_operands.c: constants of all runs; the pointers of a run, before its code; code that loads
+ * pointers and invariant values, and that restores the caller's registers
  */
-void compile_constants(compiler *c);
-void compile_find_pointers(compiler *c);
-void compile_load_pointers(compiler *c);
-void compile_load_steady(compiler *c);
-void compile_restore(compiler *c);
-/* On to the next vectors; what walks so through the worker's buffers back by as many lanes. */
-void compile_move_pointers(compiler *c);
-void compile_rewind(compiler *c, map_walk walk, int lanes);
-/* 'bytes' behind the first lane of this turn; one of two channels; sixteen lanes by a table. */
-x86_operand compile_place(compiler *c, const map_address *a, int64_t bytes);
-x86_operand compile_pair_place(compiler *c, const map_address *a, pointer_kind kind, int64_t bytes);
-x86_operand compile_group_place(compiler *c, const map_instruction *i, int vector, bool half);
-/* A constant, as a broadcast reads it; the same for every lane of another instruction. */
-x86_operand compile_number(const compiler *c, int which);
-x86_operand compile_constant(const compiler *c, int which);
+void jit_constants(jit_compiler *c);
+void jit_find_pointers(jit_compiler *c);
+void jit_load_pointers(jit_compiler *c);
+void jit_load_steady(jit_compiler *c);
+void jit_restore(jit_compiler *c);
+/*
+ * Code that advances pointers to the next vectors, and code that moves pointers with this
+ * addressing mode in the worker's buffers back by 'lanes'.
+ */
+void jit_move_pointers(jit_compiler *c);
+void jit_rewind(jit_compiler *c, map_addressing addressing, int lanes);
+/*
+ * Memory operands: 'bytes' past the first lane of this iteration; one of two interleaved channels;
+ * sixteen lanes at an offset from a table.
+ */
+x86_operand jit_operand(jit_compiler *c, const map_address *a, int64_t bytes);
+x86_operand jit_interleaved_operand(jit_compiler *c, const map_address *a, pointer_kind kind,
+                                    int64_t bytes);
+x86_operand jit_group_operand(jit_compiler *c, const map_instruction *i, int vector, bool half);
+/* A constant: as the source of a broadcast; as a broadcast operand of another instruction. */
+x86_operand jit_broadcast_source(const jit_compiler *c, int which);
+x86_operand jit_constant(const jit_compiler *c, int which);
 
-/* jit_vector.c: all steps of all vectors; what is seldom, behind the run */
-void compile_vectors(compiler *c);
-void compile_late(compiler *c);
+/* jit_vector.c: all steps of all vectors; the out-of-line code */
+void jit_vectors(jit_compiler *c);
+void jit_out_of_line(jit_compiler *c);
 
 #define UNIT_AT(member) ((int64_t)offsetof(map_unit, member))
 

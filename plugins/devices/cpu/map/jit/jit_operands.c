@@ -1,8 +1,8 @@
 /*
- * jit_operands.c - where compiled code finds operands and constants.
+ * jit_operands.c - operands and constants of compiled code.
  *
- * An operand's base and walk are one general register while a unit is worked on. rsi is the unit,
- * rdi the instruction, rax is free.
+ * A general register holds the sum of an operand's base and its addressing offset during a unit.
+ * rsi is the unit, rdi the instruction, rax is free.
  */
 #include "cpu/map/jit/jit_internal.h"
 
@@ -10,13 +10,13 @@ static const x86_register pointer_registers[POINTERS] = {
     X86_RCX, X86_RDX, X86_R8, X86_R9, X86_R10, X86_R11, X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14
 };
 
-static int pointer_find(compiler *c, pointer p)
+static int pointer_find(jit_compiler *c, pointer p)
 {
     int k = 0;
 
     while (k < c->pointer_count
            && (c->pointer[k].kind != p.kind || c->pointer[k].base != p.base
-               || c->pointer[k].walk != p.walk || c->pointer[k].table != p.table))
+               || c->pointer[k].addressing != p.addressing || c->pointer[k].table != p.table))
         k++;
     if (k == POINTERS || (k == c->pointer_count && c->pointers_loaded)) {
         c->failed = true;
@@ -29,27 +29,28 @@ static int pointer_find(compiler *c, pointer p)
     return k;
 }
 
-x86_operand compile_place(compiler *c, const map_address *a, int64_t bytes)
+x86_operand jit_operand(jit_compiler *c, const map_address *a, int64_t bytes)
 {
-    pointer p = { POINTER_OPERAND, a->base, a->walk, NULL, X86_RAX, 0 };
+    pointer p = { POINTER_OPERAND, a->base, a->addressing, NULL, X86_RAX, 0 };
 
     return x86_at(c->pointer[pointer_find(c, p)].in, a->place + bytes);
 }
 
-x86_operand compile_pair_place(compiler *c, const map_address *a, pointer_kind kind, int64_t bytes)
+x86_operand jit_interleaved_operand(jit_compiler *c, const map_address *a, pointer_kind kind,
+                                    int64_t bytes)
 {
     pointer p = { kind, a->base, MAP_STAY, NULL, X86_RAX, 0 };
 
     return x86_at(c->pointer[pointer_find(c, p)].in, a->place + bytes);
 }
 
-/* Sixteen lanes where a table tells, whose distance goes to the register that is free. */
-x86_operand compile_group_place(compiler *c, const map_instruction *i, int vector, bool half)
+/* Sixteen lanes at an offset from a table. The offset goes to rax. */
+x86_operand jit_group_operand(jit_compiler *c, const map_instruction *i, int vector, bool half)
 {
     const map_access *access = i->what;
     pointer p = { POINTER_TABLE, 0, MAP_LANES, access->table, X86_RAX, 0 };
     x86_register table = c->pointer[pointer_find(c, p)].in;
-    x86_operand at = compile_place(c, &i->at[0], 0);
+    x86_operand at = jit_operand(c, &i->at[0], 0);
 
     x86_load_signed_32(c->code, X86_RAX, x86_at(table, (int64_t)vector * LANES * 4));
     x86_scale(c->code, X86_RAX, half ? 1 : 2);
@@ -58,14 +59,14 @@ x86_operand compile_group_place(compiler *c, const map_instruction *i, int vecto
     return at;
 }
 
-/* All that the steps point to, before there is code. */
-void compile_find_pointers(compiler *c)
+/* Find all pointers of the steps, before any code. */
+void jit_find_pointers(jit_compiler *c)
 {
     c->pointer_count = 0;
     c->pointers_loaded = false;
     for (int v = 0; v < c->value_count; v++)
         if (c->value[v].steady && !c->value[v].reciprocal && c->value[v].reads > 0)
-            compile_place(c, &c->value[v].at, 0);
+            jit_operand(c, &c->value[v].at, 0);
     for (int s = 0; s < c->step_count; s++) {
         const step *x = &c->step[s];
         const map_instruction *i = x->i;
@@ -73,10 +74,10 @@ void compile_find_pointers(compiler *c)
         const map_access *access = i->what;
         switch (i->code) {
         case MAP_CODE_PAIR_FIRST_F32: case MAP_CODE_PAIR_SECOND_F32:
-            compile_pair_place(c, &i->at[0], POINTER_PAIR_32, 0);
+            jit_interleaved_operand(c, &i->at[0], POINTER_PAIR_32, 0);
             continue;
         case MAP_CODE_PAIR_FIRST_BF16: case MAP_CODE_PAIR_SECOND_BF16:
-            compile_pair_place(c, &i->at[0], POINTER_PAIR_16, 0);
+            jit_interleaved_operand(c, &i->at[0], POINTER_PAIR_16, 0);
             continue;
         case MAP_CODE_GROUPS_F32: case MAP_CODE_GROUPS_BF16:
         case MAP_CODE_STORE_GROUPS_F32: case MAP_CODE_STORE_GROUPS_BF16:
@@ -85,15 +86,15 @@ void compile_find_pointers(compiler *c)
         default:
             break;
         }
-        if (compile_traits[i->code].count == 0) {
-            bool none = compile_traits[i->code].role == ROLE_CHANGE
+        if (jit_traits[i->code].count == 0) {
+            bool none = jit_traits[i->code].role == ROLE_CHANGE
                      && (i->code < MAP_CODE_ADD_BF16 || i->code > MAP_CODE_SUB_R_BF16);
             for (int k = 0; k < count && !none; k++)
-                compile_place(c, &i->at[k], 0);
+                jit_operand(c, &i->at[k], 0);
         }
-        for (int k = 0; k < compile_traits[i->code].count; k++)
+        for (int k = 0; k < jit_traits[i->code].count; k++)
             if (x->from[k] == IN_MEMORY)
-                compile_place(c, &i->at[k], 0);
+                jit_operand(c, &i->at[k], 0);
     }
     for (int k = 0; k < c->pointer_count; k++)
         if (c->pointer[k].kind == POINTER_TABLE)
@@ -101,22 +102,22 @@ void compile_find_pointers(compiler *c)
     c->pointers_loaded = true;
 }
 
-/* For every lane, as an instruction's operand; and as what a broadcast reads. */
-x86_operand compile_number(const compiler *c, int which)
+/* A constant as the source of a broadcast. jit_constant makes it a broadcast operand. */
+x86_operand jit_broadcast_source(const jit_compiler *c, int which)
 {
     return x86_at(X86_CODE, (int64_t)c->constant[which]);
 }
 
-x86_operand compile_constant(const compiler *c, int which)
+x86_operand jit_constant(const jit_compiler *c, int which)
 {
-    x86_operand o = compile_number(c, which);
+    x86_operand o = jit_broadcast_source(c, which);
 
     o.broadcast = true;
     return o;
 }
 
-/* rax is the table of bases while pointers are found. */
-void compile_load_pointers(compiler *c)
+/* rax holds the table of bases during this code. */
+void jit_load_pointers(jit_compiler *c)
 {
     x86_code *x = c->code;
 
@@ -126,7 +127,7 @@ void compile_load_pointers(compiler *c)
     x86_load_64(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(base)));
     for (int k = 0; k < c->pointer_count; k++) {
         const pointer *p = &c->pointer[k];
-        int64_t lanes = UNIT_AT(walked) + MAP_LANES * 8;
+        int64_t lanes = UNIT_AT(offset_of_addressing) + MAP_LANES * 8;
         if (p->kind == POINTER_TABLE) {
             x86_load_64(x, p->in, x86_at(X86_CODE, (int64_t)p->constant));
             x86_add_64(x, p->in, x86_at(X86_RSI, lanes));
@@ -137,12 +138,13 @@ void compile_load_pointers(compiler *c)
             x86_add_64(x, p->in, x86_at(X86_RSI, lanes));
         if (p->kind == POINTER_PAIR_32)
             x86_add_64(x, p->in, x86_at(X86_RSI, lanes));
-        if (p->kind == POINTER_OPERAND && p->walk != MAP_STAY)
-            x86_add_64(x, p->in, x86_at(X86_RSI, UNIT_AT(walked) + (int64_t)p->walk * 8));
+        if (p->kind == POINTER_OPERAND && p->addressing != MAP_STAY)
+            x86_add_64(x, p->in,
+                       x86_at(X86_RSI, UNIT_AT(offset_of_addressing) + (int64_t)p->addressing * 8));
     }
 }
 
-void compile_load_steady(compiler *c)
+void jit_load_steady(jit_compiler *c)
 {
     x86_code *x = c->code;
 
@@ -151,17 +153,18 @@ void compile_load_steady(compiler *c)
         if (!a->steady || a->reads == 0)
             continue;
         if (!a->reciprocal) {
-            x86_put(x, x86_load, a->reg[0], 0, compile_place(c, &a->at, 0), 0, false, -1);
+            x86_put(x, x86_load, a->reg[0], 0, jit_operand(c, &a->at, 0), 0, false, -1);
             continue;
         }
         x86_float_of_32(x, TEMPORARY, x86_at(X86_RSI, UNIT_AT(numbers) + 4 * a->at.place));
-        x86_put(x, x86_broadcast, TEMPORARY + 1, 0, compile_number(c, CONSTANT_ONE), 0, false, -1);
+        x86_put(x, x86_broadcast, TEMPORARY + 1, 0, jit_broadcast_source(c, CONSTANT_ONE), 0, false,
+                -1);
         x86_divide_one(x, TEMPORARY, TEMPORARY + 1, TEMPORARY);
         x86_put(x, x86_broadcast, a->reg[0], 0, x86_vector(TEMPORARY), 0, false, -1);
     }
 }
 
-void compile_constants(compiler *c)
+void jit_constants(jit_compiler *c)
 {
     static const uint32_t numbers[CONSTANTS] = {
         [CONSTANT_ONE] = 0x3f800000u, [CONSTANT_SIGN] = 0x80000000u, [CONSTANT_SIZE] = 0x7fffffffu,
@@ -178,15 +181,15 @@ void compile_constants(compiler *c)
         c->constant[k] = x86_constant(c->code, &numbers[k], sizeof numbers[k]);
 }
 
-/* The caller's registers, as they were. */
-void compile_restore(compiler *c)
+/* Restore the caller's registers. */
+void jit_restore(jit_compiler *c)
 {
     x86_pop(c->code, COUNTER);
     for (int k = c->pointer_count - 1; k >= FREE_POINTERS; k--)
         x86_pop(c->code, c->pointer[k].in);
 }
 
-/* Bytes from lane to lane. Groups lie where their table tells, which moves itself. */
+/* Bytes from lane to lane. For groups the table's pointer moves, not the operand's. */
 static int64_t pointer_step(const pointer *p)
 {
     switch (p->kind) {
@@ -194,12 +197,12 @@ static int64_t pointer_step(const pointer *p)
     case POINTER_PAIR_16: case POINTER_TABLE: return 4;
     case POINTER_OPERAND: break;
     }
-    if (p->walk == MAP_HALVES || p->walk == MAP_BYTES)
-        return p->walk == MAP_HALVES ? 2 : 1;
-    return p->walk == MAP_STAY && p->base > 0 ? 0 : 4;
+    if (p->addressing == MAP_WORDS || p->addressing == MAP_BYTES)
+        return p->addressing == MAP_WORDS ? 2 : 1;
+    return p->addressing == MAP_STAY && p->base > 0 ? 0 : 4;
 }
 
-void compile_move_pointers(compiler *c)
+void jit_move_pointers(jit_compiler *c)
 {
     for (int k = 0; k < c->pointer_count; k++) {
         int64_t step = pointer_step(&c->pointer[k]);
@@ -208,11 +211,11 @@ void compile_move_pointers(compiler *c)
     }
 }
 
-void compile_rewind(compiler *c, map_walk walk, int lanes)
+void jit_rewind(jit_compiler *c, map_addressing addressing, int lanes)
 {
     for (int k = 0; k < c->pointer_count; k++) {
         const pointer *p = &c->pointer[k];
-        if (p->kind == POINTER_OPERAND && p->base == 0 && p->walk == walk)
+        if (p->kind == POINTER_OPERAND && p->base == 0 && p->addressing == addressing)
             x86_add_number(c->code, p->in, -4 * (int64_t)lanes);
     }
 }

@@ -1,12 +1,12 @@
 /*
- * jit_steps.c - a run of instructions as steps: what each reads and makes, and in which
- * registers that is.
+ * jit_steps.c - a run of instructions as steps: the values that each step reads and makes, and
+ * their registers.
  */
 #include "cpu/map/jit/jit_internal.h"
 
-/* ---- what each instruction does -------------------------------------------------------------- */
+/* ---- effects of instructions ----------------------------------------------------------------- */
 
-const compile_trait compile_traits[MAP_CODE_COUNT] = {
+const jit_trait jit_traits[MAP_CODE_COUNT] = {
     [MAP_CODE_LOAD_F32] = { ROLE_LOAD, 1, 0 },
     [MAP_CODE_LOAD_BF16] = { ROLE_MAKE, 0, 0 },
     [MAP_CODE_LOAD_EVEN] = { ROLE_LOAD, 1, 1 },
@@ -20,14 +20,14 @@ const compile_trait compile_traits[MAP_CODE_COUNT] = {
     [MAP_CODE_ADD ... MAP_CODE_LESS_EQUAL] = { ROLE_CHANGE, 1, 0 },
     [MAP_CODE_ADD_EVEN ... MAP_CODE_DIV_R_EVEN] = { ROLE_CHANGE, 1, 1 },
     [MAP_CODE_ADD_BF16 ... MAP_CODE_SUB_R_BF16] = { ROLE_CHANGE, 0, 0 },
-    [MAP_CODE_PICK_EQUAL ... MAP_CODE_PICK_GREATER_EQUAL_R] = { ROLE_CHANGE, 3, 0 },
-    [MAP_CODE_PICK_ALL_EQUAL ... MAP_CODE_PICK_ALL_GREATER_EQUAL_R] = { ROLE_CHANGE, 3, 3 },
-    [MAP_CODE_ABOVE ... MAP_CODE_ABOVE_R] = { ROLE_CHANGE, 3, 2 },
-    [MAP_CODE_ABOVE_ONE ... MAP_CODE_ABOVE_ONE_R] = { ROLE_CHANGE, 3, 6 },
-    [MAP_CODE_BEND] = { ROLE_CHANGE, 2, 3 },
-    [MAP_CODE_BEND_BY] = { ROLE_CHANGE, 3, 3 },
-    [MAP_CODE_BEND_GRADIENT] = { ROLE_CHANGE, 3, 0 },
-    [MAP_CODE_BEND_GRADIENT_EVEN] = { ROLE_CHANGE, 3, 6 },
+    [MAP_CODE_SELECT_EQUAL ... MAP_CODE_SELECT_GREATER_EQUAL_R] = { ROLE_CHANGE, 3, 0 },
+    [MAP_CODE_SELECT_ALL_EQUAL ... MAP_CODE_SELECT_ALL_GREATER_EQUAL_R] = { ROLE_CHANGE, 3, 3 },
+    [MAP_CODE_SELECT_GT ... MAP_CODE_SELECT_GT_R] = { ROLE_CHANGE, 3, 2 },
+    [MAP_CODE_SELECT_GT_ONE ... MAP_CODE_SELECT_GT_ONE_R] = { ROLE_CHANGE, 3, 6 },
+    [MAP_CODE_LEAKY_RELU] = { ROLE_CHANGE, 2, 3 },
+    [MAP_CODE_LEAKY_RELU_BY] = { ROLE_CHANGE, 3, 3 },
+    [MAP_CODE_LEAKY_RELU_GRADIENT] = { ROLE_CHANGE, 3, 0 },
+    [MAP_CODE_LEAKY_RELU_GRADIENT_EVEN] = { ROLE_CHANGE, 3, 6 },
     [MAP_CODE_SUM ... MAP_CODE_MOMENTS] = { ROLE_USE, 0, 0 },
 };
 
@@ -35,17 +35,17 @@ const compile_trait compile_traits[MAP_CODE_COUNT] = {
 
 static bool same_address(map_address a, map_address b)
 {
-    return a.base == b.base && a.walk == b.walk && a.place == b.place;
+    return a.base == b.base && a.addressing == b.addressing && a.place == b.place;
 }
 
-static int value_new(compiler *c)
+static int value_new(jit_compiler *c)
 {
     c->value[c->value_count] = (value){ .last = -1 };
     return c->value_count++;
 }
 
-/* Does the main program write there, and so other numbers for each unit? */
-static bool is_written(const compiler *c, map_address a)
+/* True if the main program writes to the address, so that it differs from unit to unit. */
+static bool is_written(const jit_compiler *c, map_address a)
 {
     int64_t strip = (int64_t)c->machine->unit * (int64_t)sizeof(float);
 
@@ -62,16 +62,16 @@ static bool is_written(const compiler *c, map_address a)
     return false;
 }
 
-/* A number of the unit, or of each lane of a vector, that no vector changes. */
-static bool is_steady(const compiler *c, map_address a, bool even)
+/* True for a value that is the same in all vectors of a unit. */
+static bool is_steady(const jit_compiler *c, map_address a, bool even)
 {
-    if (a.base != 0 || (a.walk != MAP_STAY && !even))
+    if (a.base != 0 || (a.addressing != MAP_STAY && !even))
         return false;
     return !is_written(c, a);
 }
 
-/* The value that an operand is, or IN_MEMORY. */
-static int find_value(compiler *c, map_address a, bool even)
+/* The value of an operand, or IN_MEMORY. */
+static int find_value(jit_compiler *c, map_address a, bool even)
 {
     int v;
 
@@ -89,7 +89,7 @@ static int find_value(compiler *c, map_address a, bool even)
     return v;
 }
 
-static int find_reciprocal(compiler *c, int which)
+static int find_reciprocal(jit_compiler *c, int which)
 {
     int v;
 
@@ -102,7 +102,7 @@ static int find_reciprocal(compiler *c, int which)
     return v;
 }
 
-static void keep_value(compiler *c, map_address a, int v)
+static void keep_value(jit_compiler *c, map_address a, int v)
 {
     int k = 0;
 
@@ -117,12 +117,14 @@ static void keep_value(compiler *c, map_address a, int v)
     c->kept_count += k == c->kept_count;
 }
 
-/* Does what comes behind the run read the strip before it writes it? Visits might. */
-static bool is_read_later(const compiler *c, map_address a)
+/*
+ * True if instructions after the run may read the strip before they write it. A visit may read it.
+ */
+static bool is_read_later(const jit_compiler *c, map_address a)
 {
     for (int k = c->end; k < c->program_count; k++) {
         const map_instruction *i = &c->program[k];
-        const compile_trait *t = &compile_traits[i->code];
+        const jit_trait *t = &jit_traits[i->code];
         int first = i->code == MAP_CODE_CALL, count = first ? 4 : t->count;
         for (int n = first; n < count; n++)
             if (same_address(i->at[n], a))
@@ -135,7 +137,7 @@ static bool is_read_later(const compiler *c, map_address a)
     return false;
 }
 
-static void read_value(compiler *c, int v)
+static void read_value(jit_compiler *c, int v)
 {
     if (v < 0)
         return;
@@ -143,7 +145,7 @@ static void read_value(compiler *c, int v)
     c->value[v].reads++;
 }
 
-static void add_step(compiler *c, step s)
+static void add_step(jit_compiler *c, step s)
 {
     read_value(c, s.in);
     for (int k = 0; k < 4; k++)
@@ -151,19 +153,19 @@ static void add_step(compiler *c, step s)
     c->step[c->step_count++] = s;
 }
 
-/* The run's instructions; what only moves a value is no step. */
-static void make_steps(compiler *c)
+/* Turn the run's instructions into steps; instructions that only move a value need none. */
+static void make_steps(jit_compiler *c)
 {
     int in = NOWHERE;
 
     c->step_count = c->value_count = c->kept_count = 0;
     for (int k = c->first; k < c->end && !c->failed; k++) {
         const map_instruction *i = &c->program[k];
-        const compile_trait *t = &compile_traits[i->code];
+        const jit_trait *t = &jit_traits[i->code];
         step s = { i, in, NOWHERE, { NOWHERE, NOWHERE, NOWHERE, NOWHERE } };
         if (in == NOWHERE
             && (t->role == ROLE_CHANGE || t->role == ROLE_KEEP || t->role == ROLE_USE)) {
-            /* What a call before the run has left. */
+            /* The result of a call before the run. */
             if (c->first == 0 || c->program[c->first - 1].code != MAP_CODE_CALL) {
                 c->failed = true;
                 return;
@@ -175,7 +177,7 @@ static void make_steps(compiler *c)
         for (int n = 0; n < t->count; n++)
             s.from[n] = find_value(c, i->at[n], t->even >> n & 1);
         if (i->code == MAP_CODE_MOMENTS)
-            s.from[2] = find_reciprocal(c, i->at[0].walk == MAP_MOMENTS_LANES);
+            s.from[2] = find_reciprocal(c, i->at[0].addressing == MAP_MOMENTS_LANES);
         switch (t->role) {
         case ROLE_LOAD:
             if (s.from[0] >= 0) {
@@ -212,18 +214,18 @@ static void make_steps(compiler *c)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Groups of 'together' registers, the first of each. */
-typedef struct pool { int free[POOL], count; } pool;
+/* Free groups of 'together' registers, by the first of each. */
+typedef struct register_pool { int free[POOL], count; } register_pool;
 
-/* If the value is not read behind step s. */
-static void put_back(const compiler *c, pool *p, int v, int s)
+/* Free the value's registers if no step after s reads it. */
+static void free_registers(const jit_compiler *c, register_pool *p, int v, int s)
 {
     if (v >= 0 && !c->value[v].steady && c->value[v].last <= s)
         p->free[p->count++] = c->value[v].reg[0];
 }
 
-/* Steady values have the last registers, one each; returns how many the others have. */
-static int give_steady(compiler *c)
+/* Steady values have the last registers, one each. Returns the count of registers left. */
+static int give_steady(jit_compiler *c)
 {
     int left = POOL;
 
@@ -234,12 +236,13 @@ static int give_steady(compiler *c)
 }
 
 /*
- * Registers for all values, of 'together' vectors at a time. A step's result may lie where a value
- * was that it reads last: each vector of it is written when that vector of all others is read.
+ * Allocate registers for all values of 'together' vectors. A result may reuse the registers of a
+ * value that its step reads last: each vector is written after the same vector of every operand is
+ * read.
  */
-static bool give_registers(compiler *c)
+static bool give_registers(jit_compiler *c)
 {
-    pool p = { .count = 0 };
+    register_pool p = { .count = 0 };
     int left = give_steady(c);
 
     if (left < 0)
@@ -248,13 +251,13 @@ static bool give_registers(compiler *c)
         p.free[p.count++] = k;
     for (int s = 0; s < c->step_count; s++) {
         const step *x = &c->step[s];
-        put_back(c, &p, x->in, s);
+        free_registers(c, &p, x->in, s);
         for (int k = 0; k < 4; k++) {
             bool twice = x->from[k] == x->in;
             for (int j = 0; j < k; j++)
                 twice = twice || x->from[j] == x->from[k];
             if (!twice)
-                put_back(c, &p, x->from[k], s);
+                free_registers(c, &p, x->from[k], s);
         }
         if (x->to < 0)
             continue;
@@ -262,13 +265,13 @@ static bool give_registers(compiler *c)
             return false;
         c->value[x->to].reg[0] = p.free[--p.count];
         c->value[x->to].reg[1] = c->value[x->to].reg[0] + 1;
-        put_back(c, &p, x->to, s); /* what nobody reads */
+        free_registers(c, &p, x->to, s); /* values that no step reads */
     }
     return true;
 }
 
-/* Do all that read the steady value find it in memory, too? */
-static bool can_release(const compiler *c, int v)
+/* True if every reader of the steady value can also take it from memory. */
+static bool can_release(const jit_compiler *c, int v)
 {
     for (int s = 0; s < c->step_count; s++) {
         const step *x = &c->step[s];
@@ -281,8 +284,8 @@ static bool can_release(const compiler *c, int v)
     return c->value[v].steady && !c->value[v].reciprocal && c->value[v].reads > 0;
 }
 
-/* The steady value that is read least goes back to memory. */
-static bool release_steady(compiler *c)
+/* Move the steady value with the fewest reads back to memory. */
+static bool release_steady(jit_compiler *c)
 {
     int least = -1;
 
@@ -299,7 +302,7 @@ static bool release_steady(compiler *c)
     return true;
 }
 
-bool compile_steps(compiler *c)
+bool jit_steps(jit_compiler *c)
 {
     for (c->together = 2; c->together > 0; c->together--) {
         make_steps(c);

@@ -1,146 +1,146 @@
 /*
- * jit_vector.c - steps as instructions of the processor, vector by vector.
+ * jit_vector.c - the machine code of steps, vector by vector.
  *
- * Each leaves the bits that its instruction of the machine does, but for which of two NaNs a sum
- * or product keeps: there the compiler of the machine chooses.
+ * Each step gives the bits of its interpreter instruction, except for the choice between two NaN
+ * operands of a sum or product: there the C compiler decides.
  */
 #include "cpu/map/jit/jit_internal.h"
 
-/* One vector of a step that is being written. */
+/* The step and vector for which code is written. */
 typedef struct at {
-    compiler *c;
+    jit_compiler *c;
     const step *s;
-    int part;                  /* of the vectors that are together                                */
+    int part;                  /* index among the vectors processed together                      */
 } at;
 
 static int reg(at a, int v) { return a.c->value[v].reg[a.part]; }
 
-static void put(at a, x86_operation o, int to, int left, x86_operand right)
+static void put_vector(at a, x86_operation o, int to, int left, x86_operand right)
 {
     x86_put(a.c->code, o, to, left, right, 0, false, -1);
 }
 
 /* Operand k, in a register or in memory. */
-static x86_operand source(at a, int k)
+static x86_operand operand_of(at a, int k)
 {
     if (a.s->from[k] >= 0)
         return x86_vector(reg(a, a.s->from[k]));
-    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 4);
+    return jit_operand(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 4);
 }
 
-/* Operand k in a register, if need be in the one that is named. */
-static int loaded(at a, int k, int spare)
+/* Operand k in a register; 'spare' receives it from memory. */
+static int load_operand(at a, int k, int spare)
 {
-    x86_operand o = source(a, k);
+    x86_operand o = operand_of(a, k);
 
     if (!o.memory)
         return o.number;
-    put(a, x86_load, spare, 0, o);
+    put_vector(a, x86_load, spare, 0, o);
     return spare;
 }
 
-static void widen(at a, int to, x86_operand words)
+static void widen_bf16(at a, int to, x86_operand words)
 {
-    put(a, x86_words_widened, to, 0, words);
+    put_vector(a, x86_words_widened, to, 0, words);
     x86_put(a.c->code, x86_shift, X86_SHIFT_LEFT, to, x86_vector(to), 0, false, 16);
 }
 
-static x86_operand halves_at(at a, int k)
+static x86_operand words_at(at a, int k)
 {
-    return compile_place(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 2);
+    return jit_operand(a.c, &a.s->i->at[k], (int64_t)a.part * LANES * 2);
 }
 
-static void compare(at a, int mask, int what, int left, x86_operand right)
+static void write_mask(at a, int mask, int what, int left, x86_operand right)
 {
     x86_put(a.c->code, x86_compare, mask, left, right, 0, false, what);
 }
 
-/* Lanes of the mask from 'then', others from 'otherwise'. */
-static void choose(at a, int to, int mask, int otherwise, x86_operand then)
+/* Blend: lanes of the mask from 'then', others from 'otherwise'. */
+static void write_blend(at a, int to, int mask, int otherwise, x86_operand then)
 {
     x86_put(a.c->code, x86_blend, to, otherwise, then, mask, false, -1);
 }
 
 static void one_or_zero(at a, int mask)
 {
-    x86_put(a.c->code, x86_broadcast, reg(a, a.s->to), 0, compile_number(a.c, CONSTANT_ONE), mask,
-            true, -1);
+    x86_put(a.c->code, x86_broadcast, reg(a, a.s->to), 0, jit_broadcast_source(a.c, CONSTANT_ONE),
+            mask, true, -1);
 }
 
-/* accumulator, or accumulator times [1], as x > [0]. */
-static void write_bend(at a, int x)
+/* Leaky ReLU: x > [0] ? accumulator : accumulator times [1]. */
+static void write_leaky_relu(at a, int x)
 {
     int in = reg(a, a.s->in);
 
-    compare(a, 1, X86_GREATER, x, source(a, 0));
-    put(a, x86_mul, TEMPORARY + 1, in, source(a, 1));
-    choose(a, reg(a, a.s->to), 1, TEMPORARY + 1, x86_vector(in));
+    write_mask(a, 1, X86_GREATER, x, operand_of(a, 0));
+    put_vector(a, x86_mul, TEMPORARY + 1, in, operand_of(a, 1));
+    write_blend(a, reg(a, a.s->to), 1, TEMPORARY + 1, x86_vector(in));
 }
 
-static void write_bend_gradient(at a)
+static void write_leaky_relu_gradient(at a)
 {
     enum { x = TEMPORARY, below, above, bend };
-    int g = reg(a, a.s->in), q = loaded(a, 1, bend);
+    int g = reg(a, a.s->in), q = load_operand(a, 1, bend);
 
-    compare(a, 1, X86_GREATER, loaded(a, 0, x), x86_vector(q));
-    choose(a, below, 1, g, x86_vector(q));
-    put(a, x86_mul, below, below, source(a, 2));
-    choose(a, above, 1, q, x86_vector(g));
-    put(a, x86_add, reg(a, a.s->to), above, x86_vector(below));
+    write_mask(a, 1, X86_GREATER, load_operand(a, 0, x), x86_vector(q));
+    write_blend(a, below, 1, g, x86_vector(q));
+    put_vector(a, x86_mul, below, below, operand_of(a, 2));
+    write_blend(a, above, 1, q, x86_vector(g));
+    put_vector(a, x86_add, reg(a, a.s->to), above, x86_vector(below));
 }
 
-/* vector_join_max of interpreter_vector.h: what is not a number stays. */
-static void write_join(at a, int to, x86_operation larger, int x, x86_operand y)
+/* vector_max_nan of interpreter_vector.h: NaN propagates. */
+static void write_max_nan(at a, int to, x86_operation larger, int x, x86_operand y)
 {
-    put(a, larger, TEMPORARY + 1, x, y);
-    compare(a, 1, X86_NOT_EQUAL, x, x86_vector(x));
-    choose(a, to, 1, TEMPORARY + 1, x86_vector(x));
+    put_vector(a, larger, TEMPORARY + 1, x, y);
+    write_mask(a, 1, X86_NOT_EQUAL, x, x86_vector(x));
+    write_blend(a, to, 1, TEMPORARY + 1, x86_vector(x));
 }
 
 static void write_reduction(at a)
 {
-    x86_operand m = compile_place(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
+    x86_operand m = jit_operand(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
     int in = reg(a, a.s->in);
 
-    put(a, x86_load, TEMPORARY, 0, m);
+    put_vector(a, x86_load, TEMPORARY, 0, m);
     if (a.s->i->code == MAP_CODE_SUM)
-        put(a, x86_add, TEMPORARY, TEMPORARY, x86_vector(in));
+        put_vector(a, x86_add, TEMPORARY, TEMPORARY, x86_vector(in));
     else
-        write_join(a, TEMPORARY, a.s->i->code == MAP_CODE_MAXIMUM ? x86_max : x86_min, in,
-                   x86_vector(TEMPORARY));
-    put(a, x86_store, TEMPORARY, 0, m);
+        write_max_nan(a, TEMPORARY, a.s->i->code == MAP_CODE_MAXIMUM ? x86_max : x86_min, in,
+                      x86_vector(TEMPORARY));
+    put_vector(a, x86_store, TEMPORARY, 0, m);
 }
 
 static void write_moments(at a)
 {
     enum { distance = TEMPORARY, mean, rest, square };
-    x86_operand means = compile_place(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
-    x86_operand squares = compile_place(a.c, &a.s->i->at[1], (int64_t)a.part * LANES * 4);
+    x86_operand means = jit_operand(a.c, &a.s->i->at[0], (int64_t)a.part * LANES * 4);
+    x86_operand squares = jit_operand(a.c, &a.s->i->at[1], (int64_t)a.part * LANES * 4);
     int x = reg(a, a.s->in);
 
-    put(a, x86_load, mean, 0, means);
-    put(a, x86_sub, distance, x, x86_vector(mean));
-    put(a, x86_multiply_add, mean, distance, x86_vector(a.c->value[a.s->from[2]].reg[0]));
-    put(a, x86_sub, rest, x, x86_vector(mean));
-    put(a, x86_load, square, 0, squares);
-    put(a, x86_multiply_add, square, distance, x86_vector(rest));
-    put(a, x86_store, mean, 0, means);
-    put(a, x86_store, square, 0, squares);
+    put_vector(a, x86_load, mean, 0, means);
+    put_vector(a, x86_sub, distance, x, x86_vector(mean));
+    put_vector(a, x86_multiply_add, mean, distance, x86_vector(a.c->value[a.s->from[2]].reg[0]));
+    put_vector(a, x86_sub, rest, x, x86_vector(mean));
+    put_vector(a, x86_load, square, 0, squares);
+    put_vector(a, x86_multiply_add, square, distance, x86_vector(rest));
+    put_vector(a, x86_store, mean, 0, means);
+    put_vector(a, x86_store, square, 0, squares);
 }
 
 static x86_operand pair_at(at a, pointer_kind kind, int64_t bytes)
 {
-    return compile_pair_place(a.c, &a.s->i->at[0], kind, bytes);
+    return jit_interleaved_operand(a.c, &a.s->i->at[0], kind, bytes);
 }
 
-/* One of two numbers of bf16, the halves of a word. */
+/* One of two bf16 values, the halves of a 32-bit word. */
 static void write_pair_bf16(at a, bool second)
 {
     int to = reg(a, a.s->to);
 
-    put(a, x86_load, to, 0, pair_at(a, POINTER_PAIR_16, (int64_t)a.part * LANES * 4));
+    put_vector(a, x86_load, to, 0, pair_at(a, POINTER_PAIR_16, (int64_t)a.part * LANES * 4));
     if (second)
-        put(a, x86_and, to, to, compile_constant(a.c, CONSTANT_UPPER));
+        put_vector(a, x86_and, to, to, jit_constant(a.c, CONSTANT_UPPER));
     else
         x86_put(a.c->code, x86_shift, X86_SHIFT_LEFT, to, x86_vector(to), 0, false, 16);
 }
@@ -150,42 +150,47 @@ static void write_pair_f32(at a, bool second)
     int64_t bytes = (int64_t)a.part * LANES * 8;
     int to = reg(a, a.s->to);
 
-    put(a, x86_load, TEMPORARY, 0, pair_at(a, POINTER_PAIR_32, bytes));
-    put(a, x86_load, to, 0, x86_at(X86_CODE, (int64_t)a.c->pair_places + 64 * second));
-    put(a, x86_permute_two, to, TEMPORARY, pair_at(a, POINTER_PAIR_32, bytes + 64));
+    put_vector(a, x86_load, TEMPORARY, 0, pair_at(a, POINTER_PAIR_32, bytes));
+    put_vector(a, x86_load, to, 0, x86_at(X86_CODE, (int64_t)a.c->pair_places + 64 * second));
+    put_vector(a, x86_permute_two, to, TEMPORARY, pair_at(a, POINTER_PAIR_32, bytes + 64));
 }
 
-/* Rounded to nearest even, in the lower halves of 'to'; not in a hurry. Bits of lane_to_bf16. */
-static void round_halves(const compiler *c, int to, int from)
+/*
+ * Round to nearest even, into the lower halves of 'to'; the slow path. The bits are those of
+ * lane_to_bf16.
+ */
+static void round_bf16(const jit_compiler *c, int to, int from)
 {
     x86_code *x = c->code;
 
-    x86_put(x, x86_add_integer, to, from, compile_constant(c, CONSTANT_HALF), 0, false, -1);
-    x86_put(x, x86_test_integer, 2, from, compile_constant(c, CONSTANT_ODD), 0, false, -1);
-    x86_put(x, x86_add_integer, to, to, compile_constant(c, CONSTANT_BIT), 2, false, -1);
+    x86_put(x, x86_add_integer, to, from, jit_constant(c, CONSTANT_HALF), 0, false, -1);
+    x86_put(x, x86_test_integer, 2, from, jit_constant(c, CONSTANT_ODD), 0, false, -1);
+    x86_put(x, x86_add_integer, to, to, jit_constant(c, CONSTANT_BIT), 2, false, -1);
     x86_put(x, x86_compare, 2, from, x86_vector(from), 0, false, X86_UNORDERED);
-    x86_put(x, x86_or, to, from, compile_constant(c, CONSTANT_QUIET), 2, false, -1);
+    x86_put(x, x86_or, to, from, jit_constant(c, CONSTANT_QUIET), 2, false, -1);
     x86_put(x, x86_shift, X86_SHIFT_RIGHT, to, x86_vector(to), 0, false, 16);
 }
 
-static void store_slowly(const compiler *c, int from, x86_operand to)
+static void store_bf16_slowly(const jit_compiler *c, int from, x86_operand to)
 {
-    round_halves(c, TEMPORARY, from);
+    round_bf16(c, TEMPORARY, from);
     x86_put(c->code, x86_store_words, TEMPORARY, 0, to, 0, false, -1);
 }
 
-/* Of a vector, or of the two that are together; subnormal numbers, which are seldom, apart. */
-static void write_halves(at a, x86_operand to, bool stream, int count)
+/*
+ * Store one or two vectors as bf16. The out-of-line code handles subnormal values, which are rare.
+ */
+static void write_bf16(at a, x86_operand to, bool stream, int count)
 {
-    compiler *c = a.c;
+    jit_compiler *c = a.c;
     int first = reg(a, a.s->in), second = count == 2 ? c->value[a.s->in].reg[1] : first;
     late *l = &c->late[c->late_count];
 
     if (c->machine->compiles != MAP_COMPILES_BF16) {
-        store_slowly(c, first, to);
+        store_bf16_slowly(c, first, to);
         to.displacement += LANES * 2;
         if (count == 2)
-            store_slowly(c, second, to);
+            store_bf16_slowly(c, second, to);
         return;
     }
     x86_put(c->code, x86_classify, 1, 0, x86_vector(first), 0, false, 0x20);
@@ -195,36 +200,36 @@ static void write_halves(at a, x86_operand to, bool stream, int count)
     *l = (late){ x86_jump_unless_zero(c->code), 0, { first, second }, count, to };
     c->late_count++;
     if (count == 2) {
-        put(a, x86_halves_of_two, TEMPORARY, second, x86_vector(first));
-        put(a, stream ? x86_stream : x86_store, TEMPORARY, 0, to);
+        put_vector(a, x86_bf16_of_two, TEMPORARY, second, x86_vector(first));
+        put_vector(a, stream ? x86_stream : x86_store, TEMPORARY, 0, to);
     } else {
-        put(a, x86_halves_of_one, TEMPORARY, 0, x86_vector(first));
-        put(a, stream ? x86_stream_half : x86_store_half, TEMPORARY, 0, to);
+        put_vector(a, x86_bf16_of_one, TEMPORARY, 0, x86_vector(first));
+        put_vector(a, stream ? x86_stream_half : x86_store_half, TEMPORARY, 0, to);
     }
     l->back = c->code->size;
 }
 
-void compile_late(compiler *c)
+void jit_out_of_line(jit_compiler *c)
 {
     for (int k = 0; k < c->late_count; k++) {
         late *l = &c->late[k];
         x86_land(c->code, l->jump);
         for (int n = 0; n < l->count; n++) {
-            store_slowly(c, l->reg[n], l->to);
+            store_bf16_slowly(c, l->reg[n], l->to);
             l->to.displacement += LANES * 2;
         }
         x86_land_at(c->code, x86_jump_always(c->code), l->back);
     }
 }
 
-/* ---- instructions of which there are many of one form ---------------------------------------- */
+/* ---- families of instructions ---------------------------------------------------------------- */
 
 typedef struct form form;
 
 struct form {
     void (*write)(at a, const form *f);
     const x86_operation *operation;
-    int what;                  /* of a comparison                                                 */
+    int what;                  /* predicate of a comparison                                       */
     bool reverse;              /* the accumulator is the second operand, or PICK's 'then'         */
 };
 
@@ -233,79 +238,80 @@ static void write_two(at a, const form *f)
     int in = reg(a, a.s->in), to = reg(a, a.s->to);
 
     if (f->reverse)
-        put(a, *f->operation, to, loaded(a, 0, TEMPORARY), x86_vector(in));
+        put_vector(a, *f->operation, to, load_operand(a, 0, TEMPORARY), x86_vector(in));
     else
-        put(a, *f->operation, to, in, source(a, 0));
+        put_vector(a, *f->operation, to, in, operand_of(a, 0));
 }
 
-/* The same with an operand of bf16. */
+/* write_two with a bf16 operand. */
 static void write_two_bf16(at a, const form *f)
 {
     int in = reg(a, a.s->in), to = reg(a, a.s->to);
 
-    widen(a, TEMPORARY, halves_at(a, 0));
-    put(a, *f->operation, to, f->reverse ? TEMPORARY : in,
-        x86_vector(f->reverse ? in : TEMPORARY));
+    widen_bf16(a, TEMPORARY, words_at(a, 0));
+    put_vector(a, *f->operation, to, f->reverse ? TEMPORARY : in,
+               x86_vector(f->reverse ? in : TEMPORARY));
 }
 
-static void write_join_two(at a, const form *f)
+static void write_two_max_nan(at a, const form *f)
 {
     int in = reg(a, a.s->in), to = reg(a, a.s->to);
 
     if (f->reverse)
-        write_join(a, to, *f->operation, in, source(a, 0));
+        write_max_nan(a, to, *f->operation, in, operand_of(a, 0));
     else
-        write_join(a, to, *f->operation, loaded(a, 0, TEMPORARY), x86_vector(in));
+        write_max_nan(a, to, *f->operation, load_operand(a, 0, TEMPORARY), x86_vector(in));
 }
 
 static void write_compare(at a, const form *f)
 {
-    compare(a, 1, f->what, reg(a, a.s->in), source(a, 0));
+    write_mask(a, 1, f->what, reg(a, a.s->in), operand_of(a, 0));
     one_or_zero(a, 1);
 }
 
-/* [0] compared with [1] ? [2] : accumulator, or the other way round. */
-static void write_pick(at a, const form *f)
+/* Select: [0] compared with [1] ? [2] : accumulator; reversed, ? accumulator : [2]. */
+static void write_select(at a, const form *f)
 {
     int in = reg(a, a.s->in), to = reg(a, a.s->to);
 
-    compare(a, 1, f->what, loaded(a, 0, TEMPORARY), source(a, 1));
+    write_mask(a, 1, f->what, load_operand(a, 0, TEMPORARY), operand_of(a, 1));
     if (f->reverse)
-        choose(a, to, 1, loaded(a, 2, TEMPORARY), x86_vector(in));
+        write_blend(a, to, 1, load_operand(a, 2, TEMPORARY), x86_vector(in));
     else
-        choose(a, to, 1, in, source(a, 2));
+        write_blend(a, to, 1, in, operand_of(a, 2));
 }
 
 #define TWO(code, operation) [MAP_CODE_##code] = { write_two, &x86_##operation, 0, false }
 #define TWO_R(code, operation) [MAP_CODE_##code] = { write_two, &x86_##operation, 0, true }
-#define HALF(code, operation, reverse)                                                            \
+#define WITH_BF16(code, operation, reverse)                                                       \
     [MAP_CODE_##code##_BF16] = { write_two_bf16, &x86_##operation, 0, reverse }
-#define JOIN(code, operation, reverse)                                                            \
-    [MAP_CODE_##code] = { write_join_two, &x86_##operation, 0, reverse }
+#define WITH_NAN(code, operation, reverse)                                                        \
+    [MAP_CODE_##code] = { write_two_max_nan, &x86_##operation, 0, reverse }
 #define COMPARE(code) [MAP_CODE_##code] = { write_compare, NULL, X86_##code, false }
-#define PICK(code, what)                                                                          \
-    [MAP_CODE_##code] = { write_pick, NULL, X86_##what, false },                                  \
-    [MAP_CODE_##code##_R] = { write_pick, NULL, X86_##what, true }
+#define SELECT(code, what)                                                                        \
+    [MAP_CODE_##code] = { write_select, NULL, X86_##what, false },                                \
+    [MAP_CODE_##code##_R] = { write_select, NULL, X86_##what, true }
 
-/* Of two equal ones, or where one is NaN, MIN and MAX take the second, as the processor does. */
+/* MIN and MAX return the second operand if both are equal or one is NaN, as the processor does. */
 static const form forms[MAP_CODE_COUNT] = {
     TWO(ADD, add), TWO(ADD_EVEN, add), TWO(MUL, mul), TWO(MUL_EVEN, mul), TWO(SUB, sub),
     TWO(SUB_EVEN, sub), TWO_R(SUB_R, sub), TWO_R(SUB_R_EVEN, sub), TWO(DIV, div),
     TWO(DIV_EVEN, div), TWO_R(DIV_R, div), TWO_R(DIV_R_EVEN, div), TWO(MIN, min),
-    TWO_R(MIN_R, min), TWO(MAX, max), TWO_R(MAX_R, max), HALF(ADD, add, false),
-    HALF(MUL, mul, false), HALF(SUB, sub, false), HALF(SUB_R, sub, true),
-    JOIN(JOIN_MAX, max, false), JOIN(JOIN_MAX_R, max, true), JOIN(JOIN_MIN, min, false),
-    JOIN(JOIN_MIN_R, min, true), COMPARE(EQUAL), COMPARE(NOT_EQUAL), COMPARE(GREATER),
-    COMPARE(GREATER_EQUAL), COMPARE(LESS), COMPARE(LESS_EQUAL), PICK(PICK_EQUAL, EQUAL),
-    PICK(PICK_NOT_EQUAL, NOT_EQUAL), PICK(PICK_GREATER, GREATER),
-    PICK(PICK_GREATER_EQUAL, GREATER_EQUAL), PICK(PICK_ALL_EQUAL, EQUAL),
-    PICK(PICK_ALL_NOT_EQUAL, NOT_EQUAL), PICK(PICK_ALL_GREATER, GREATER),
-    PICK(PICK_ALL_GREATER_EQUAL, GREATER_EQUAL), PICK(ABOVE, GREATER), PICK(ABOVE_ONE, GREATER),
+    TWO_R(MIN_R, min), TWO(MAX, max), TWO_R(MAX_R, max), WITH_BF16(ADD, add, false),
+    WITH_BF16(MUL, mul, false), WITH_BF16(SUB, sub, false), WITH_BF16(SUB_R, sub, true),
+    WITH_NAN(MAX_NAN, max, false), WITH_NAN(MAX_NAN_R, max, true), WITH_NAN(MIN_NAN, min, false),
+    WITH_NAN(MIN_NAN_R, min, true), COMPARE(EQUAL), COMPARE(NOT_EQUAL), COMPARE(GREATER),
+    COMPARE(GREATER_EQUAL), COMPARE(LESS), COMPARE(LESS_EQUAL), SELECT(SELECT_EQUAL, EQUAL),
+    SELECT(SELECT_NOT_EQUAL, NOT_EQUAL), SELECT(SELECT_GREATER, GREATER),
+    SELECT(SELECT_GREATER_EQUAL, GREATER_EQUAL), SELECT(SELECT_ALL_EQUAL, EQUAL),
+    SELECT(SELECT_ALL_NOT_EQUAL, NOT_EQUAL), SELECT(SELECT_ALL_GREATER, GREATER),
+    SELECT(SELECT_ALL_GREATER_EQUAL, GREATER_EQUAL), SELECT(SELECT_GT, GREATER),
+        SELECT(SELECT_GT_ONE, GREATER),
 };
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* From and to memory of a kind of its own; false: the instruction is none of these. */
+/* Loads and stores; false if the instruction is neither. */
 static bool write_move(at a, int in, int to)
 {
     const map_instruction *i = a.s->i;
@@ -313,12 +319,13 @@ static bool write_move(at a, int in, int to)
     bool streams = a.c->streams;
 
     switch (i->code) {
-    case MAP_CODE_LOAD_F32: case MAP_CODE_LOAD_EVEN: put(a, x86_load, to, 0, source(a, 0)); break;
-    case MAP_CODE_CALL: put(a, x86_load, to, 0, compile_place(a.c, &i->at[0], floats)); break;
-    case MAP_CODE_LOAD_BF16: widen(a, to, halves_at(a, 0)); break;
+    case MAP_CODE_LOAD_F32: case MAP_CODE_LOAD_EVEN: put_vector(a, x86_load, to, 0,
+                                                                operand_of(a, 0)); break;
+    case MAP_CODE_CALL: put_vector(a, x86_load, to, 0, jit_operand(a.c, &i->at[0], floats)); break;
+    case MAP_CODE_LOAD_BF16: widen_bf16(a, to, words_at(a, 0)); break;
     case MAP_CODE_LOAD_U8:
-        put(a, x86_bytes_widened, to, 0, compile_place(a.c, &i->at[0], bytes));
-        put(a, x86_from_integer, to, 0, x86_vector(to));
+        put_vector(a, x86_bytes_widened, to, 0, jit_operand(a.c, &i->at[0], bytes));
+        put_vector(a, x86_from_integer, to, 0, x86_vector(to));
         break;
     case MAP_CODE_PAIR_FIRST_F32: case MAP_CODE_PAIR_SECOND_F32:
         write_pair_f32(a, i->code == MAP_CODE_PAIR_SECOND_F32);
@@ -327,25 +334,25 @@ static bool write_move(at a, int in, int to)
         write_pair_bf16(a, i->code == MAP_CODE_PAIR_SECOND_BF16);
         break;
     case MAP_CODE_GROUPS_F32:
-        put(a, x86_load, to, 0, compile_group_place(a.c, i, a.part, false));
+        put_vector(a, x86_load, to, 0, jit_group_operand(a.c, i, a.part, false));
         break;
-    case MAP_CODE_GROUPS_BF16: widen(a, to, compile_group_place(a.c, i, a.part, true)); break;
+    case MAP_CODE_GROUPS_BF16: widen_bf16(a, to, jit_group_operand(a.c, i, a.part, true)); break;
     case MAP_CODE_KEEP: case MAP_CODE_STORE_F32:
-        put(a, x86_store, in, 0, compile_place(a.c, &i->at[0], floats));
+        put_vector(a, x86_store, in, 0, jit_operand(a.c, &i->at[0], floats));
         break;
     case MAP_CODE_STREAM_F32:
-        put(a, streams ? x86_stream : x86_store, in, 0, compile_place(a.c, &i->at[0], floats));
+        put_vector(a, streams ? x86_stream : x86_store, in, 0, jit_operand(a.c, &i->at[0], floats));
         break;
     case MAP_CODE_STORE_GROUPS_F32:
-        put(a, x86_store, in, 0, compile_group_place(a.c, i, a.part, false));
+        put_vector(a, x86_store, in, 0, jit_group_operand(a.c, i, a.part, false));
         break;
     case MAP_CODE_STORE_GROUPS_BF16:
-        write_halves(a, compile_group_place(a.c, i, a.part, true), false, 1);
+        write_bf16(a, jit_group_operand(a.c, i, a.part, true), false, 1);
         break;
     case MAP_CODE_STORE_BF16: case MAP_CODE_STREAM_BF16:
         if (a.part == 0)
-            write_halves(a, halves_at(a, 0), i->code == MAP_CODE_STREAM_BF16 && streams,
-                         a.c->together);
+            write_bf16(a, words_at(a, 0), i->code == MAP_CODE_STREAM_BF16 && streams,
+                       a.c->together);
         break;
     default: return false;
     }
@@ -364,41 +371,42 @@ static void write_vector(at a)
     if (write_move(a, in, to))
         return;
     switch (a.s->i->code) {
-    case MAP_CODE_NEG: put(a, x86_xor, to, in, compile_constant(a.c, CONSTANT_SIGN)); break;
-    case MAP_CODE_ABS: put(a, x86_and, to, in, compile_constant(a.c, CONSTANT_SIZE)); break;
-    case MAP_CODE_SQRT: put(a, x86_sqrt, to, 0, x86_vector(in)); break;
+    case MAP_CODE_NEG: put_vector(a, x86_xor, to, in, jit_constant(a.c, CONSTANT_SIGN)); break;
+    case MAP_CODE_ABS: put_vector(a, x86_and, to, in, jit_constant(a.c, CONSTANT_SIZE)); break;
+    case MAP_CODE_SQRT: put_vector(a, x86_sqrt, to, 0, x86_vector(in)); break;
     case MAP_CODE_NOT:
-        put(a, x86_xor, TEMPORARY, TEMPORARY, x86_vector(TEMPORARY));
-        compare(a, 1, X86_EQUAL, in, x86_vector(TEMPORARY));
+        put_vector(a, x86_xor, TEMPORARY, TEMPORARY, x86_vector(TEMPORARY));
+        write_mask(a, 1, X86_EQUAL, in, x86_vector(TEMPORARY));
         one_or_zero(a, 1);
         break;
-    case MAP_CODE_BEND: write_bend(a, in); break;
-    case MAP_CODE_BEND_BY: write_bend(a, loaded(a, 2, TEMPORARY)); break;
-    case MAP_CODE_BEND_GRADIENT: case MAP_CODE_BEND_GRADIENT_EVEN: write_bend_gradient(a); break;
+    case MAP_CODE_LEAKY_RELU: write_leaky_relu(a, in); break;
+    case MAP_CODE_LEAKY_RELU_BY: write_leaky_relu(a, load_operand(a, 2, TEMPORARY)); break;
+    case MAP_CODE_LEAKY_RELU_GRADIENT:
+    case MAP_CODE_LEAKY_RELU_GRADIENT_EVEN: write_leaky_relu_gradient(a); break;
     case MAP_CODE_SUM: case MAP_CODE_MAXIMUM: case MAP_CODE_MINIMUM: write_reduction(a); break;
     case MAP_CODE_MOMENTS: write_moments(a); break;
     default: a.c->failed = true;
     }
 }
 
-static bool is_fetch(const step *s)
+static bool is_prefetch(const step *s)
 {
-    return compile_traits[s->i->code].role == ROLE_FETCH;
+    return jit_traits[s->i->code].role == ROLE_FETCH;
 }
 
-/* What lies ahead of an operand, for as many bytes as a unit has of it. */
-static void write_fetch(compiler *c, const step *s)
+/* Prefetch an operand for a later unit. */
+static void write_prefetch(jit_compiler *c, const step *s)
 {
     int lane = s->i->code == MAP_CODE_FETCH_32 ? 4 : s->i->code == MAP_CODE_FETCH_16 ? 2 : 1;
 
     for (int line = 0; line < c->machine->unit * lane; line += 64) {
-        x86_fetch(c->code, compile_place(c, &s->i->at[0], MAP_AHEAD + line), 1);
-        x86_fetch(c->code, compile_place(c, &s->i->at[0], MAP_FAR_AHEAD + line), 2);
+        x86_prefetch(c->code, jit_operand(c, &s->i->at[0], MAP_AHEAD + line), 1);
+        x86_prefetch(c->code, jit_operand(c, &s->i->at[0], MAP_FAR_AHEAD + line), 2);
     }
 }
 
-/* On to the next unit of the tile, whose code begins at 'unit', if it is whole. */
-static void write_next_unit(compiler *c, size_t unit)
+/* Jump to 'unit' for the next unit of the tile, if that is whole. */
+static void write_next_unit(jit_compiler *c, size_t unit)
 {
     const int cycle = c->plan->cycle, lanes = VECTORS * LANES;
     const x86_operand cycle_lane = x86_at(X86_RSI, UNIT_AT(cycle_lane));
@@ -411,20 +419,20 @@ static void write_next_unit(compiler *c, size_t unit)
     x86_compare_with(x, X86_RAX, x86_at(X86_RSI, UNIT_AT(last)));
     end = x86_jump_unless_less(x);
     x86_add_32(x, lane, lanes);
-    compile_rewind(c, MAP_STAY, lanes);
+    jit_rewind(c, MAP_STAY, lanes);
     if (cycle > 0) {
         x86_add_32(x, cycle_lane, lanes);
         x86_compare_32(x, cycle_lane, cycle);
         x86_land_at(x, x86_jump_if_less(x), unit);
         x86_add_32(x, cycle_lane, -cycle);
-        compile_rewind(c, MAP_PERIOD, cycle);
+        jit_rewind(c, MAP_PERIOD, cycle);
     }
     x86_land_at(x, x86_jump_always(x), unit);
     x86_land(x, end);
 }
 
-/* Is there nothing that is found anew for each unit, and no other instruction? */
-static bool is_whole_program(const compiler *c)
+/* True if the run is the whole program and computes nothing anew for each unit. */
+static bool is_whole_program(const jit_compiler *c)
 {
     for (int s = 0; s < c->step_count; s++)
         if (c->step[s].i->code == MAP_CODE_MOMENTS)
@@ -432,20 +440,20 @@ static bool is_whole_program(const compiler *c)
     return c->first == 0 && c->end == c->program_count - 1;
 }
 
-/* A loop, which fits into the first cache also where there are many steps. */
-void compile_vectors(compiler *c)
+/* Write the loop over vectors; it fits in L1 even with many steps. */
+void jit_vectors(jit_compiler *c)
 {
     size_t unit = c->code->size, begin;
 
     for (int s = 0; s < c->step_count; s++)
-        if (is_fetch(&c->step[s]))
-            write_fetch(c, &c->step[s]);
+        if (is_prefetch(&c->step[s]))
+            write_prefetch(c, &c->step[s]);
     x86_set_32(c->code, COUNTER, (uint32_t)(VECTORS / c->together));
     begin = c->code->size;
     for (int s = 0; s < c->step_count; s++)
-        for (int part = 0; part < c->together && !is_fetch(&c->step[s]); part++)
+        for (int part = 0; part < c->together && !is_prefetch(&c->step[s]); part++)
             write_vector((at){ c, &c->step[s], part });
-    compile_move_pointers(c);
+    jit_move_pointers(c);
     x86_add_number(c->code, COUNTER, -1);
     x86_land_at(c->code, x86_jump_unless_zero(c->code), begin);
     if (is_whole_program(c))

@@ -1,5 +1,5 @@
 /*
- * x86_assembler.c - prefixes, operands and numbers of instructions.
+ * x86_assembler.c - encoding of prefixes, operands and opcodes.
  */
 #include "cpu/map/jit/x86_assembler.h"
 
@@ -34,8 +34,8 @@ const x86_operation x86_shift = { 1, 1, 0x72, 64, 2 };
 const x86_operation x86_permute_two = { 1, 2, 0x77, 64, 2 };
 const x86_operation x86_multiply_add = { 1, 2, 0xb8, 64, 2 };
 const x86_operation x86_classify = { 1, 3, 0x66, 64, 2 };
-const x86_operation x86_halves_of_two = { 3, 2, 0x72, 64, 2 };
-const x86_operation x86_halves_of_one = { 2, 2, 0x72, 64, 2 };
+const x86_operation x86_bf16_of_two = { 3, 2, 0x72, 64, 2 };
+const x86_operation x86_bf16_of_one = { 2, 2, 0x72, 64, 2 };
 const x86_operation x86_store_words = { 2, 2, 0x33, 32, 2 };
 
 static void byte(x86_code *c, unsigned value)
@@ -55,7 +55,7 @@ static void byte(x86_code *c, unsigned value)
     c->byte[c->size++] = (uint8_t)value;
 }
 
-static void number_32(x86_code *c, int64_t value)
+static void put_32(x86_code *c, int64_t value)
 {
     if (value < INT32_MIN || value > INT32_MAX)
         c->failed = true;
@@ -64,10 +64,10 @@ static void number_32(x86_code *c, int64_t value)
 }
 
 /*
- * The bytes ModRM, SIB and displacement. A displacement of one byte counts 'unit' bytes; 'behind'
- * bytes follow before the instruction's end.
+ * Write ModRM, SIB and displacement. A displacement of one byte counts units of 'unit' bytes.
+ * 'behind' more bytes follow in the instruction.
  */
-static void operand(x86_code *c, int reg, x86_operand o, int unit, int behind)
+static void put_operand(x86_code *c, int reg, x86_operand o, int unit, int behind)
 {
     unsigned middle = (unsigned)(reg & 7) << 3, low = o.base & 7;
     bool is_short = o.displacement % unit == 0 && o.displacement / unit >= -128
@@ -79,7 +79,7 @@ static void operand(x86_code *c, int reg, x86_operand o, int unit, int behind)
     }
     if (o.base == X86_CODE) {
         byte(c, middle | 5);
-        number_32(c, o.displacement - (int64_t)c->size - 4 - behind);
+        put_32(c, o.displacement - (int64_t)c->size - 4 - behind);
         return;
     }
     byte(c, (is_short ? 0x40 : 0x80) | middle | (o.indexed ? 4 : low));
@@ -90,7 +90,7 @@ static void operand(x86_code *c, int reg, x86_operand o, int unit, int behind)
     if (is_short)
         byte(c, (uint8_t)(o.displacement / unit));
     else
-        number_32(c, o.displacement);
+        put_32(c, o.displacement);
 }
 
 void x86_put(x86_code *c, x86_operation operation, int to, int left, x86_operand right, int mask,
@@ -109,15 +109,15 @@ void x86_put(x86_code *c, x86_operation operation, int to, int left, x86_operand
     byte(c, (unsigned)zero << 7 | length << 5 | (unsigned)(right.memory && right.broadcast) << 4
                 | ((left & 16) == 0) << 3 | (unsigned)mask);
     byte(c, operation.number);
-    operand(c, to, right, right.broadcast ? 4 : operation.bytes, number >= 0);
+    put_operand(c, to, right, right.broadcast ? 4 : operation.bytes, number >= 0);
     if (number >= 0)
         byte(c, (unsigned)number);
 }
 
 /* ---- general registers ----------------------------------------------------------------------- */
 
-/* The prefix REX of an instruction with a register and an operand; 'wide': of 64 bits. */
-static void rex(x86_code *c, bool wide, int reg, x86_operand o)
+/* Write the REX prefix of an instruction with a register and an operand; 'wide' means 64 bits. */
+static void put_rex(x86_code *c, bool wide, int reg, x86_operand o)
 {
     unsigned bits = (unsigned)wide << 3 | ((reg & 8) != 0) << 2
                   | (unsigned)(o.memory && o.indexed && (o.index & 8) != 0) << 1
@@ -127,26 +127,26 @@ static void rex(x86_code *c, bool wide, int reg, x86_operand o)
         byte(c, 0x40 | bits);
 }
 
-static void general(x86_code *c, bool wide, unsigned number, int reg, x86_operand o, int behind)
+static void put_general(x86_code *c, bool wide, unsigned number, int reg, x86_operand o, int behind)
 {
-    rex(c, wide, reg, o);
+    put_rex(c, wide, reg, o);
     byte(c, number);
-    operand(c, reg, o, 1, behind);
+    put_operand(c, reg, o, 1, behind);
 }
 
 void x86_load_64(x86_code *c, x86_register to, x86_operand from)
 {
-    general(c, true, 0x8b, (int)to, from, 0);
+    put_general(c, true, 0x8b, (int)to, from, 0);
 }
 
 void x86_load_signed_32(x86_code *c, x86_register to, x86_operand from)
 {
-    general(c, true, 0x63, (int)to, from, 0);
+    put_general(c, true, 0x63, (int)to, from, 0);
 }
 
 void x86_add_64(x86_code *c, x86_register to, x86_operand from)
 {
-    general(c, true, 0x03, (int)to, from, 0);
+    put_general(c, true, 0x03, (int)to, from, 0);
 }
 
 void x86_set_32(x86_code *c, x86_register to, uint32_t number)
@@ -154,35 +154,36 @@ void x86_set_32(x86_code *c, x86_register to, uint32_t number)
     if (to & 8)
         byte(c, 0x41);
     byte(c, 0xb8 | (to & 7));
-    number_32(c, (int32_t)number);
+    put_32(c, (int32_t)number);
 }
 
 void x86_add_number(x86_code *c, x86_register to, int64_t number)
 {
-    general(c, true, 0x81, 0, x86_vector((int)to), 4);
-    number_32(c, number);
+    put_general(c, true, 0x81, 0, x86_vector((int)to), 4);
+    put_32(c, number);
 }
 
 void x86_compare_32(x86_code *c, x86_operand memory, int32_t number)
 {
-    general(c, false, 0x81, 7, memory, 4);
-    number_32(c, number);
+    put_general(c, false, 0x81, 7, memory, 4);
+    put_32(c, number);
 }
 
 void x86_add_32(x86_code *c, x86_operand memory, int32_t number)
 {
-    general(c, false, 0x81, 0, memory, 4);
-    number_32(c, number);
+    put_general(c, false, 0x81, 0, memory, 4);
+    put_32(c, number);
 }
 
 void x86_compare_with(x86_code *c, x86_register r, x86_operand memory)
 {
-    general(c, false, 0x3b, (int)r, memory, 0);
+    put_general(c, false, 0x3b, (int)r, memory, 0);
 }
 
 void x86_test_8(x86_code *c, x86_register r, uint8_t bits)
 {
-    byte(c, 0x40 | (r & 8) >> 3); /* with it the lowest byte of every register has a number       */
+    /* a REX prefix makes the low byte of every register addressable */
+    byte(c, 0x40 | (r & 8) >> 3);
     byte(c, 0xf6);
     byte(c, 0xc0 | (r & 7));
     byte(c, bits);
@@ -202,21 +203,21 @@ void x86_pop(x86_code *c, x86_register r)
     byte(c, 0x58 | (r & 7));
 }
 
-void x86_fetch(x86_code *c, x86_operand memory, int cache)
+void x86_prefetch(x86_code *c, x86_operand memory, int cache)
 {
-    rex(c, false, 0, memory);
+    put_rex(c, false, 0, memory);
     byte(c, 0x0f);
     byte(c, 0x18);
-    operand(c, cache, memory, 1, 0);
+    put_operand(c, cache, memory, 1, 0);
 }
 
 void x86_scale(x86_code *c, x86_register r, int bits)
 {
-    general(c, true, 0xc1, 4, x86_vector((int)r), 1);
+    put_general(c, true, 0xc1, 4, x86_vector((int)r), 1);
     byte(c, (unsigned)bits);
 }
 
-/* ---- single numbers and masks ---------------------------------------------------------------- */
+/* ---- scalars and masks ----------------------------------------------------------------------- */
 
 static const x86_operation float_of_32 = { 2, 1, 0x2a, 4, 0 };
 static const x86_operation divide_one = { 2, 1, 0x5e, 4, 0 };
@@ -231,7 +232,7 @@ void x86_divide_one(x86_code *c, int to, int left, int right)
     x86_put(c, divide_one, to, left, x86_vector(right), 0, false, -1);
 }
 
-/* With the prefix VEX of two bytes, 16 bits a mask. */
+/* Two-byte VEX prefix; 16 bits a mask. */
 void x86_test_masks(x86_code *c, int left, int right)
 {
     byte(c, 0xc5);
@@ -250,13 +251,13 @@ void x86_entry(x86_code *c)
     byte(c, 0xfa);
 }
 
-void x86_jump(x86_code *c, x86_operand memory) { general(c, false, 0xff, 4, memory, 0); }
+void x86_jump(x86_code *c, x86_operand memory) { put_general(c, false, 0xff, 4, memory, 0); }
 
 static size_t jump_if(x86_code *c, unsigned condition)
 {
     byte(c, 0x0f);
     byte(c, condition);
-    number_32(c, 0);
+    put_32(c, 0);
     return c->size - 4;
 }
 
@@ -267,7 +268,7 @@ size_t x86_jump_unless_less(x86_code *c) { return jump_if(c, 0x8d); }
 size_t x86_jump_always(x86_code *c)
 {
     byte(c, 0xe9);
-    number_32(c, 0);
+    put_32(c, 0);
     return c->size - 4;
 }
 
@@ -283,7 +284,7 @@ void x86_land_at(x86_code *c, size_t jump, size_t to)
 
 void x86_land(x86_code *c, size_t jump) { x86_land_at(c, jump, c->size); }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- constants and executable memory --------------------------------------------------------- */
 
 size_t x86_constant(x86_code *c, const void *bytes, size_t size)
 {

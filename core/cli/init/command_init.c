@@ -1,0 +1,242 @@
+/*
+ * command_init.c - pons init: read a dataset, plan, and write an INI file that trains.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/text/quote.h"
+#include "base/text/shell_word.h"
+#include "base/text/text.h"
+#include "cli/init/init_plan.h"
+#include "config/list.h"
+#include "config/sections.h"
+#include "experiment/data_settings.h"
+
+typedef struct init_flags {
+    const char *output;
+    int like;
+    int64_t memory;
+    bool force;
+} init_flags;
+
+static const pons_option flags[] = {
+    PONS_TEXT(init_flags, output, NULL, "The INI file to write."),
+    PONS_CHOICE(init_flags, like, "nnunet", init_style_words,
+                "The planner: nnU-Net's, those of its residual encoders, or the defaults of "
+                "MONAI's tutorials."),
+    PONS_SIZE(init_flags, memory, "", 1, 1e18,
+              "Memory that training may take, as in 8GiB, which decides the patch and the batch; "
+              "not given: nnU-Net's own, as far as 80 % of the device's memory allow."),
+    PONS_FLAG(init_flags, force, "no", "Replace an INI file that exists."),
+    PONS_OPTIONS_END
+};
+
+/* ---- the files ------------------------------------------------------------------------------- */
+
+/* Refuse before hours of reading what could not be written after them. */
+static pons_status check_output(const init_flags *f, pons_error *err)
+{
+    struct stat facts;
+
+    if (stat(f->output, &facts) != 0)
+        return PONS_OK;
+    if (S_ISDIR(facts.st_mode))
+        return pons_fail(err, PONS_USAGE, "-o '%s' is a folder, expected an INI file", f->output);
+    if (!f->force)
+        return pons_fail(err, PONS_USAGE, "'%s' exists\nhint: --force replaces it", f->output);
+    return PONS_OK;
+}
+
+/* The name of the file without '.ini', if a run can have it; else NULL. */
+static const char *run_name(arena *memory, const char *output)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "-_.";
+    const char *slash = strrchr(output, '/'), *base = slash != NULL ? slash + 1 : output;
+    size_t size = strlen(base) - (text_ends_with(base, ".ini") ? 4 : 0);
+
+    if (size == 0 || base[0] == '.' || strspn(base, allowed) < size)
+        return NULL;
+    return arena_format(memory, "%.*s", (int)size, base);
+}
+
+/*
+ * The dataset as the INI file names it: as typed where both are named from this folder, else the
+ * absolute path.
+ */
+static pons_status name_source(arena *memory, const char *typed, const char *output,
+                               const char **out, pons_error *err)
+{
+    char *path = realpath(typed, NULL);
+
+    if (path == NULL)
+        return pons_fail(err, PONS_DATA, "cannot find the dataset '%s'", typed);
+    *out = list_single(memory, arena_string(memory, strchr(output, '/') == NULL ? typed : path));
+    free(path);
+    return PONS_OK;
+}
+
+/* ---- the dataset ----------------------------------------------------------------------------- */
+
+/* The values of [data] that the INI file will have, as far as they find cases. */
+static pons_status open_config(const init_plan *x, config **out, pons_error *err)
+{
+    ini_text text = { .memory = x->memory };
+
+    ini_text_put(&text, "data", "source", NULL, "%s", x->source);
+    ini_text_put(&text, "data", "validation", NULL, "%s", x->validation);
+    for (int i = 0; i < x->call->set_count; i++)
+        ini_text_set(&text, x->call->set[i]);
+    return ini_text_open(&text, out, err);
+}
+
+static pons_status check_labels(const dataset *d, pons_error *err)
+{
+    if (d->case_count == 0)
+        return pons_fail(err, PONS_DATA, "'%s' has no cases", d->origin);
+    for (int i = 0; i < d->case_count; i++)
+        if (d->cases[i].label == NULL)
+            return pons_fail(err, PONS_DATA, "case '%s' has no label, which a plan needs",
+                             d->cases[i].id);
+    return PONS_OK;
+}
+
+static pons_status open_split(const init_plan *x, dataset **out, pons_error *err)
+{
+    dataset_settings settings;
+    config *c = NULL;
+    sections s;
+
+    if (open_config(x, &c, err) == PONS_OK && sections_fill(c, &s, err) == PONS_OK) {
+        dataset_settings_fill(c, &s, &settings);
+        if (dataset_open(&settings, out, err) != PONS_OK)
+            dataset_blame(c, &s, err);
+        else
+            check_labels(*out, err);
+    }
+    config_close(c);
+    return err->status;
+}
+
+/* The planned split depends on the number of cases. */
+static pons_status open_dataset(init_plan *x, dataset **out, pons_error *err)
+{
+    dataset *all = NULL;
+
+    x->validation = "none";
+    if (open_split(x, &all, err) == PONS_OK) {
+        x->validation = all->case_count >= 5 ? "fold:0/5"
+                        : all->case_count > 1 ? "last:1" : "none";
+        open_split(x, out, err);
+    }
+    dataset_close(all);
+    return err->status;
+}
+
+static pons_status check_statistics(const dataset_statistics *s, pons_error *err)
+{
+    for (int i = 0; i < s->case_count; i++)
+        if (s->cases[i].foreground > 0)
+            return PONS_OK;
+    return pons_fail(err, PONS_DATA, "no case has foreground, which a plan needs");
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void put_header(const init_plan *x, ini_text *t)
+{
+    const network_plan *n = &x->network;
+    char need[32], have[32];
+
+    ini_text_comment(t, NULL, "Planned by 'pons init --like %s' from %d cases.",
+                     init_style_words[x->style], x->statistics->case_count);
+    ini_text_comment(t, NULL, "Forecast of the training's memory: %s of %s (%s).",
+                     text_amount(x->forecast, "B", need),
+                     isfinite(x->limit) ? text_amount(x->limit, "B", have) : "unlimited memory",
+                     x->limit_reason);
+    if (!x->reference && x->style != INIT_MONAI)
+        ini_text_comment(t, NULL, "nnU-Net's own patch or batch differs, since memory decided.");
+    if (n->first != 0)
+        ini_text_comment(t, NULL, "Cases are single slices, so the network is 2D.");
+}
+
+/* Make the folder of a path. */
+static pons_status make_parent(const char *path, pons_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+
+    if (slash == NULL || slash == path)
+        return PONS_OK;
+    folder = strndup(path, (size_t)(slash - path));
+    if (folder == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    folder_make(folder, err);
+    free(folder);
+    return err->status;
+}
+
+static pons_status write_plan(const init_plan *x, const char *path, pons_error *err)
+{
+    ini_text text = { .memory = x->memory };
+
+    put_header(x, &text);
+    init_plan_ini(x, &x->network, &text);
+    if (make_parent(path, err) != PONS_OK)
+        return err->status;
+    return ini_text_write(&text, path, err);
+}
+
+static void print_plan(const init_plan *x, const char *path)
+{
+    char word[4096];
+
+    init_plan_print_dataset(x);
+    init_plan_print(x);
+    quote_print(stdout, "\nwrote %s\nhint: pons train %.4000s\n", path,
+                shell_word_bare(word, sizeof word, path));
+}
+
+static pons_status plan(init_plan *x, const char *path, pons_error *err)
+{
+    dataset_statistics *statistics = NULL;
+    dataset *d = NULL;
+
+    if (open_dataset(x, &d, err) == PONS_OK
+        && dataset_statistics_make(d, x->call->log, &statistics, err) == PONS_OK
+        && check_statistics(statistics, err) == PONS_OK) {
+        x->data = d;
+        x->statistics = statistics;
+        if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)
+            print_plan(x, path);
+    }
+    dataset_statistics_free(statistics);
+    dataset_close(d);
+    return err->status;
+}
+
+static pons_status run(const invocation *call, const void *given, pons_error *err)
+{
+    const init_flags *f = given;
+    init_plan x = { .memory = arena_new(), .call = call, .style = (init_style)f->like,
+                    .memory_size = f->memory };
+
+    if (x.memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    x.rule = plan_rule_find(x.style == INIT_MONAI ? "nnunet" : init_style_words[x.style]);
+    x.name = run_name(x.memory, f->output);
+    if (check_output(f, err) == PONS_OK
+        && name_source(x.memory, call->argument[0], f->output, &x.source, err) == PONS_OK)
+        plan(&x, f->output, err);
+    arena_free(x.memory);
+    return err->status;
+}
+
+const command command_init = {
+    "init", "plan an INI file from a dataset", "DATASET -o FILE.ini", flags, sizeof(init_flags),
+    "o=output", 1, 1, run
+};

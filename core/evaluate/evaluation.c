@@ -1,0 +1,429 @@
+/*
+ * evaluation.c - classes and cases of an evaluation: count voxels, and score pairs of files.
+ */
+#include "evaluate/evaluation.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/dataset/class_list.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/geometry.h"
+
+pons_status evaluation_open(evaluation *e, pons_error *err)
+{
+    *e = (evaluation){ .memory = arena_new(), .tolerance = 1,
+                       .metrics = 1u << METRIC_DICE | 1u << METRIC_IOU };
+    return e->memory != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
+void evaluation_close(evaluation *e)
+{
+    if (e->memory != NULL)
+        arena_free(e->memory);
+    free(e->cases);
+    *e = (evaluation){ .memory = NULL };
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+static void mark_listed(evaluation *e, const data_class *classes, int count)
+{
+    bool *listed = arena_alloc(e->memory, LABEL_ID_MAX + 1);
+
+    listed[0] = true;
+    for (int c = 0; c < count; c++)
+        for (int i = 0; i < classes[c].id_count; i++)
+            listed[classes[c].id[i]] = true;
+    e->listed = listed;
+}
+
+pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons_error *err)
+{
+    const data_class *all;
+    data_class *kept;
+    pons_error wrong = PONS_ERROR_INIT; /* errors of --labels are usage errors */
+    int count;
+
+    if (class_list_parse(e->memory, "--labels", items, &all, &count, &wrong) != PONS_OK)
+        return pons_fail(err, PONS_USAGE, "%s", wrong.text);
+    mark_listed(e, all, count);
+    kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(all[i].name, "ignore") == 0)
+            e->ignored = &all[i];
+        else if (class_index_of_id(&all[i], 1, 0) < 0)
+            kept[e->class_count++] = all[i];
+    }
+    e->classes = kept;
+    if (e->class_count == 0)
+        return pons_fail(err, PONS_USAGE, "--labels names only the background");
+    id_partition_make(e->memory, e->classes, e->class_count, &e->areas);
+    return PONS_OK;
+}
+
+/* Read a label file and check that its ids are in the range of classes. */
+static pons_status read_label_ids(const char *path, volume *out, volume_facts *facts,
+                                  pons_error *err)
+{
+    if (nifti_read_label(path, out, facts, err) == PONS_OK)
+        id_partition_check_ids(path, out, err);
+    return err->status;
+}
+
+static pons_status mark_ids(const char *path, bool *seen, pons_error *err)
+{
+    volume v;
+    volume_facts facts;
+
+    if (nifti_read_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
+        return err->status;
+    memset(&v, 0, sizeof v);
+    if (read_label_ids(path, &v, NULL, err) == PONS_OK) {
+        const int32_t *id = v.voxels;
+        for (int64_t i = 0; i < pons_volume_count(&v); i++)
+            seen[id[i]] = true;
+    }
+    pons_volume_clear(&v);
+    return err->status;
+}
+
+pons_status evaluation_find_classes(evaluation *e, int count, const char *const *file,
+                                    pons_error *err)
+{
+    bool *seen = arena_alloc(e->memory, LABEL_ID_MAX + 1);
+    data_class *classes;
+
+    for (int i = 0; i < count; i++) {
+        if (mark_ids(file[i], seen, err) != PONS_OK)
+            return err->status;
+    }
+    for (int id = 1; id <= LABEL_ID_MAX; id++)
+        e->class_count += seen[id];
+    classes = arena_alloc(e->memory, (size_t)e->class_count * sizeof *classes + 1);
+    for (int id = 1, n = 0; id <= LABEL_ID_MAX; id++) {
+        if (!seen[id])
+            continue;
+        int *one = arena_alloc(e->memory, sizeof *one);
+        *one = id;
+        classes[n++] = (data_class){ arena_format(e->memory, "%d", id), 1, one };
+    }
+    e->classes = classes;
+    if (e->class_count == 0)
+        return pons_fail(err, PONS_DATA, "labels and predictions hold nothing but 0\nhint: "
+                         "--labels NAME:ID says what was expected");
+    id_partition_make(e->memory, e->classes, e->class_count, &e->areas);
+    return PONS_OK;
+}
+
+void evaluation_share_classes(evaluation *e, const evaluation *from)
+{
+    e->class_count = from->class_count;
+    e->classes = from->classes;
+    e->listed = from->listed;
+    e->areas = from->areas;
+}
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/* The mean over classes with a value; NaN: none. */
+static double mean_of_classes(const evaluation *e, const class_score *score, metric_kind kind)
+{
+    double sum = 0;
+    int defined = 0;
+
+    if (metric_facts[kind].source == METRIC_OF_CASE)
+        return metric_generalized_dice(score, e->class_count);
+    for (int c = 0; c < e->class_count; c++) {
+        if (isnan(score[c].value[kind]))
+            continue;
+        sum += score[c].value[kind];
+        defined++;
+    }
+    return defined > 0 ? sum / defined : NAN;
+}
+
+pons_status evaluation_add_scores(evaluation *e, const char *name, const class_score *score,
+                                  pons_error *err)
+{
+    if (e->case_count == e->room) {
+        int room = 2 * e->room + 16;
+        evaluated_case *more = realloc(e->cases, (size_t)room * sizeof *more);
+        if (more == NULL)
+            return pons_fail(err, PONS_DEVICE, "out of memory");
+        e->cases = more;
+        e->room = room;
+    }
+    size_t size = (size_t)e->class_count * sizeof *score;
+    evaluated_case *c = &e->cases[e->case_count++];
+    *c = (evaluated_case){ .name = arena_string(e->memory, name) };
+    c->score = memcpy(arena_alloc(e->memory, size + 1), score, size);
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        c->mean[kind] = mean_of_classes(e, score, (metric_kind)kind);
+    return PONS_OK;
+}
+
+pons_status evaluation_score_masks(const evaluation *e, const volume *prediction,
+                                   const volume *label, const class_areas *areas, int area_count,
+                                   class_score *score, pons_error *err)
+{
+    label_pair p = { .prediction = prediction, .label = label, .area_count = area_count,
+                     .class_count = e->class_count, .classes = areas };
+
+    pons_volume_spacing(label, p.spacing);
+    for (int axis = 0; axis < 3; axis++)
+        p.spacing[axis] = e->spacing[axis] > 0 ? e->spacing[axis] : p.spacing[axis];
+    return label_pair_score(&p, e->metrics, e->tolerance, score, err);
+}
+
+/* List the prediction's ids that no class lists. */
+static pons_status list_unlisted(const evaluation *e, const volume *prediction,
+                                 const unlisted_id **out, int *count, pons_error *err)
+{
+    int64_t *voxels = calloc(LABEL_ID_MAX + 1, sizeof *voxels);
+    const int32_t *id = prediction->voxels;
+    int found = 0, put = 0;
+
+    if (voxels == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int64_t i = 0; i < pons_volume_count(prediction); i++)
+        found += !e->listed[id[i]] && voxels[id[i]]++ == 0;
+    unlisted_id *list = arena_alloc(e->memory, (size_t)found * sizeof *list + 1);
+    for (int n = 0; n <= LABEL_ID_MAX; n++)
+        if (voxels[n] > 0)
+            list[put++] = (unlisted_id){ n, voxels[n] };
+    *out = list;
+    *count = found;
+    free(voxels);
+    return PONS_OK;
+}
+
+/* Count disjoint classes: each id belongs to at most one. */
+static void count_disjoint(const evaluation *e, const volume *prediction, const volume *label,
+                           metric_count *out)
+{
+    const int32_t *p = prediction->voxels, *g = label->voxels, *area = e->areas.of;
+
+    for (int64_t i = 0; i < pons_volume_count(label); i++) {
+        int32_t a = area[p[i]], b = area[g[i]];
+
+        if (a > 0)
+            out[a - 1].prediction++;
+        if (b > 0)
+            out[b - 1].label++;
+        if (a > 0 && a == b)
+            out[a - 1].both++;
+    }
+}
+
+static metric_count count_class(const data_class *c, const int32_t *prediction,
+                                const int32_t *label, int64_t voxels)
+{
+    metric_count count = { .prediction = 0 };
+
+    for (int64_t i = 0; i < voxels; i++) {
+        bool p = false, g = false;
+        for (int j = 0; j < c->id_count; j++) {
+            p = p || prediction[i] == c->id[j];
+            g = g || label[i] == c->id[j];
+        }
+        count.prediction += p;
+        count.label += g;
+        count.both += p && g;
+    }
+    return count;
+}
+
+/* The areas of each class; in volumes of regions the value 1 of each class's channel. */
+static const class_areas *list_areas(const evaluation *e, bool regions)
+{
+    class_areas *list = arena_alloc(e->memory, (size_t)e->class_count * sizeof *list + 1);
+
+    for (int c = 0; c < e->class_count; c++) {
+        int count = regions ? 1 : e->classes[c].id_count;
+        int32_t *area = arena_alloc(e->memory, (size_t)count * sizeof *area);
+
+        int kept = 0;
+        for (int n = 0; n < count; n++) {
+            int32_t a = regions ? 1 : e->areas.of[e->classes[c].id[n]];
+            if (kept == 0 || area[kept - 1] != a)
+                area[kept++] = a;
+        }
+        list[c] = (class_areas){ kept, area };
+    }
+    return list;
+}
+
+/* Replace the ids of a volume, which were checked, by areas: U8 where these fit. */
+static void replace_by_areas(const evaluation *e, volume *v)
+{
+    int64_t voxels = pons_volume_count(v);
+    const int32_t *from = v->voxels;
+    uint8_t *to = v->voxels;
+
+    id_partition_apply(&e->areas, v);
+    if (e->areas.count > 256)
+        return;
+    for (int64_t n = 0; n < voxels; n++) {
+        uint8_t area = (uint8_t)from[n];
+        to[n] = area;
+    }
+    v->type = PONS_U8;
+    to = realloc(v->voxels, (size_t)voxels);
+    v->voxels = to != NULL ? to : v->voxels;
+}
+
+static bool is_ignored(const evaluation *e, int32_t id)
+{
+    return e->ignored != NULL && class_index_of_id(e->ignored, 1, id) >= 0;
+}
+
+/* Make both volumes background where the label is ignored; the number of these voxels. */
+static int64_t clear_ignored_ids(const evaluation *e, volume *prediction, volume *label)
+{
+    int32_t *p = prediction->voxels, *g = label->voxels;
+    int64_t cleared = 0, count = e->ignored != NULL ? pons_volume_count(label) : 0;
+
+    for (int64_t v = 0; v < count; v++) {
+        if (is_ignored(e, g[v])) {
+            p[v] = g[v] = 0;
+            cleared++;
+        }
+    }
+    return cleared;
+}
+
+/* Score two label volumes (I32, checked ids) on one grid, which then hold areas. */
+static pons_status add_ids(evaluation *e, const char *name, volume *prediction, volume *label,
+                           pons_error *err)
+{
+    metric_count *count = arena_alloc(e->memory, (size_t)e->class_count * sizeof *count + 1);
+    class_score *score = arena_alloc(e->memory, (size_t)e->class_count * sizeof *score + 1);
+    int64_t voxels = pons_volume_count(label), ignored = clear_ignored_ids(e, prediction, label);
+
+    if (e->areas.disjoint)
+        count_disjoint(e, prediction, label, count);
+    for (int c = 0; c < e->class_count; c++) {
+        if (!e->areas.disjoint)
+            count[c] = count_class(&e->classes[c], prediction->voxels, label->voxels, voxels);
+        count[c].voxels = voxels - ignored;
+        score[c] = class_score_of_counts(count[c]);
+    }
+    const unlisted_id *unlisted = NULL;
+    int unlisted_count = 0;
+    if (e->listed != NULL
+        && list_unlisted(e, prediction, &unlisted, &unlisted_count, err) != PONS_OK)
+        return err->status;
+    if (e->metrics & ~metric_set_from(e->metrics, METRIC_OF_COUNTS)) {
+        replace_by_areas(e, prediction);
+        replace_by_areas(e, label);
+        if (evaluation_score_masks(e, prediction, label, list_areas(e, false), e->areas.count,
+                                   score, err) != PONS_OK)
+            return err->status;
+    }
+    if (evaluation_add_scores(e, name, score, err) == PONS_OK) {
+        e->cases[e->case_count - 1].unlisted = unlisted;
+        e->cases[e->case_count - 1].unlisted_count = unlisted_count;
+    }
+    return err->status;
+}
+
+/*
+ * Make U8 regions, a channel for each class: values above 0.5, or ids of the class. All channels
+ * of an ignored id are TARGET_IGNORED.
+ */
+static pons_status regions_of(const evaluation *e, const volume *from, volume *to, pons_error *err)
+{
+    if (pons_volume_init(to, PONS_U8, e->class_count, from->extent, err) != PONS_OK)
+        return err->status;
+    memcpy(to->affine, from->affine, sizeof to->affine);
+    for (int64_t i = 0; i < pons_volume_count(from); i++) {
+        uint8_t *in = (uint8_t *)to->voxels + i * to->channels;
+
+        for (int c = 0; c < to->channels; c++) {
+            if (from->type == PONS_F32)
+                in[c] = ((const float *)from->voxels)[i * from->channels + c] > 0.5f;
+            else if (is_ignored(e, ((const int32_t *)from->voxels)[i]))
+                in[c] = TARGET_IGNORED;
+            else
+                in[c] = class_index_of_id(&e->classes[c], 1,
+                                          ((const int32_t *)from->voxels)[i]) >= 0;
+        }
+    }
+    return PONS_OK;
+}
+
+pons_status evaluation_read_regions(const evaluation *e, const char *prediction, const char *label,
+                                    volume *p, volume *g, pons_error *err)
+{
+    volume read, ids;
+    volume_facts facts, facts_of_label;
+
+    memset(&read, 0, sizeof read);
+    memset(&ids, 0, sizeof ids);
+    if (nifti_read_image(prediction, &read, &facts, err) != PONS_OK
+        || read_label_ids(label, &ids, &facts_of_label, err) != PONS_OK
+        || volume_grid_compare(&facts.grid, prediction, &facts_of_label.grid, label, err)
+               != PONS_OK)
+        goto release;
+    if (e->listed == NULL)
+        pons_fail(err, PONS_USAGE, "'%s' has %d channels, expected --labels to say which regions "
+                  "they are\nhint: in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
+                  prediction, read.channels);
+    else if (read.channels != e->class_count)
+        pons_fail(err, PONS_DATA, "'%s' has %d channels, expected %d, one for each class\nhint: "
+                  "in the order of the channels, as in --labels \"WT:1,2,3 ET:3\"",
+                  prediction, read.channels, e->class_count);
+    else if (regions_of(e, &read, p, err) == PONS_OK)
+        regions_of(e, &ids, g, err);
+release:
+    pons_volume_clear(&read);
+    pons_volume_clear(&ids);
+    return err->status;
+}
+
+static pons_status add_regions(evaluation *e, const char *name, const char *prediction,
+                               const char *label, pons_error *err)
+{
+    metric_count *count = arena_alloc(e->memory, (size_t)e->class_count * sizeof *count + 1);
+    class_score *score = arena_alloc(e->memory, (size_t)e->class_count * sizeof *score + 1);
+    volume p, g;
+
+    memset(&p, 0, sizeof p);
+    memset(&g, 0, sizeof g);
+    if (evaluation_read_regions(e, prediction, label, &p, &g, err) == PONS_OK) {
+        int64_t ignored = metric_clear_ignored(p.voxels, g.voxels, pons_volume_count(&g),
+                                               g.channels, TARGET_IGNORED);
+        metric_count_regions(p.voxels, g.voxels, pons_volume_count(&g), e->class_count, count);
+        metric_count_drop(count, e->class_count, true, ignored);
+        for (int c = 0; c < e->class_count; c++)
+            score[c] = class_score_of_counts(count[c]);
+        if (evaluation_score_masks(e, &p, &g, list_areas(e, true), 2, score, err) == PONS_OK)
+            evaluation_add_scores(e, name, score, err);
+    }
+    pons_volume_clear(&p);
+    pons_volume_clear(&g);
+    return err->status;
+}
+
+pons_status evaluation_add_files(evaluation *e, const char *name, const char *prediction,
+                                 const char *label, pons_error *err)
+{
+    volume p, g;
+    volume_facts facts_p, facts_g;
+
+    memset(&p, 0, sizeof p);
+    memset(&g, 0, sizeof g);
+    if (nifti_read_facts(prediction, &facts_p, err) != PONS_OK)
+        return err->status;
+    if (facts_p.channels > 1)
+        return add_regions(e, name, prediction, label, err);
+    if (read_label_ids(prediction, &p, &facts_p, err) == PONS_OK
+        && read_label_ids(label, &g, &facts_g, err) == PONS_OK
+        && volume_grid_compare(&facts_p.grid, prediction, &facts_g.grid, label, err) == PONS_OK)
+        add_ids(e, name, &p, &g, err);
+    pons_volume_clear(&p);
+    pons_volume_clear(&g);
+    return err->status;
+}

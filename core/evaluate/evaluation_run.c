@@ -1,0 +1,230 @@
+/*
+ * evaluation_run.c - predict and score the held-out cases of a run, or of the folds of a
+ * cross-validation.
+ */
+#include "evaluate/evaluation_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "checkpoint/run_folds.h"
+#include "data/dataset/case_read.h"
+#include "data/dataset/class_list.h"
+#include "evaluate/validation.h"
+#include "experiment/data_settings.h"
+
+/* Set the classes of the target without the background. */
+static void set_classes(evaluation *e, const experiment *x)
+{
+    int first = validation_first_class(x);
+
+    e->class_count = x->class_count - first;
+    e->classes = x->classes + first;
+}
+
+/* The held-out cases that are predicted. */
+typedef struct scoring {
+    evaluation *evaluation;
+    const experiment *experiment;
+    const dataset *data;
+} scoring;
+
+/* The result of a case: scores, or the problem. */
+typedef struct score {
+    char problem[sizeof ((pons_error *)NULL)->text];
+    class_score class[CLASS_COUNT_MAX]; /* without the background                                 */
+} score;
+
+/* Areas are class indices; in volumes of regions each class has its channel. */
+static pons_status score_classes(const scoring *s, const volume *prediction, const volume *label,
+                                 score *out, pons_error *err)
+{
+    const experiment *x = s->experiment;
+    int first = validation_first_class(x), count = x->class_count - first;
+    int64_t voxels = pons_volume_count(label);
+    int64_t ignored = 0;
+    metric_count found[CLASS_COUNT_MAX];
+    int32_t area[CLASS_COUNT_MAX];
+    class_areas list[CLASS_COUNT_MAX];
+
+    if (s->data->ignored != NULL)
+        ignored = metric_clear_ignored(prediction->voxels, label->voxels, voxels, label->channels,
+                                       TARGET_IGNORED);
+    if (x->regions)
+        metric_count_regions(prediction->voxels, label->voxels, voxels, x->class_count, found);
+    else
+        metric_count_labels(prediction->voxels, label->voxels, voxels, x->class_count, found);
+    metric_count_drop(found, x->class_count, x->regions, ignored);
+    for (int c = 0; c < count; c++) {
+        out->class[c] = class_score_of_counts(found[first + c]);
+        area[c] = x->regions ? 1 : first + c;
+        list[c] = (class_areas){ 1, &area[c] };
+    }
+    return evaluation_score_masks(s->evaluation, prediction, label, list, 256, out->class, err);
+}
+
+static pons_status score_case(void *context, int number, const predict_result *r,
+                              const pons_error *problem, void *record, pons_error *err)
+{
+    const scoring *s = context;
+    int rank = s->data->validation[number];
+    score *found = record;
+    pons_case truth;
+
+    if (r == NULL) {
+        memcpy(found->problem, problem->text, sizeof found->problem);
+        return PONS_OK;
+    }
+    memset(&truth, 0, sizeof truth);
+    if (case_read(s->data, rank, &truth, err) != PONS_OK)
+        return err->status;
+    packed_case_mark_ignored(&truth);
+    score_classes(s, &r->classes, &truth.label, found, err);
+    case_clear(&truth);
+    return err->status;
+}
+
+static pons_status add_score(void *context, int number, const void *record, pons_error *err)
+{
+    const scoring *s = context;
+    const score *found = record;
+
+    if (found->problem[0] != '\0')
+        return pons_fail(err, PONS_DATA, "%s", found->problem);
+    return evaluation_add_scores(s->evaluation, s->data->cases[s->data->validation[number]].id,
+                                 found->class, err);
+}
+
+static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
+{
+    const dataset *d = s->data;
+    predict_input *input = arena_alloc(s->evaluation->memory,
+                                       (size_t)d->validation_count * sizeof *input + 1);
+    const predict_work work = { .count = d->validation_count, .input = input,
+                                .force = true, /* cases of the run need no check of orientation */
+                                .record_size = sizeof(score), .take = score_case,
+                                .tell = add_score, .context = s };
+
+    if (d->validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    for (int i = 0; i < d->validation_count; i++) {
+        const data_case *c = &d->cases[d->validation[i]];
+        if (c->label == NULL)
+            return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
+        input[i] = (predict_input){ c->id, c->image_count, c->image };
+    }
+    return predict_run(1, &p, &work, err);
+}
+
+static pons_status predict_cases(evaluation *e, predictor *p, config *c, pons_error *err)
+{
+    scoring all = { .evaluation = e, .experiment = predictor_experiment(p) };
+    dataset_settings settings;
+    dataset *d = NULL;
+    sections s;
+
+    memset(&s, 0, sizeof s);
+    if (sections_fill(c, &s, err) != PONS_OK)
+        return err->status;
+    dataset_settings_fill(c, &s, &settings);
+    if (dataset_open(&settings, &d, err) != PONS_OK)
+        return dataset_blame(c, &s, err);
+    all.data = d;
+    score_cases(&all, p, err);
+    dataset_close(d);
+    return err->status;
+}
+
+/*
+ * Copy the names of the classes, which must outlive the predictor. PONS_CONFIG: the classes of an
+ * earlier fold, if 'known', are others.
+ */
+static pons_status keep_classes(evaluation *e, const data_class *known, int known_count,
+                                const char *run, pons_error *err)
+{
+    data_class *classes = arena_alloc(e->memory, (size_t)e->class_count * sizeof *classes + 1);
+    bool same = known == NULL || known_count == e->class_count;
+
+    for (int i = 0; i < e->class_count; i++) {
+        classes[i].name = arena_string(e->memory, e->classes[i].name);
+        same = same && (known == NULL || strcmp(known[i].name, classes[i].name) == 0);
+    }
+    e->classes = classes;
+    return same ? PONS_OK : pons_fail(err, PONS_CONFIG, "'%s' has other classes than the folds "
+                                      "before it", run);
+}
+
+/* Open the network of a run, and score its held-out cases. 'beside' as of predictor_open. */
+static pons_status score_run(evaluation *e, const predict_source *source, const predictor *beside,
+                             logger *l, predictor **out, pons_error *err)
+{
+    char *file = arena_format(e->memory, "%s/resolved.ini", source->run);
+    const data_class *known = beside != NULL ? e->classes : NULL;
+    int known_count = e->class_count;
+    config *c = NULL;
+
+    if (predictor_open(source, beside, l, out, err) != PONS_OK)
+        return err->status;
+    set_classes(e, predictor_experiment(*out));
+    if (keep_classes(e, known, known_count, source->run, err) == PONS_OK
+        && config_open(file, source->set_count, source->set, &c, err) == PONS_OK)
+        predict_cases(e, *out, c, err);
+    if (c != NULL)
+        config_close(c);
+    e->printed_elsewhere = predictor_rank(*out) > 0;
+    return err->status;
+}
+
+/* ---- folds ----------------------------------------------------------------------------------- */
+
+/* Refuse a case of the last fold that an earlier fold holds out too. */
+static pons_status check_fold(const evaluation *e, const evaluated_fold *f, pons_error *err)
+{
+    for (int i = f->first; i < f->end; i++)
+        for (int n = 0; n < f->first; n++)
+            if (strcmp(e->cases[i].name, e->cases[n].name) == 0)
+                return pons_fail(err, PONS_CONFIG, "case '%s' is held out by fold %d and fold %d, "
+                                 "expected one\nhint: all folds need the same cases and seed",
+                                 e->cases[i].name, evaluation_fold_of(e, n), f->number);
+    return PONS_OK;
+}
+
+/* Score each case by the fold that holds it out. The networks share devices and processes. */
+static pons_status score_folds(evaluation *e, const predict_source *source, logger *l,
+                               pons_error *err)
+{
+    evaluated_fold *list = arena_alloc(e->memory, RUN_FOLDS_MAX * sizeof *list);
+    predictor *first = NULL, *other = NULL;
+    run_folds folds;
+
+    e->folds = list;
+    run_folds_finished(source->run, source->any, l, &folds, err);
+    for (int n = 0; n < folds.count && err->status == PONS_OK; n++) {
+        predict_source one = *source;
+        evaluated_fold *f = &list[e->fold_count];
+
+        if (folds.state[n] != RUN_FOLD_FINISHED)
+            continue;
+        one.run = arena_format(e->memory, "%s/fold_%d", source->run, n);
+        *f = (evaluated_fold){ n, e->case_count, 0 };
+        score_run(e, &one, first, l, first == NULL ? &first : &other, err);
+        predictor_close(other, err);
+        other = NULL;
+        f->end = e->case_count;
+        if (err->status == PONS_OK && check_fold(e, f, err) == PONS_OK)
+            e->fold_count++;
+    }
+    predictor_close(first, err);
+    return err->status;
+}
+
+pons_status evaluation_run(evaluation *e, const predict_source *source, logger *l, pons_error *err)
+{
+    predictor *p = NULL;
+
+    if (run_folds_are_there(source->run))
+        return score_folds(e, source, l, err);
+    score_run(e, source, NULL, l, &p, err);
+    predictor_close(p, err);
+    return err->status;
+}

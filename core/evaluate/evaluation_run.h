@@ -1,0 +1,14 @@
+/*
+ * evaluation_run.h - predict and evaluate a run's validation cases on the grid of their files.
+ */
+#ifndef CORE_EVALUATE_EVALUATION_RUN_H
+#define CORE_EVALUATE_EVALUATION_RUN_H
+
+#include "base/log.h"
+#include "evaluate/evaluation.h"
+#include "infer/predict.h"
+
+/* Add classes and cases to an empty evaluation. source->run is a run folder, or holds folds. */
+pons_status evaluation_run(evaluation *e, const predict_source *source, logger *l, pons_error *err);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * nn.c - layers with the names and initial values of PyTorch, composed of the builders of graph.h.
+ *
+ * The order in which a layer creates its parameters is their order in memory, and so part of the
+ * results: weight before bias, running_var before running_mean.
+ */
+#include <math.h>
+
+#include <pons/nn.h>
+
+int64_t pons_channels_of(const pons_node *x)
+{
+    pons_shape shape = pons_shape_of(x);
+
+    return shape.rank > 0 ? shape.extent[shape.rank - 1] : 1;
+}
+
+pons_node *pons_vector_parameter(pons_graph *g, const char *name, const char *end, pons_role role,
+                                 int64_t count, double value)
+{
+    return pons_parameter_leaf(g, pons_name(g, "%s.%s", name, end), role,
+                               pons_shape_make(1, &count),
+                               (pons_init){ PONS_INIT_CONSTANT, value });
+}
+
+/* ---- convolution ----------------------------------------------------------------------------- */
+
+static int or_one(int value)
+{
+    return value == 0 ? 1 : value;
+}
+
+/* Rows and columns of the weight [rows, kD, kH, kW, columns]; columns are axis 1 of PyTorch's. */
+static pons_shape weight_shape(const pons_conv *c, int64_t in)
+{
+    int64_t rows = c->transposed ? in : c->out, columns = c->transposed ? c->out : in;
+
+    return pons_shape_make(5, (int64_t[]){ rows, or_one(c->kernel[0]), or_one(c->kernel[1]),
+                                           or_one(c->kernel[2]), columns / or_one(c->groups) });
+}
+
+static pons_init weight_init(const pons_conv *c, const pons_shape *weight)
+{
+    const int64_t *n = weight->extent;
+    double fan_in = (double)n[4] * (double)(n[1] * n[2] * n[3]);
+
+    if (c->init == PONS_CONV_HE)
+        return (pons_init){ PONS_INIT_NORMAL, sqrt(2 / (1 + 0.01 * 0.01) / fan_in) };
+    return (pons_init){ PONS_INIT_UNIFORM, 1 / sqrt(fan_in) };
+}
+
+static pons_node *bias_parameter(pons_graph *g, const char *name, const pons_conv *c,
+                                 pons_init init)
+{
+    if (c->init == PONS_CONV_HE)
+        return pons_vector_parameter(g, name, "bias", PONS_ROLE_BIAS, c->out, 0);
+    return pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
+                               pons_shape_make(1, &c->out), init);
+}
+
+pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, pons_node *x)
+{
+    pons_shape shape = weight_shape(c, pons_channels_of(x));
+    pons_init init = weight_init(c, &shape);
+    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
+                                            shape, init);
+    pons_convolution how = PONS_CONVOLUTION_INIT;
+
+    for (int i = 0; i < 3; i++) {
+        how.stride[i] = or_one(c->stride[i]);
+        how.dilation[i] = or_one(c->dilation[i]);
+        how.pad_low[i] = how.pad_high[i] = c->padding[i];
+    }
+    how.groups = or_one(c->groups);
+    x = c->transposed ? pons_convolve_transposed(g, x, weight, &how, c->output_padding)
+                      : pons_convolve(g, x, weight, &how);
+    return c->bias ? pons_add(g, x, bias_parameter(g, name, c, init)) : x;
+}
+
+/* ---- normalisation --------------------------------------------------------------------------- */
+
+const char *const pons_norm_names[] = { "instance", "batch", "group", NULL };
+
+static pons_node *batch_norm(pons_graph *g, const char *name, pons_node *x, pons_node *scale,
+                             pons_node *shift)
+{
+    int64_t count = pons_channels_of(x);
+    pons_shape shape = pons_shape_make(1, &count);
+    pons_node *variance = pons_state_leaf(g, pons_name(g, "%s.running_var", name), shape, 1);
+    pons_node *mean = pons_state_leaf(g, pons_name(g, "%s.running_mean", name), shape, 0);
+
+    return pons_batch_norm(g, x, scale, shift, mean, variance, 0.1, 1e-5);
+}
+
+pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, pons_node *x)
+{
+    int64_t count = pons_channels_of(x);
+    pons_node *scale = NULL, *shift = NULL;
+
+    if (n->affine) {
+        scale = pons_vector_parameter(g, name, "weight", PONS_ROLE_NORM_SCALE, count, 1);
+        shift = pons_vector_parameter(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
+    }
+    if (n->kind == PONS_NORM_INSTANCE)
+        return pons_instance_norm(g, x, scale, shift, 1e-5);
+    if (n->kind == PONS_NORM_GROUP)
+        return pons_group_norm(g, x, n->groups, scale, shift, 1e-5);
+    return batch_norm(g, name, x, scale, shift);
+}
+
+/* ---- activation ------------------------------------------------------------------------------ */
+
+const char *const pons_act_names[] = { "prelu", "relu", "leakyrelu", NULL };
+
+pons_node *pons_layer_act(pons_graph *g, const char *name, pons_act act, pons_node *x)
+{
+    if (act == PONS_ACT_RELU)
+        return pons_relu(g, x);
+    if (act == PONS_ACT_LEAKYRELU)
+        return pons_leaky_relu(g, x, 0.01);
+    return pons_prelu(g, x, pons_vector_parameter(g, name, "weight", PONS_ROLE_SLOPE, 1, 0.25));
+}

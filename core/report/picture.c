@@ -1,0 +1,159 @@
+/*
+ * picture.c - see picture.h.
+ */
+#include "report/picture.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "report/png_write.h"
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+pons_status picture_init(picture *p, int width, int height, pons_error *err)
+{
+    *p = (picture){ width, height, calloc((size_t)width * (size_t)height, 3) };
+    if (p->pixels == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory: a picture of %d x %d pixels", width,
+                         height);
+    return PONS_OK;
+}
+
+void picture_clear(picture *p)
+{
+    free(p->pixels);
+    p->pixels = NULL;
+}
+
+uint8_t *picture_pixel(picture *p, int x, int y)
+{
+    return p->pixels + ((size_t)y * (size_t)p->width + (size_t)x) * 3;
+}
+
+static pons_status make_folder(const char *path, pons_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash && slash != path ? strndup(path, (size_t)(slash - path)) : NULL;
+    pons_status status = folder ? folder_make(folder, err) : PONS_OK;
+
+    free(folder);
+    return status;
+}
+
+pons_status picture_write(const picture *p, const char *path, pons_error *err)
+{
+    if (make_folder(path, err) != PONS_OK)
+        return err->status;
+    return png_write_rgb(path, p->width, p->height, p->pixels, err);
+}
+
+/* ---- planes ---------------------------------------------------------------------------------- */
+
+void plane_init(plane *p, int axis, int64_t slice, const int64_t extent[3],
+                const double spacing[3], int side)
+{
+    double width, height;
+
+    *p = (plane){ .axis = axis, .right = axis == 0 ? 1 : 0, .up = axis == 2 ? 1 : 2,
+                  .slice = slice };
+    memcpy(p->extent, extent, sizeof p->extent);
+    memcpy(p->spacing, spacing, sizeof p->spacing);
+    width = (double)extent[p->right] * spacing[p->right];
+    height = (double)extent[p->up] * spacing[p->up];
+    p->step = fmax(width, height) / side;
+    p->width = (int)fmax(1, rint(width / p->step));
+    p->height = (int)fmax(1, rint(height / p->step));
+}
+
+void plane_voxel(const plane *p, int x, int y, int64_t at[3])
+{
+    double right = ((double)x + 0.5) * p->step / p->spacing[p->right];
+    double up = ((double)(p->height - 1 - y) + 0.5) * p->step / p->spacing[p->up];
+
+    at[p->axis] = p->slice;
+    at[p->right] = (int64_t)fmin(right, (double)p->extent[p->right] - 1);
+    at[p->up] = (int64_t)fmin(up, (double)p->extent[p->up] - 1);
+}
+
+bool plane_on_outline(const plane *p, const volume *label, int channel, int x, int y)
+{
+    static const int step[4][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 }, { 0, -1 } };
+    int64_t at[3];
+    int here;
+
+    plane_voxel(p, x, y, at);
+    here = picture_class_at(label, at, channel);
+    if (!here)
+        return false;
+    for (int n = 0; n < 4; n++) {
+        int nx = x + step[n][0], ny = y + step[n][1];
+
+        if (nx < 0 || ny < 0 || nx >= p->width || ny >= p->height)
+            return true;
+        plane_voxel(p, nx, ny, at);
+        if (picture_class_at(label, at, channel) != here)
+            return true;
+    }
+    return false;
+}
+
+/* ---- voxels ---------------------------------------------------------------------------------- */
+
+static int64_t voxel_index(const volume *v, const int64_t at[3], int channel)
+{
+    return ((at[0] * v->extent[1] + at[1]) * v->extent[2] + at[2]) * v->channels + channel;
+}
+
+int picture_class_at(const volume *v, const int64_t at[3], int channel)
+{
+    int64_t n = voxel_index(v, at, channel);
+
+    return v->type == PONS_U8 ? ((const uint8_t *)v->voxels)[n] : ((const int32_t *)v->voxels)[n];
+}
+
+bool picture_is_marked(const volume *v, const int64_t at[3])
+{
+    for (int c = 0; c < v->channels; c++)
+        if (picture_class_at(v, at, c))
+            return true;
+    return false;
+}
+
+/* ---- greys ----------------------------------------------------------------------------------- */
+
+static int compare_floats(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+grey_range grey_range_of(const volume *image, int channel)
+{
+    enum { SAMPLES = 4096 };
+    float sample[SAMPLES];
+    uint64_t count = (uint64_t)pons_volume_count(image);
+    grey_range range;
+
+    for (uint64_t n = 0; n < SAMPLES; n++) {
+        uint64_t voxel = (n * UINT64_C(0x9e3779b97f4a7c15) >> 16) % count;
+
+        sample[n] = ((const float *)image->voxels)[voxel * (uint64_t)image->channels
+                                                   + (uint64_t)channel];
+    }
+    qsort(sample, SAMPLES, sizeof *sample, compare_floats);
+    range = (grey_range){ sample[SAMPLES / 100], sample[SAMPLES - 1 - SAMPLES / 100] };
+    if (!(range.high > range.low))
+        range.high = range.low + 1;
+    return range;
+}
+
+uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3])
+{
+    float x = (((const float *)image->voxels)[voxel_index(image, at, channel)] - range->low)
+              / (range->high - range->low);
+
+    return (uint8_t)(255 * (x < 0 ? 0 : x > 1 ? 1 : x));
+}

@@ -1,0 +1,57 @@
+/*
+ * picture.h - an RGB picture, and slices of volumes drawn into it in true proportions.
+ *
+ * Volumes are [D, H, W, C]; spacing is in millimetres along axes 0, 1, 2. Pixel (0, 0) is at the
+ * top left.
+ */
+#ifndef CORE_REPORT_PICTURE_H
+#define CORE_REPORT_PICTURE_H
+
+#include "data/volume/volume.h"
+
+typedef struct picture {
+    int width, height;
+    uint8_t *pixels;         /* [height, width, 3]                                                */
+} picture;
+
+/* A black picture; picture_clear frees it. */
+pons_status picture_init(picture *p, int width, int height, pons_error *err);
+void picture_clear(picture *p);
+uint8_t *picture_pixel(picture *p, int x, int y);
+/* Write a PNG, and the folder above it. PONS_CONFIG in a build without libpng. */
+pons_status picture_write(const picture *p, const char *path, pons_error *err);
+
+/* A slice across 'axis'; axes 'right' and 'up' run in these directions of the picture. */
+typedef struct plane {
+    int axis, right, up;
+    int64_t slice;
+    int width, height;       /* pixels                                                            */
+    double step;             /* millimetres per pixel                                             */
+    int64_t extent[3];       /* of the volume                                                     */
+    double spacing[3];
+} plane;
+
+/* The longer side gets 'side' pixels. */
+void plane_init(plane *p, int axis, int64_t slice, const int64_t extent[3],
+                const double spacing[3], int side);
+/* The voxel at a pixel. */
+void plane_voxel(const plane *p, int x, int y, int64_t at[3]);
+/* True for a pixel of a class other than 0 with a neighbour of another class. */
+bool plane_on_outline(const plane *p, const volume *label, int channel, int x, int y);
+
+/* Value of a U8 or I32 voxel. */
+int picture_class_at(const volume *v, const int64_t at[3], int channel);
+/* True if a channel of the voxel is not 0. */
+bool picture_is_marked(const volume *v, const int64_t at[3]);
+
+/* Values drawn black and white. */
+typedef struct grey_range {
+    float low, high;
+} grey_range;
+
+/* The 1st and 99th percentile of a few thousand scattered voxels of an F32 channel. */
+grey_range grey_range_of(const volume *image, int channel);
+/* The grey of a voxel, 0 to 255. */
+uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3]);
+
+#endif

@@ -1,0 +1,322 @@
+/*
+ * check_golden_networks.c - unet, segresnet and dynunet against MONAI's UNet, SegResNet and
+ * DynUNet: logits, loss, gradients and running statistics. Names, shapes and counts of parameters
+ * are compared for published networks.
+ */
+#include "support/graph/golden_program.h"
+#include "support/suite.h"
+#include "support/tolerance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "device/device_open.h"
+#include "graph/ir/build.h"
+#include "graph/ir/shape.h"
+
+static pons_error error;
+
+#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
+                                 error.text)
+
+typedef struct net_case {
+    const golden *golden;
+    const char *name;
+    const golden_mode *mode;
+    device *device;
+    storage *storage;
+    golden_plugin model, loss, optimizer;
+    pons_shape image;
+    int classes;
+    bool flat;
+} net_case;
+
+static void case_open(net_case *n, const golden *g, const json_t *c, const golden_mode *m,
+                      device *d)
+{
+    json_t *arguments = json_object_get(c, "arguments");
+
+    *n = (net_case){ .golden = g, .name = golden_text(c, "name"), .mode = m, .device = d };
+    n->flat = golden_number(arguments, "spatial_dims") == 2;
+    n->classes = (int)golden_number(arguments, "out_channels");
+    n->image = golden_image_shape(golden_find(g, "%s/image", n->name));
+    golden_load(&n->model, PONS_KIND_MODEL, golden_network_plugin(c),
+                sizeof(pons_model_operations), arguments, n->flat);
+    golden_load(&n->loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
+    golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
+                false);
+    MUST(storage_new(d, &n->storage, &error));
+}
+
+static void case_close(net_case *n)
+{
+    storage_free(n->storage);
+    golden_unload(&n->model);
+    golden_unload(&n->loss);
+    golden_unload(&n->optimizer);
+}
+
+static program *compile_program(const net_case *n, bool training)
+{
+    program_settings settings = golden_settings(n->mode);
+    golden_net net = golden_build(&n->model, training ? &n->loss : NULL, n->image, n->classes,
+                                  n->flat, training);
+    program *p;
+
+    if (training) {
+        settings.optimizer = n->optimizer.plugin->operations;
+        settings.optimizer_config = n->optimizer.options;
+    }
+    MUST(program_new(n->storage, n->device, net.graph, net.loss, 1, &net.logits, &settings, &p,
+                     &error));
+    return p;
+}
+
+static void fill_inputs(const net_case *n, program *p, const char *name)
+{
+    pons_tensor tensor;
+    void *memory = program_input(p, name, &tensor);
+
+    golden_read(golden_find(n->golden, "%s/%s", n->name, name), tensor, true, memory);
+}
+
+static void check_logits(const net_case *n, program *p, const char *name, double tolerance)
+{
+    pons_tensor tensor;
+    const void *memory = program_output(p, 0, &tensor);
+    golden_difference away = golden_compare(golden_find(n->golden, "%s/%s/logits", n->name, name),
+                                            tensor, true, memory);
+
+    ck_assert_msg(away.largest <= tolerance * away.of, "%s logits of %s on %s: away by %g of %g",
+                  name, n->name, n->mode->name, away.largest, away.of);
+}
+
+static double largest_gradient(const net_case *n)
+{
+    double largest = 0;
+
+    for (int i = 0; i < storage_count(n->storage, STORAGE_PARAMETER); i++) {
+        storage_tensor t = storage_item(n->storage, STORAGE_PARAMETER, i);
+        const safetensor *g = golden_find(n->golden, "%s/gradient/%s", n->name, t.name);
+
+        ck_assert_msg(g != NULL, "no gradient of '%s'", t.name);
+        largest = fmax(largest, golden_compare(g, golden_tensor(n->device, t.shape), false,
+                                               t.memory).of);
+    }
+    return largest;
+}
+
+static void check_gradients(const net_case *n, program *p)
+{
+    double network = largest_gradient(n);
+
+    for (int i = 0; i < storage_count(n->storage, STORAGE_PARAMETER); i++) {
+        storage_tensor t = storage_item(n->storage, STORAGE_PARAMETER, i);
+        golden_difference away =
+            golden_compare(golden_find(n->golden, "%s/gradient/%s", n->name, t.name),
+                           golden_tensor(n->device, t.shape), false, program_gradient(p, t.name));
+
+        ck_assert_msg(away.largest <= GRADIENT_OF_LARGEST * fmax(away.of, GRADIENT_FLOOR * network),
+                      "gradient of '%s' of %s on %s: away by %g of %g (network %g)", t.name,
+                      n->name, n->mode->name, away.largest, away.of, network);
+    }
+}
+
+static void check_statistics(const net_case *n)
+{
+    for (int i = 0; i < storage_count(n->storage, STORAGE_STATE); i++) {
+        storage_tensor t = storage_item(n->storage, STORAGE_STATE, i);
+        golden_difference away =
+            golden_compare(golden_find(n->golden, "%s/after/%s", n->name, t.name),
+                           golden_tensor(n->device, t.shape), false, t.memory);
+
+        ck_assert_msg(away.largest <= NETWORK_OF_LARGEST * away.of,
+                      "'%s' of %s on %s: away by %g of %g", t.name, n->name, n->mode->name,
+                      away.largest, away.of);
+    }
+}
+
+/* Restore the initial weights and statistics. */
+static void restore_weights(const net_case *n)
+{
+    char prefix[128];
+
+    snprintf(prefix, sizeof prefix, "%s/state", n->name);
+    golden_restore(n->golden, prefix, n->storage);
+}
+
+static step_result run_step(const net_case *n, program *p)
+{
+    step_result r;
+
+    fill_inputs(n, p, "image");
+    fill_inputs(n, p, "target");
+    MUST(program_step_begin(p, 0, &error));
+    MUST(program_micro(p, 0, &error));
+    MUST(program_step_finish(p, 0, &r, &error));
+    return r;
+}
+
+static void check_case(const golden *g, const json_t *c, const golden_mode *m, device *d)
+{
+    net_case n;
+    program *train, *evaluate;
+    double loss;
+    step_result r;
+
+    case_open(&n, g, c, m, d);
+    loss = golden_number(c, "loss");
+    train = compile_program(&n, true);
+    evaluate = compile_program(&n, false);
+    restore_weights(&n);
+    fill_inputs(&n, evaluate, "image");
+    program_weights_changed(evaluate);
+    MUST(program_evaluate(evaluate, &error));
+    check_logits(&n, evaluate, "eval", NETWORK_OF_LARGEST);
+    r = run_step(&n, train);
+    check_logits(&n, train, "train", NETWORK_OF_LARGEST);
+    ck_assert_msg(fabs(r.loss - loss) <= LOSS_RELATIVE * loss, "loss of %s on %s: %.9g, not %.9g",
+                  n.name, m->name, r.loss, loss);
+    check_gradients(&n, train);
+    check_statistics(&n);
+    program_free(train);
+    program_free(evaluate);
+    case_close(&n);
+}
+
+static void each_network(const golden_mode *m, void (*check)(const golden *, const json_t *,
+                                                             const golden_mode *, device *))
+{
+    const json_t *c;
+    golden g;
+    device d;
+    int count = 0;
+    size_t i;
+
+    golden_open(&g, "networks");
+    golden_device(m, &d);
+    json_array_foreach(g.cases, i, c)
+        if (golden_network_plugin(c) != NULL && json_object_get(c, "arguments") != NULL) {
+            check(&g, c, m, &d);
+            count++;
+        }
+    ck_assert_int_eq(count, 10);
+    golden_close(&g);
+    if (m->plugin != NULL)
+        device_close(&d);
+}
+
+START_TEST(networks_are_those_of_monai)
+{
+    each_network(&golden_modes[_i], check_case);
+}
+END_TEST
+
+/* ---- bf16 ------------------------------------------------------------------------------------ */
+
+static void check_bf16(const golden *g, const json_t *c, const golden_mode *m, device *d)
+{
+    net_case n;
+    program *evaluate;
+
+    case_open(&n, g, c, m, d);
+    evaluate = compile_program(&n, false);
+    restore_weights(&n);
+    fill_inputs(&n, evaluate, "image");
+    program_weights_changed(evaluate);
+    MUST(program_evaluate(evaluate, &error));
+    check_logits(&n, evaluate, "eval", BF16_LOGITS_OF_LARGEST);
+    program_free(evaluate);
+    case_close(&n);
+}
+
+START_TEST(logits_in_bf16_stay_near_monai)
+{
+    each_network(&golden_bf16_modes[_i], check_bf16);
+}
+END_TEST
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int channels, classes;
+    const char *arguments;
+} counts[] = {
+    { "count_spleen", 1, 2, "{\"channels\":[16,32,64,128,256],\"strides\":[2,2,2,2],"
+                            "\"num_res_units\":2,\"norm\":\"batch\"}" },
+    { "count_spleen_fast", 1, 2, "{\"channels\":[32,64,128,256,512],\"strides\":[2,2,2,2],"
+                                 "\"num_res_units\":2,\"norm\":\"batch\",\"dropout\":0.2}" },
+    { "count_brats_unet", 4, 3, "{\"channels\":[16,32,64,128,256],\"strides\":[2,2,2,2],"
+                                "\"num_res_units\":2}" },
+    { "count_nobrainer", 1, 2, "{\"channels\":[16,32,64,128,256],\"strides\":[2,2,2,2],"
+                               "\"norm\":\"batch\",\"act\":\"relu\"}" },
+    { "count_brats_segresnet", 4, 3, "{\"init_filters\":16}" },
+};
+
+static void check_leaf(const json_t *state, const leaf *l, const char *name)
+{
+    const json_t *shape = json_object_get(state, l->name);
+    pons_shape s = l->shape;
+
+    ck_assert_msg(shape != NULL, "%s has no '%s'", name, l->name);
+    ck_assert_int_eq((int)json_array_size(shape), s.rank);
+    if (s.rank == 5)
+        s = (pons_shape){ 5, { s.extent[0], s.extent[4], s.extent[1], s.extent[2], s.extent[3] } };
+    for (int i = 0; i < s.rank; i++)
+        ck_assert_msg(json_integer_value(json_array_get(shape, (size_t)i)) == s.extent[i],
+                      "'%s' of %s", l->name, name);
+}
+
+START_TEST(names_shapes_and_counts_are_those_of_monai)
+{
+    golden g;
+    json_t *arguments, *state, *v;
+    golden_plugin model;
+    golden_net net;
+    const json_t *c = NULL;
+    const char *name;
+    int64_t parameters = 0;
+    int tensors = 0, tracked = 0;
+    size_t n;
+
+    golden_open(&g, "networks");
+    json_array_foreach(g.cases, n, c)
+        if (strcmp(golden_text(c, "name"), counts[_i].name) == 0)
+            break;
+    state = json_object_get(c, "state");
+    MUST(json_parse(counts[_i].arguments, strlen(counts[_i].arguments), "arguments", PONS_DATA,
+                    &arguments, &error));
+    golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c), sizeof(pons_model_operations),
+                arguments, false);
+    net = golden_build(&model, NULL,
+                       (pons_shape){ 5, { 1, 32, 32, 32, counts[_i].channels } },
+                       counts[_i].classes, false, true);
+    for (const leaf *l = net.graph->parameter; l != NULL; l = l->next, tensors++) {
+        check_leaf(state, l, counts[_i].name);
+        parameters += shape_count(l->shape);
+    }
+    for (const leaf *l = net.graph->state; l != NULL; l = l->next, tensors++)
+        check_leaf(state, l, counts[_i].name);
+    json_object_foreach(state, name, v)
+        tracked += strstr(name, "num_batches_tracked") != NULL;
+    ck_assert_int_eq(tensors + tracked, (int)json_object_size(state));
+    ck_assert_int_eq(parameters, (int64_t)golden_number(c, "parameters"));
+    graph_free(net.graph);
+    golden_unload(&model);
+    json_decref(arguments);
+    golden_close(&g);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("golden networks");
+
+    tcase_add_loop_test(c, networks_are_those_of_monai, 0, golden_mode_count);
+    tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
+    tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,
+                        (int)(sizeof counts / sizeof counts[0]));
+    return suite_run();
+}

@@ -1,0 +1,92 @@
+/*
+ * check_arena.c - allocations are aligned, zeroed and disjoint; a program without memory reports
+ * it once.
+ */
+#include "support/suite.h"
+
+#include "base/arena.h"
+#include "cluster/watchdog/status_page.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+START_TEST(allocations_are_aligned_zeroed_and_disjoint)
+{
+    enum { COUNT = 2000 };
+    static unsigned char *piece[COUNT];
+    static size_t size[COUNT];
+    arena *a = arena_new();
+
+    for (size_t i = 0; i < COUNT; i++) {
+        size[i] = i % 97 == 0 ? 70000 + i : i * 7 % 300 + 1;
+        piece[i] = arena_alloc(a, size[i]);
+        ck_assert_uint_eq((uintptr_t)piece[i] % 16, 0);
+        for (size_t k = 0; k < size[i]; k++)
+            ck_assert_uint_eq(piece[i][k], 0);
+        memset(piece[i], (int)(i % 251), size[i]);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t k = 0; k < size[i]; k++)
+            ck_assert_uint_eq(piece[i][k], i % 251);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(arena_texts_are_copied_and_formatted_whole)
+{
+    arena *a = arena_new();
+    char *long_text = arena_format(a, "%0500d|%s", 7, "end");
+
+    ck_assert_str_eq(arena_string(a, "spleen"), "spleen");
+    ck_assert_uint_eq(strlen(long_text), 504);
+    ck_assert_str_eq(long_text + 500, "|end");
+    arena_free(a);
+    arena_free(NULL);
+}
+END_TEST
+
+/* Exit code of a process that asks for more memory than there is; 'said' receives its message. */
+static int allocate_too_much(char *said, size_t room)
+{
+    int ends[2], status;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        arena_alloc(arena_new(), SIZE_MAX);
+        _exit(0);
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], said, room - 1);
+    said[got > 0 ? got : 0] = '\0';
+    close(ends[0]);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The launcher of a rank reports the lack of memory for it. */
+START_TEST(a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher)
+{
+    char said[256];
+
+    unsetenv(STATUS_PAGE_VARIABLE);
+    ck_assert_int_eq(allocate_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(said, "error: out of memory"));
+    setenv(STATUS_PAGE_VARIABLE, "3 0", 1);
+    ck_assert_int_eq(allocate_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_str_eq(said, "");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("arena");
+    tcase_add_test(c, allocations_are_aligned_zeroed_and_disjoint);
+    tcase_add_test(c, arena_texts_are_copied_and_formatted_whole);
+    tcase_add_test(c, a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher);
+    return suite_run();
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+# pons init: an INI file that trains as it stands for each planner, the order of axes, the limit of memory, --set, and
+# refusals that leave nothing behind.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+golden=$source/tests/golden/nnunet/fingerprint
+
+# plans NAME ARGUMENT...: write NAME.ini; standard error stays empty. The table is in NAME.out.
+plans() {
+    name=$1
+    shift
+    "$program" init "$@" -o "$name.ini" >"$name.out" 2>"$name.err" && [ ! -s "$name.err" ] && return 0
+    cat "$name.err"
+    return 1
+}
+
+# trains NAME: two steps of NAME.ini, and the check of its data.
+trains() {
+    "$program" data check "$1.ini" && "$program" train "$1.ini" --set train.epochs= --set train.steps=2 \
+        --set train.validate_steps=0 --set train.validate_every=0 --set distribute.devices=cpu
+}
+
+# has NAME LINE...: the lines stand in NAME.ini; what is behind ' ;' does not count.
+has() {
+    file=$1.ini
+    shift
+    for line in "$@"; do
+        sed 's/ *;.*//' "$file" | grep -qxF -e "$line" || { echo "no '$line'"; cat "$file"; return 1; }
+    done
+}
+
+# refused CODE TEXT ARGUMENT...: nothing is written, and standard output stays empty.
+refused() {
+    code=$1 text=$2
+    shift 2
+    "$program" init "$@" >out 2>err
+    [ $? -eq "$code" ] && grep -qF -e "$text" err && [ ! -s out ] && [ ! -e bad.ini ] && return 0
+    cat err out
+    return 1
+}
+
+phantom ph 6 40,36,32
+for like in nnunet resenc_m resenc_l resenc_xl monai; do
+    check "a plan like $like is written" plans $like ph --like $like
+    check "a plan like $like trains" trains $like
+done
+check "the default is nnunet" plans default ph
+sed '/^name =/d; /^; Forecast/d' nnunet.ini >left
+sed '/^name =/d; /^; Forecast/d' default.ini >right
+check "two plans of a dataset are equal" cmp left right
+check "the options of nnU-Net are written" has nnunet 'plugin = dynunet' 'plugin = sgd' 'momentum = 0.99' \
+    'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero'
+check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
+    'scale_range = -0.3 0.4' 'axes = 0 1 2'
+check "a residual plan has residual blocks" has resenc_m 'res_block = yes'
+check "a plan like monai has MONAI's network" has monai 'plugin = unet' 'num_res_units = 2'
+check "the table has intensities" grep -q '^0 *contrast0 .* z-score$' nnunet.out
+check "the table has classes" grep -qE '^brain +6 ' nnunet.out
+check "the forecast is in the file" grep -qE '^; Forecast .* of .*memory' nnunet.ini
+
+# The patch and the levels of a CT whose slices are along k, with the intensities of its foreground.
+mkdir ct
+cp -r "$golden/Dataset101_TinyCT/imagesTr" "$golden/Dataset101_TinyCT/labelsTr" ct
+cases=
+for i in 0 1 2; do
+    cases="$cases${cases:+,}{\"image\":\"imagesTr/case_${i}_0000.nii.gz\",\"label\":\"labelsTr/case_$i.nii.gz\"}"
+done
+printf '{"modality":{"0":"CT"},"labels":{"0":"background","1":"a","2":"b"},"training":[%s]}\n' "$cases" >ct/dataset.json
+check "a CT is planned" plans ct ct
+check "axes are those of the files" has ct 'mm = 0.99 0.88 3.3' 'extent = 24 24 12' 'kernel_size = 3,3,1 3 3' \
+    'strides = 1 2,2,1 2'
+check "a CT is clipped and normalised by its foreground" has ct 'steps = clip normalize_ct spacing' 'lower = -50' \
+    'upper = 254' 'plugin = normalize'
+check "the plan of a CT trains" trains ct
+
+phantom flat 3 48,40,1
+check "single slices are planned" plans flat flat
+check "single slices get a 2D network" has flat 'extent = 40 40 1' 'axes = 0 1' 'rotate_range = 0 0 3.141593' \
+    'strides = 1 2,2,1 2,2,1 2,2,1'
+check "the plan of single slices trains" trains flat
+
+# peak NAME: bytes that 'pons explain' predicts.
+peak() { "$program" explain "$1.ini" --json | sed -n '1s/.*"peak":\([0-9]*\),.*/\1/p'; }
+check "a limit is kept" plans small ph --memory 100MiB
+check "the forecast is that of pons explain" [ "$(peak small)" -le 110000000 ]
+check "the limit makes the patch smaller" [ "$(grep -c 'extent = 40 40 32' small.ini)" -eq 0 ]
+check "a smaller patch trains" trains small
+check "the largest patch fits a large limit" plans large ph --memory 100GiB
+check "--set wins and is written" plans set ph --set data.validation=none --set distribute.devices=cpu
+check "the values of --set are in the file" has set 'validation = none' 'devices = cpu' '[distribute]'
+check "a folder is made for the file" "$program" init ph -o deep/er/x.ini
+check "a file in another folder finds its dataset" trains deep/er/x
+cp -r ph 'p h ;x'
+check "a dataset's path may hold ' ;'" plans quoted 'p h ;x'
+check "it is read back" "$program" data check quoted.ini
+
+cp nnunet.ini kept.ini
+check "a file is not overwritten" refused 2 "hint: --force replaces it" ph -o kept.ini
+check "it stays as it was" cmp nnunet.ini kept.ini
+check "--force overwrites" "$program" init ph -o kept.ini --force
+check "a folder is refused" refused 2 "'ph' is a folder" ph -o ph
+check "a missing dataset is data" refused 4 "cannot find the dataset 'none'" none -o bad.ini
+check "a folder without a dataset is data" refused 4 "no dataset.json" deep -o bad.ini
+check "an unknown planner is usage" refused 2 "expected one of nnunet" ph -o bad.ini --like unet
+check "an unknown key is configuration" refused 3 "did you mean 'plugin'" ph -o bad.ini --set model.plugim=x
+check "wrong labels are configuration" refused 3 "labels" ph -o bad.ini --set data.labels=b:0
+check "too little memory is named" refused 5 "expected at most 10.5 MB (--memory)" ph -o bad.ini --memory 10MiB
+head -c 300 ph/imagesTr/phantom_003.nii.gz >cut
+cp cut ph/imagesTr/phantom_003.nii.gz
+check "a damaged case is named" refused 4 "case 'phantom_003'" ph -o bad.ini
+check "--help lists the planners" ends 0 "resenc_xl" "$program" init --help
+
+on_fakes() { plans fakes flat && grep -q 'of the device' fakes.ini; }
+if [ ! -f "$build/stage/device/cuda.so" ]; then
+    echo "SKIPPED: a GPU's memory bounds the plan: needs cuda"
+elif given faults "a GPU's memory bounds the plan"; then
+    check "a GPU's memory bounds the plan" on_cards on_fakes
+fi
+finish

@@ -1,0 +1,110 @@
+#!/bin/sh
+# A raw folder of nnU-Net in the installed program: checked, trained on, predicted and scored. Voxels of the label
+# 'ignore' count in no loss and in no metric.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+
+# expect CODE PHRASE COMMAND...: the command exits with CODE and prints PHRASE; 'said' gets its output.
+expect() {
+    code=$1 phrase=$2
+    shift 2
+    checks=$((checks + 1))
+    "$@" >said 2>&1
+    found=$?
+    [ "$found" -eq "$code" ] && grep -qF -e "$phrase" said && return
+    fail "code $found, expected $code and '$phrase': $*"
+    cat said
+}
+losses() { grep '"kind":"step"' "runs/$1/metrics.jsonl" | sed 's/.*"loss":\([^,]*\),.*/\1/'; }
+
+# Two channels are two phantoms of one geometry.
+for channel in 0 1; do
+    "$program" data phantom -o ph$channel --cases 3 --extent 20,18,16 --classes 4 --seed $channel 2>log ||
+        { cat log; exit 1; }
+done
+mkdir -p raw/imagesTr raw/labelsTr raw/imagesTs || exit 1
+for n in 0 1 2; do
+    cp ph0/labelsTr/phantom_00$n.nii.gz raw/labelsTr/head_$n.nii.gz
+    for channel in 0 1; do
+        cp ph$channel/imagesTr/phantom_00$n.nii.gz raw/imagesTr/head_${n}_000$channel.nii.gz
+    done
+done
+cp raw/imagesTr/head_[01]_* raw/imagesTs
+# json LABELS [MORE]
+json() {
+    printf '{"channel_names":{"0":"T1","1":"T2"},"labels":{%s},"numTraining":3,"file_ending":".nii.gz"%s}\n' "$1" \
+        "${2:-}" >raw/dataset.json
+}
+printf '%s\n' '[experiment]' 'name = a' '[data]' 'source = raw' 'validation = last:1' '[patch]' 'extent = 16' \
+    'sampling = balanced' '[model]' 'plugin = unet' 'channels = 2 4' 'strides = 2' '[loss]' 'plugin = dice_ce' \
+    '[optimizer]' 'plugin = adam' 'lr = 0.01' '[train]' 'steps = 2' >a.ini
+train() {
+    name=$1
+    shift
+    expect 0 "done: " "$program" train a.ini --set "experiment.name=$name" "$@"
+}
+
+# Classes.
+json '"background":0,"white":1,"grey":2,"lesion":3'
+expect 0 "0 errors, 0 warnings" "$program" data check a.ini
+expect 0 "layout: nnunet, by " "$program" data check a.ini
+expect 0 "2 channels: T1 T2" "$program" data check a.ini
+train classes
+expect 0 "" "$program" predict runs/classes raw/imagesTs -o out
+checks=$((checks + 1))
+[ "$(echo out/*)" = "out/head_0.nii.gz out/head_1.nii.gz" ] || fail "predictions: $(echo out/*)"
+
+# Regions: a run folder is sufficient for a prediction.
+json '"background":0,"whole":[1,2,3],"core":[2,3]' ',"regions_class_order":[1,2]'
+expect 0 "regions whole:1,2,3 core:2,3" "$program" data check a.ini
+train regions --set loss.plugin=dice
+mv raw/dataset.json kept.json
+expect 0 "" "$program" predict runs/regions raw/imagesTs -o regions
+mv kept.json raw/dataset.json
+
+# The label 'ignore': one loss in every cache, another one than with a class of its ids.
+json '"background":0,"white":1,"grey":2,"ignore":3'
+expect 0 "(ignored)" "$program" data check a.ini
+train ignore
+checks=$((checks + 1))
+[ "$(losses ignore | wc -l)" -eq 2 ] && [ "$(losses ignore)" != "$(losses classes)" ] ||
+    fail "losses with ids ignored: $(losses ignore)"
+for cache in none disk device; do
+    train $cache --set data.cache=$cache
+    checks=$((checks + 1))
+    [ "$(losses ignore)" = "$(losses $cache)" ] || fail "losses with cache = $cache: $(losses $cache)"
+done
+expect 0 "grey" "$program" evaluate --run runs/ignore
+checks=$((checks + 1))
+grep -q lesion said && fail "an ignored id is scored: $(cat said)"
+expect 0 "" "$program" predict runs/ignore raw/imagesTs -o ignored
+expect 0 "" "$program" train a.ini --set experiment.name=ignore --set train.steps=3
+
+# The loss is 0 if all voxels are ignored, for classes and for regions.
+cp -r raw/labelsTr sound
+for n in 0 1 2; do
+    "$program" data crop sound/head_$n.nii.gz -o raw/labelsTr/head_$n.nii.gz --above -1 --start 0,0,0 \
+        --extent 20,18,16 2>log || { cat log; exit 1; }
+done
+json '"background":0,"ignore":1,"white":2'
+for loss in dice dice_ce dice_focal; do
+    train zero-$loss --set loss.plugin=$loss --set data.validation=none --set patch.sampling=uniform
+    checks=$((checks + 1))
+    losses zero-$loss | grep -qvx '0\|0\.0*' && fail "loss of ignored voxels: $(losses zero-$loss)"
+done
+json '"background":0,"all":[2,3],"core":3,"ignore":1' ',"regions_class_order":[2,3]'
+train zero-regions --set loss.plugin=dice --set data.validation=none --set patch.sampling=uniform
+checks=$((checks + 1))
+losses zero-regions | grep -qvx '0\|0\.0*' && fail "loss of ignored regions: $(losses zero-regions)"
+
+# Scores of files: a prediction that is wrong in ignored voxels alone is right.
+"$program" data crop sound/head_0.nii.gz -o above.nii.gz --above 0 --start 0,0,0 --extent 20,18,16 2>log
+for labels in 'white:1 ignore:2,3' 'white:1'; do
+    expect 0 '"dice":' "$program" evaluate --json --prediction above.nii.gz --label sound/head_0.nii.gz \
+        --labels "$labels" --metrics 'dice hd'
+    checks=$((checks + 1))
+    wrong=1
+    grep -q '"white":{"dice":1,"hd":0,' said && wrong=0
+    [ $wrong = "$(case $labels in *ignore*) echo 0 ;; *) echo 1 ;; esac)" ] || fail "scores with $labels: $(cat said)"
+done
+finish

@@ -1,0 +1,177 @@
+#!/bin/sh
+# Settings as users write them: folders with blanks, messages that name file, line and key, and a
+# resolved.ini with the chosen values.
+. "${srcdir:-.}/tests/support/checks.sh"
+
+mkdir "$folder/with blank" && cd "$folder/with blank" || exit 1
+phantom ph 2 18,16,16
+
+check "one channel is one" grep -qF "wrote 2 cases of 18 x 16 x 16 voxels, 1 channel, 2 classes" log
+
+# ini NAME DATA...: write the settings of a run of one step.
+ini() {
+    printf '%s\n' "[experiment]" "name = $1" "[preprocess]" "steps = normalize" "[patch]" "extent = 16" \
+        "[model]" "plugin = unet" "channels = 2 4" "strides = 2" "[loss]" "plugin = dice" \
+        "[optimizer]" "plugin = adam" "lr = 0.01" "[train]" "steps = 1" "[data]" "validation = none" \
+        "labels = background:0 \"left part:1\""
+    shift
+    printf '%s\n' "$@"
+}
+
+# ---- blanks --------------------------------------------------------------------------------------
+
+ini blank "image = ph/imagesTr/*.nii.gz" "label = ph/labelsTr/*.nii.gz" >blank.ini
+check "a folder with a blank in its name trains" "$program" train blank.ini
+sed 's/= blank/= again/' runs/blank/resolved.ini >"$folder/again.ini"
+check "its resolved.ini runs elsewhere" "$program" train "$folder/again.ini"
+check "both are one run" cmp runs/blank/checkpoints/step-00000001/model.safetensors \
+    runs/again/checkpoints/step-00000001/model.safetensors
+
+# ---- sampling ------------------------------------------------------------------------------------
+
+# warned COUNT SETTING...: COUNT cases cause a warning, each one once.
+warned() {
+    expected=$1
+    shift
+    "$program" train blank.ini --set experiment.name=sampled --fresh \
+        --set patch.background_above=1e9 "$@" >said 2>&1
+    check "$expected warnings with '$*'" \
+        test $? -eq 0 -a "$(grep -c "has no background above 1e+09: its patches" said)" -eq $expected
+}
+warned 0
+warned 2 --set patch.sampling=balanced
+warned 2 --set patch.sampling=balanced --set patch.per_case=3 --set train.steps=3
+warned 0 --set patch.sampling=balanced --set patch.negative=0
+
+# ---- resolved.ini --------------------------------------------------------------------------------
+
+ini told "source = ph" >told.ini
+check "a run without any choice" "$program" train told.ini
+resolved=runs/told/resolved.ini
+says() {
+    check "resolved.ini says '$1'" grep -qF -e "$1" $resolved
+}
+says "; told.ini is $(pwd -P)/told.ini"
+says "name = told ; told.ini:2"
+for plugin in model/unet loss/dice optimizer/adam schedule/constant device/cpu transform/normalize; do
+    sum=$(sha256sum <"${PONS_PLUGIN_PATH%%:*}/$plugin.so")
+    check "resolved.ini has the hash of $plugin" \
+        grep -qE "^; ${plugin%/*} ${plugin#*/} [0-9.]+ sha256 ${sum%% *}$" $resolved
+done
+says "layout = decathlon ; default; as it was recognised"
+says "activation = softmax ; default; several classes"
+says "mode = single ; default; one device"
+says "devices = cpu ; default; no GPU is there"
+says "backend = auto ; default; one replica needs none"
+check "loader threads are a number" grep -qE "^loader_threads = [1-4] ; default; one for" $resolved
+# Each convolution decides on winograd for itself.
+check "no other value is left open" test "$(grep '= auto ;' $resolved | grep -cv '^winograd = ')" -eq 1
+
+JOB_COMPLETION_INDEX=3 "$program" train told.ini --set experiment.name=numbered >numbered 2>&1
+check "a numbered process says that it trains alone" \
+    grep -q "^JOB_COMPLETION_INDEX = '3' .* WORLD_SIZE .* this process is alone$" numbered
+
+# ---- explain -------------------------------------------------------------------------------------
+
+"$program" explain told.ini >table 2>said || cat said
+"$program" explain --json told.ini >json 2>said || cat said
+check "a small run moves something" grep -qE "[1-9][0-9.]* kB moved, [1-9][0-9.]* [kM]FLOP" table
+check "no kernel is of no size" test "$(grep -cE '^(begin|micro|reduce|update) .* 0\.0' table)" -eq 0
+check "every kernel has a name" test "$(grep -c '"name":""' json)" -eq 0
+check "names differ" test -z "$(grep -o '"name":"[^"]*"' json | sort | uniq -d)"
+check "a second one is numbered" grep -qF '#2"' json
+check "the loss is named" grep -qE "map .* loss$" table
+check "its gradient is marked" grep -qF "loss (backward)" table
+
+# ---- continued runs ------------------------------------------------------------------------------
+
+more() {
+    sed -e 's/^steps = 1$/steps = '"$1"'/' -e 's/^lr = .*/lr = 1e-2/' told.ini >more.ini
+    printf '%s\n' "[window]" "extent = $2" "[augment]" >>more.ini
+    check "going on with a window of '$2'" "$program" train more.ini
+    check "it went on" grep -q "step $1/$1" runs/told/log.txt
+}
+more 2 "16 16 16"
+more 3 "16"
+sed -e 's/ ; .*//' -e 's/^steps = 1$/steps = 4/' "$folder/with blank/runs/told/resolved.ini" >more.ini
+sed -i 's/^steps = [0-9]*$/steps = 4/' more.ini
+check "going on with resolved.ini" "$program" train more.ini
+check "it went on" test -d runs/told/checkpoints/step-00000004
+checks=$((checks + 1))
+sed -e 's/^steps = 1$/steps = 5/' told.ini >more.ini
+printf '%s\n' "[window]" "extent = 8" >>more.ini
+if "$program" train more.ini >said 2>&1 || ! grep -qF "[window] extent is '8' but" said; then
+    failures=$((failures + 1))
+    echo "FAILED: another window goes on"
+    cat said
+fi
+
+# ---- messages ------------------------------------------------------------------------------------
+
+# refused PHRASE SED...: train ($command) refuses the edited plain.ini with code 3 ($found), in one
+# line with the phrase.
+ini plain "source = ph" >plain.ini
+refused() {
+    phrase=$1
+    shift
+    checks=$((checks + 1))
+    sed "$@" plain.ini >x.ini
+    "$program" ${command:-train} x.ini >said 2>&1
+    code=$?
+    if [ $code -ne ${found:-3} ] || ! grep -qF -e "$phrase" said; then
+        failures=$((failures + 1))
+        echo "FAILED: $*: code $code, expected ${found:-3} and '$phrase'"
+        cat said
+    fi
+}
+
+refused "x.ini:6: [patch] extent: patch 15 is not divisible by 2 along i" -e 's/^extent = .*/extent = 15/'
+refused "x.ini:10: [model] strides: found 2 items" -e 's/^strides = .*/strides = 2 2/'
+refused "x.ini:13: [loss] weight: found 3 numbers" -e 's/^plugin = dice$/&\nweight = 1 2 3/'
+alone="x.ini:13: [loss] weight: it would change nothing: Dice counts one class here"
+refused "$alone" -e 's/^plugin = dice$/&\nweight = 5\ninclude_background = no/'
+refused "$alone" -e 's/^plugin = dice$/plugin = dice_ce\nweight = 5\ninclude_background = no/'
+refused "x.ini:13: [loss] weight: found 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
+check "one number is expected, said once" grep -qE "found 2 numbers, expected 1$" said
+refused "x.ini:15: [optimizer] nesterov: found yes with momentum 0 and dampening 0" -e 's/^plugin = adam$/plugin = sgd\nnesterov = yes/'
+refused "x.ini:13: [loss] heads has 2 numbers, expected 1" -e 's/^plugin = dice$/&\nheads = 1 2/'
+refused "x.ini:18: [train] best is 'dice.liver'" -e 's/^steps = 1/&\nbest = dice.liver/'
+refused "x.ini:19: [data] validation: 'validation' is 'last:9'" -e 's/^validation = .*/validation = last:9/'
+refused "x.ini:19: [data] validation: 'validation' names 'zz'" -e 's/^validation = .*/validation = names:zz/'
+refused "x.ini:20: [data] labels: 'labels' gives id 1 to" -e 's/^labels = .*/labels = b:0 c:1 d:1/'
+refused "x.ini:1: [experiment] has no 'name', which must be given" -e '/^name = /d'
+refused "x.ini: [experiment] has no 'name', which must be given" -e '/^name = /d' -e '/^\[experiment\]/d'
+refused "x.ini:7: unknown section 'modle'; did you mean 'model'?" -e 's/^\[model\]/[modle]/'
+refused "x.ini:8: unknown key 'plugn' in [model]; did you mean 'plugin'?" -e 's/^plugin = unet/plugn = unet/'
+refused "x.ini:9: unknown key 'chanels' in [model]; did you mean 'channels'?" -e 's/^channels/chanels/'
+refused "x.ini:17: unknown key 'stesp' in [train]; did you mean 'steps'?" -e 's/^steps = 1/stesp = 1/'
+refused "x.ini:2: unknown key 'nmae' in [experiment]; did you mean 'name'?" -e 's/^name = /nmae = /'
+refused "x.ini: [optimizer] has no 'plugin', which must be given" -e '/^plugin = adam/d' -e '/^lr = /d' \
+    -e '/^\[optimizer\]/d'
+refused "x.ini:17: [train] has no 'epochs'" -e 's/^steps = 1$//' -e 's/^\[train\]/\n&/'
+refused "x.ini:4: [preprocess] steps: 'normalize' occurs twice" -e 's/^steps = n.*/steps = normalize normalize/'
+refused "x.ini:19: [augment] steps: 'flip' occurs twice" \
+    -e 's/^\[data\]/[augment]\nsteps = flip flip\n[augment.gaussian_noise]\nstd = 0.1\n&/'
+refused "x.ini:19: [data] validation: 'validation' names 'phantom_000' twice" \
+    -e 's/^validation = .*/validation = names:phantom_000,phantom_000/'
+refused "x.ini:4: [preprocess.pad] has no 'extent'" -e 's/^steps = n.*/steps = pad/'
+refused "x.ini:18: [train] precision tf32 does not exist on" -e 's/^steps = 1/&\nprecision = tf32/'
+refused "x.ini:19: [distribute] devices = 'cpu:1': there is no cpu:1" \
+    -e 's/^\[data\]/[distribute]\ndevices = cpu:1\n&/'
+refused "x.ini:22: [data] regions: 'regions' gives 'core' the id 300, which no class has" \
+    -e '$s/$/\nregions = core:300/'
+found=4
+refused "x.ini:21: [data] image: no file matches" \
+    -e 's|^source = .*|image = ph/imagesTr/none*.nii.gz\nlabel = ph/labelsTr/*.nii.gz|'
+refused "x.ini:18: [train] pretrained: " -e 's/^steps = 1/&\npretrained = nowhere/'
+unset found
+for command in "explain" "data check" "train"; do
+    refused "x.ini:18: [train] best is 'hd95.mean': 'hd95' is not in this build" \
+        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd95.mean/'
+    refused "x.ini:19: [predict] keep_largest: there is no class 'left'; did you mean 'left part'?" \
+        -e 's/^\[data\]/[predict]\nkeep_largest = left\n&/'
+done
+unset command
+
+cd / || exit 1
+finish

@@ -1,0 +1,230 @@
+/*
+ * check_layout_nnunet.c - raw folders of nnU-Net: their cases, channels, classes and regions.
+ */
+#include "data/dataset/dataset.h"
+
+#include "integration/gallery/gallery_nnunet.h"
+#include "support/dataset_maker.h"
+#include "support/suite.h"
+
+#define HEAD(CHANNELS, LABELS) "{ \"channel_names\": " CHANNELS ", \"labels\": " LABELS ", " \
+                               "\"file_ending\": \".nii.gz\", \"numTraining\": 2"
+#define ONE "{\"0\": \"CT\"}"
+#define TWO "{\"0\": \"T1\", \"1\": \"T2\"}"
+#define FOUR "{\"3\": \"F\", \"0\": \"T1\", \"2\": \"T1c\", \"1\": \"T2\"}"
+#define IDS "{\"liver\": 2, \"background\": 0, \"tumour\": 5}"
+#define REGIONS "{\"background\": 0, \"whole\": [1, 2, 3], \"core\": [2, 3], \"enhancing\": 3}"
+
+/* Cases s_10 and s_2 of 'channels' files. Only their names are read. */
+static void make_folder(int channels, const char *json)
+{
+    static const char *const cases[] = { "s_10", "s_2" };
+
+    for (int c = 0; c < 2; c++) {
+        char name[64];
+        for (int i = 0; i < channels; i++) {
+            snprintf(name, sizeof name, "imagesTr/%s_%04d.nii.gz", cases[c], i);
+            maker_text(name, "");
+        }
+        snprintf(name, sizeof name, "labelsTr/%s.nii.gz", cases[c]);
+        maker_text(name, "");
+    }
+    maker_text("dataset.json", json);
+}
+
+static dataset *open_folder(const dataset_settings *more)
+{
+    dataset_settings s = more != NULL ? *more : (dataset_settings){ 0 };
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    s.source = root;
+    ck_assert_msg(dataset_open(&s, &d, &err) == PONS_OK, "%s", err.text);
+    ck_assert_str_eq(d->layout, "nnunet");
+    return d;
+}
+
+static const struct { int channels; const char *json; } folders[] = {
+    { 1, HEAD(ONE, IDS) " }" }, { 2, HEAD(TWO, IDS) " }" }, { 4, HEAD(FOUR, IDS) " }" },
+    { 2, "{ \"modality\": " TWO ", \"labels\": " IDS ", \"file_ending\": \".nii.gz\" }" },
+};
+
+START_TEST(cases_and_channels_are_those_of_the_folder)
+{
+    make_folder(folders[_i].channels, folders[_i].json);
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->case_count, 2);
+    ck_assert_int_eq(d->channels, folders[_i].channels);
+    ck_assert_str_eq(d->cases[0].id, "s_10");
+    ck_assert_str_eq(d->cases[1].id, "s_2");
+    ck_assert_str_eq(d->cases[1].label, maker_path("labelsTr/s_2.nii.gz"));
+    for (int i = 0; i < d->channels; i++)
+        ck_assert_str_eq(d->cases[1].image[i], maker_path("imagesTr/s_2_%04d.nii.gz", i));
+    ck_assert_str_eq(d->channel_names[0], d->channels == 1 ? "CT" : "T1");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(classes_are_sorted_by_id)
+{
+    make_folder(1, HEAD(ONE, IDS) " }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->class_count, 3);
+    ck_assert_int_eq(d->region_count, 0);
+    ck_assert_str_eq(d->classes[0].name, "background");
+    ck_assert_str_eq(d->classes[1].name, "liver");
+    ck_assert_int_eq(d->classes[1].id[0], 2);
+    ck_assert_int_eq(d->classes[2].id[0], 5);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(lists_of_ids_are_regions_in_the_order_of_the_file)
+{
+    make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [1, 2, 3] }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->region_count, 3);
+    ck_assert_str_eq(d->regions[0].name, "whole");
+    ck_assert_int_eq(d->regions[0].id_count, 3);
+    ck_assert_str_eq(d->regions[2].name, "enhancing");
+    ck_assert_int_eq(d->class_count, 4);
+    ck_assert_str_eq(d->classes[1].name, "1");
+    ck_assert_str_eq(d->classes[3].name, "enhancing");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(the_label_ignore_is_no_class_and_no_region)
+{
+    make_folder(1, HEAD(ONE, "{\"background\": 0, \"a\": 1, \"b\": 2, \"ignore\": 3}") " }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->class_count, 3);
+    ck_assert_str_eq(d->classes[2].name, "b");
+    ck_assert_int_eq(d->ignored->id[0], 3);
+    dataset_close(d);
+    make_folder(1, HEAD(ONE, "{\"background\": 0, \"a\": [1, 2], \"ignore\": 3}")
+                ", \"regions_class_order\": [1] }");
+    d = open_folder(NULL);
+    ck_assert_int_eq(d->region_count, 1);
+    ck_assert_int_eq(d->class_count, 3);
+    ck_assert_int_eq(d->ignored->id[0], 3);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_list_of_one_id_is_a_class)
+{
+    make_folder(1, HEAD(ONE, "{\"background\": 0, \"liver\": [1]}") " }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->region_count, 0);
+    ck_assert_str_eq(d->classes[1].name, "liver");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(labels_and_regions_of_the_ini_override_dataset_json)
+{
+    static const char *const labels[] = { "none:0", "organ:2,5" };
+    static const char *const regions[] = { "both:2,5" };
+    dataset_settings s = { .labels = { 2, labels } };
+
+    make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [1, 2, 3] }");
+    dataset *d = open_folder(&s);
+    ck_assert_int_eq(d->region_count, 0);
+    ck_assert_str_eq(d->classes[1].name, "organ");
+    dataset_close(d);
+    make_folder(1, HEAD(ONE, IDS) " }");
+    s = (dataset_settings){ .regions = { 1, regions } };
+    d = open_folder(&s);
+    ck_assert_int_eq(d->region_count, 1);
+    ck_assert_str_eq(d->regions[0].name, "both");
+    ck_assert_str_eq(d->classes[1].name, "liver");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_map_of_cases_replaces_the_folders)
+{
+    maker_text("a/x.nii.gz", "");
+    maker_text("a/y.nii.gz", "");
+    maker_text("dataset.json", HEAD(ONE, IDS) ", \"dataset\": { \"case\": { \"images\": "
+               "[\"./a/x.nii.gz\"], \"label\": \"a/y.nii.gz\" } } }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->case_count, 1);
+    ck_assert_str_eq(d->cases[0].id, "case");
+    ck_assert_str_eq(d->cases[0].image[0], maker_path("a/x.nii.gz"));
+    ck_assert_str_eq(d->cases[0].label, maker_path("a/y.nii.gz"));
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_name_that_ends_like_a_channel_is_a_case_of_its_own)
+{
+    maker_text("imagesTr/a_0000.nii.gz", "");
+    maker_text("imagesTr/a_0000_0000.nii.gz", "");
+    maker_text("imagesTr/._a_0000.nii.gz", "");
+    maker_text("imagesTr/notes.txt", "");
+    maker_text("labelsTr/a.nii.gz", "");
+    maker_text("labelsTr/a_0000.nii.gz", "");
+    maker_text("dataset.json", HEAD(ONE, IDS) " }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->case_count, 2);
+    ck_assert_str_eq(d->cases[1].id, "a_0000");
+    ck_assert_str_eq(d->cases[1].label, maker_path("labelsTr/a_0000.nii.gz"));
+    dataset_close(d);
+}
+END_TEST
+
+/* Label values are checked where volumes are read. */
+START_TEST(a_broken_folder_is_refused_and_named)
+{
+    const broken_nnunet *b = &nnunet_gallery[_i];
+    dataset_settings s = { .source = root };
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    make_folder(2, b->text);
+    if (b->removed != NULL)
+        ck_assert_int_eq(unlink(maker_path("%s", b->removed)), 0);
+    if (b->added != NULL)
+        maker_text(b->added, "");
+    if (strstr(b->phrase, "has id") == NULL) {
+        ck_assert_int_eq(dataset_open(&s, &d, &err), PONS_DATA);
+        ck_assert_msg(strstr(err.text, b->phrase) != NULL, "%s", err.text);
+        const char *second = strchr(err.text, '\n');
+        ck_assert_msg(second == NULL || strncmp(second, "\nhint: ", 7) == 0, "%s", err.text);
+    }
+}
+END_TEST
+
+START_TEST(another_layout_has_a_hint)
+{
+    dataset_settings s = { .source = root, .layout = "decathlon" };
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    make_folder(2, nnunet_good);
+    ck_assert_int_eq(dataset_open(&s, &d, &err), PONS_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "--set data.layout=nnunet"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("layout_nnunet");
+
+    tcase_add_checked_fixture(c, make_root, remove_root);
+    tcase_add_loop_test(c, cases_and_channels_are_those_of_the_folder, 0,
+                        sizeof folders / sizeof folders[0]);
+    tcase_add_test(c, classes_are_sorted_by_id);
+    tcase_add_test(c, lists_of_ids_are_regions_in_the_order_of_the_file);
+    tcase_add_test(c, the_label_ignore_is_no_class_and_no_region);
+    tcase_add_test(c, a_list_of_one_id_is_a_class);
+    tcase_add_test(c, labels_and_regions_of_the_ini_override_dataset_json);
+    tcase_add_test(c, a_map_of_cases_replaces_the_folders);
+    tcase_add_test(c, a_name_that_ends_like_a_channel_is_a_case_of_its_own);
+    tcase_add_loop_test(c, a_broken_folder_is_refused_and_named, 0,
+                        sizeof nnunet_gallery / sizeof nnunet_gallery[0]);
+    tcase_add_test(c, another_layout_has_a_hint);
+    return suite_run();
+}

@@ -1,0 +1,25 @@
+#!/bin/sh
+# The installed library exports pons_* and nothing else, and a plugin exports its entry. The tests'
+# library exports the core as well.
+. "${srcdir:-.}/tests/support/checks.sh"
+library=.libs/libpons.so
+
+checks=$((checks + 1))
+foreign=$(nm -D --defined-only "$library" | awk '$3 !~ /^pons_/ { print $3 }')
+[ -z "$foreign" ] || fail "exported besides pons_*: $foreign"
+
+# exports LIBRARY NAME
+exports() { nm -D --defined-only "$1" | grep " $2\$"; }
+check "the program's entry is exported" exports "$library" pons_main
+check "the tests' library exports the core" exports tests/.libs/libpons.so sha256_init
+
+# only_entry FILE: weak symbols come from C++.
+only_entry() {
+    exported=$(nm -D --defined-only "$1" | awk '$2 !~ /^[VWu]$/ { print $3 }')
+    echo "$exported"
+    [ "$exported" = pons_plugin_entry ]
+}
+for file in "$build"/stage/*/*.so; do
+    check "${file#"$build/stage/"} exports its entry alone" only_entry "$file"
+done
+finish

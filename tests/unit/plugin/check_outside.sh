@@ -1,0 +1,134 @@
+#!/bin/sh
+# Plugins built with the installed headers alone pass the conformance test, and train in fp32 and
+# bf16 with a loss that falls. OUTSIDE_CC and OUTSIDE_DEFS are the compiler and flags of the tree's
+# plugins.
+set -eu
+
+srcdir=$(cd "${srcdir:-.}" && pwd)
+builddir=$(pwd)
+work=$builddir/tests/outside-work
+cd "$builddir"
+rm -rf "$work"
+mkdir -p "$work"
+passed=0
+
+fail() {
+    echo "check_outside: $*" >&2
+    exit 1
+}
+
+make -s install DESTDIR="$work/root" >"$work/install.log" 2>&1 || fail "install failed"
+prefix=$(sed -n 's/^prefix=//p' pons.pc)
+
+# Check every link from an installed text to a file beside it.
+readme=$(find "$work/root" -name README.md)
+[ -n "$readme" ] || fail "no README.md is installed"
+documents=$(dirname "$readme")
+find "$documents" -name '*.md' | while read -r text; do
+    grep -o '](\([^)#:]*\))' "$text" | sed 's/^](//; s/)$//' | sort -u | while read -r link; do
+        echo link >>"$work/links"
+        [ -e "$(dirname "$text")/$link" ] || echo "${text#"$documents"/}: $link"
+    done
+done >"$work/broken"
+[ -s "$work/links" ] && [ ! -s "$work/broken" ] || fail "links of installed texts break: $(cat "$work/broken")"
+passed=$((passed + 1))
+PKG_CONFIG_PATH=$(dirname "$(find "$work/root" -name pons.pc)")
+libraries=$(dirname "$PKG_CONFIG_PATH")
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$work/root"
+
+# The examples of docs/plugins.md begin with a comment that names their file: /* KIND/NAME.c - ...
+mkdir "$work/guide"
+awk -v folder="$work/guide" '
+    /^```c$/ { code = 1; file = ""; next }
+    /^```$/ { if (file != "") close(file); code = 0 }
+    code && file == "" { path = $2; kind = path; sub("/.*", "", kind)
+                         system("mkdir -p " folder "/" kind); file = folder "/" path }
+    code { print > file }' "$srcdir/docs/plugins.md"
+examples=$(cd "$work/guide" && find . -name '*.c' | sed 's/^\.\///; s/\.c$//' | sort)
+[ "$(echo "$examples" | wc -l)" -ge 6 ] || fail "docs/plugins.md has the examples: $examples"
+make -s -C "$work" -f "$srcdir/tests/outside/Makefile" SOURCE="$srcdir/tests/outside" GUIDE="$work/guide" \
+    DEFS="$OUTSIDE_DEFS" CC="$OUTSIDE_CC" >"$work/build.log" 2>&1 || {
+    cat "$work/build.log" >&2
+    fail "the plugins do not build"
+}
+pons=$work/root$prefix/bin/pons
+export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export PONS_PLUGIN_PATH="$work/plugins:$libraries/pons"
+
+for plugin in op/box_mean model/branches model/levels loss/power optimizer/unit transform/gamma_shift sink/lines \
+    device/host comm/single $examples; do
+    "$pons" plugin check "$work/plugins/$plugin.so" >"$work/check.log" 2>&1 || {
+        cat "$work/check.log" >&2
+        fail "plugin check refuses $plugin"
+    }
+    passed=$((passed + 1))
+done
+
+# The check of an example names the option.
+status=0
+"$pons" plugin check "$work/plugins/optimizer/heavy.so" --set optimizer.ahead=yes --set optimizer.momentum=0 \
+    >"$work/check.log" 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "\[optimizer\] ahead: found yes, expected no without momentum" "$work/check.log" ||
+    fail "options that contradict each other give $status: $(cat "$work/check.log")"
+passed=$((passed + 1))
+
+cd "$work"
+"$pons" data phantom -o phantom --cases 1 --extent 16,16,16
+cp "$srcdir/tests/outside/outside.ini" .
+for precision in fp32 bf16; do
+    "$pons" train outside.ini --set experiment.name=$precision --set train.precision=$precision \
+        >train.log 2>&1 || { cat train.log >&2; fail "training in $precision failed"; }
+    awk -F'"loss":' '{ split($2, v, ","); if (NR == 1) first = v[1]; last = v[1] }
+        END { exit !(last < first) }' runs/$precision/metrics.jsonl ||
+        fail "the loss does not fall in $precision"
+    passed=$((passed + 1))
+done
+
+sed 's/^plugin = branches$/plugin = levels/; s/^width = .*/features = 2 4 4/' outside.ini >levels.ini
+"$pons" train levels.ini --set experiment.name=levels >train.log 2>&1 || { cat train.log >&2; fail "training of levels failed"; }
+awk -F'"loss":' '{ split($2, v, ","); if (NR == 1) first = v[1]; last = v[1] } END { exit !(last < first) }' \
+    runs/levels/metrics.jsonl || fail "the loss of levels does not fall"
+passed=$((passed + 1))
+
+# A transform of values that only runs on the host is named if the device is to extract the patches.
+status=0
+"$pons" train outside.ini --set data.cache=device >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "'gamma_shift': transform 'gamma_shift' works on the host only" train.log ||
+    fail "a step of the host gives $status: $(cat train.log)"
+passed=$((passed + 1))
+
+# A sink's options come from its section.
+[ "$(grep -c '^step ' runs/fp32/steps.txt)" -eq 20 ] || fail "the sink has not got its option"
+sed -n '/^\[log.lines\]/,$p' runs/fp32/resolved.ini | grep -q '^file = steps.txt' ||
+    fail "resolved.ini does not hold the sink's option"
+"$pons" predict runs/fp32 phantom/imagesTr/phantom_000.nii.gz -o out.nii.gz >/dev/null ||
+    fail "a prediction minds the sink"
+status=0
+"$pons" train outside.ini --set log.lines.fil=x >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "unknown key 'fil' in \[log.lines\]; did you mean 'file'" train.log ||
+    fail "a wrong option of a sink gives $status: $(cat train.log)"
+passed=$((passed + 4))
+
+# The run records the op with its hash, and a continued run reports another file of that name.
+grep -q '^; op box_mean 1.0 sha256 [0-9a-f]*$' runs/fp32/resolved.ini ||
+    fail "resolved.ini does not name the op"
+grep -q '"plugin op.box_mean":"box_mean 1.0 sha256 [0-9a-f]\{64\}"' \
+    "runs/fp32/checkpoints/$(cat runs/fp32/checkpoints/last)/manifest.json" ||
+    fail "the checkpoint does not name the op"
+"$pons" explain outside.ini | grep -q 'op  *plugin .*box_mean$' || fail "explain does not show the op"
+"$pons" train outside.ini --set experiment.name=exact --set experiment.deterministic=yes \
+    --set train.steps=2 >train.log 2>&1 || { cat train.log >&2; fail "training failed"; }
+printf x >>plugins/op/box_mean.so
+"$pons" train outside.ini --set experiment.name=fp32 --set train.precision=fp32 \
+    --set train.steps=21 >train.log 2>&1 || { cat train.log >&2; fail "it does not go on"; }
+grep -q "in another environment than it began in; .*: plugin op.box_mean was 'box_mean 1.0 sha256" train.log ||
+    fail "a changed op is not told"
+status=0
+"$pons" train outside.ini --set experiment.name=exact --set experiment.deterministic=yes \
+    --set train.steps=3 >train.log 2>&1 || status=$?
+[ "$status" -eq 3 ] || fail "a changed op of a deterministic run gives $status, expected 3"
+passed=$((passed + 5))
+
+cd "$builddir"
+rm -rf "$work"
+echo "100%: Checks: $passed, Failures: 0, Errors: 0"

@@ -1,0 +1,220 @@
+/*
+ * check_metric.c - Dice and IoU: MONAI's values on golden label pairs, properties, empty classes.
+ */
+#include <config.h>
+
+#include "base/file/json.h"
+#include "data/volume/volume.h"
+#include "metric/metric.h"
+
+#include "data/nifti/nifti_read.h"
+#include "support/suite.h"
+#include "support/tolerance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+START_TEST(dice_of_a_mask_with_itself_is_one)
+{
+    uint8_t a[100];
+    metric_count c[3];
+
+    for (int i = 0; i < 100; i++)
+        a[i] = (uint8_t)(i % 3);
+    metric_count_labels(a, a, 100, 3, c);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq(metric_dice(c[i]), 1);
+        ck_assert_double_eq(metric_iou(c[i]), 1);
+    }
+}
+END_TEST
+
+START_TEST(half_overlap_gives_known_dice_and_iou)
+{
+    const uint8_t prediction[] = { 1, 1, 0, 0 }, label[] = { 0, 1, 1, 0 };
+    metric_count c[2];
+
+    metric_count_labels(prediction, label, 4, 2, c);
+    ck_assert_double_eq(metric_dice(c[1]), 0.5);
+    ck_assert_double_eq_tol(metric_iou(c[1]), 1.0 / 3, 1e-15);
+}
+END_TEST
+
+START_TEST(ignored_voxels_are_in_no_count)
+{
+    uint8_t prediction[] = { 1, 1, 0, 0, 1 }, label[] = { 0, 255, 1, 255, 1 };
+    uint8_t regions[] = { 1, 0, 1, 1, 0, 1 }, truth[] = { 1, 0, 255, 255, 1, 1 };
+    metric_count c[2];
+    int64_t ignored = metric_clear_ignored(prediction, label, 5, 1, 255);
+
+    ck_assert_int_eq(ignored, 2);
+    metric_count_labels(prediction, label, 5, 2, c);
+    metric_count_drop(c, 2, false, ignored);
+    ck_assert_int_eq(c[0].voxels, 3);
+    ck_assert_int_eq(c[0].prediction, 1);
+    ck_assert_int_eq(c[0].label, 1);
+    ck_assert_int_eq(c[0].both, 0);
+    ck_assert_int_eq(c[1].prediction, 2);
+    ck_assert_int_eq(c[1].both, 1);
+    ignored = metric_clear_ignored(regions, truth, 3, 2, 255);
+    metric_count_regions(regions, truth, 3, 2, c);
+    metric_count_drop(c, 2, true, ignored);
+    ck_assert_int_eq(c[1].voxels, 2);
+    ck_assert_int_eq(c[0].prediction, 1);
+    ck_assert_int_eq(c[0].label, 2);
+    ck_assert_int_eq(c[1].both, 1);
+}
+END_TEST
+
+START_TEST(dice_and_iou_are_tied_by_their_formula)
+{
+    for (int64_t p = 0; p < 8; p++) {
+        for (int64_t g = 1; g < 8; g++) {
+            for (int64_t both = 0; both <= (p < g ? p : g); both++) {
+                metric_count c = { p, g, both, 9 };
+                double iou = metric_iou(c);
+                ck_assert_double_eq_tol(metric_dice(c), 2 * iou / (1 + iou), 1e-15);
+            }
+        }
+    }
+}
+END_TEST
+
+static void add_counts(metric_summary *s, metric_count c)
+{
+    class_score score = class_score_of_counts(c);
+
+    metric_summary_add(s, &score);
+}
+
+START_TEST(empty_missed_and_false_alarm_classes_are_distinguished)
+{
+    metric_summary s;
+
+    memset(&s, 0, sizeof s);
+    add_counts(&s, (metric_count){ 0, 0, 0, 9 });
+    add_counts(&s, (metric_count){ 5, 0, 0, 9 });
+    add_counts(&s, (metric_count){ 6, 0, 0, 9 });
+    add_counts(&s, (metric_count){ 0, 7, 0, 9 });
+    add_counts(&s, (metric_count){ 4, 4, 4, 9 });
+    ck_assert_int_eq(s.empty, 1);
+    ck_assert_int_eq(s.false_alarms, 2);
+    ck_assert_int_eq(s.missed, 1);
+    ck_assert_int_eq(s.defined[METRIC_DICE], 2);
+    ck_assert_double_eq(metric_summary_mean(&s, METRIC_DICE), 0.5);
+    ck_assert(isnan(metric_dice((metric_count){ 5, 0, 0, 9 })));
+}
+END_TEST
+
+START_TEST(the_mean_over_classes_skips_undefined_values)
+{
+    metric_summary s[3];
+
+    memset(s, 0, sizeof s);
+    ck_assert(isnan(metric_summary_mean_of(s, 0, 3, METRIC_DICE)));
+    add_counts(&s[0], (metric_count){ 4, 4, 4, 9 });
+    add_counts(&s[1], (metric_count){ 4, 4, 2, 9 });
+    ck_assert_double_eq(metric_summary_mean_of(s, 1, 3, METRIC_DICE), 0.5);
+    ck_assert_double_eq(metric_summary_mean_of(s, 0, 3, METRIC_DICE), 0.75);
+}
+END_TEST
+
+START_TEST(regions_are_counted_by_channel)
+{
+    const uint8_t prediction[] = { 1, 0, 1, 1, 0, 0 }, label[] = { 1, 1, 1, 0, 0, 0 };
+    metric_count c[2];
+
+    metric_count_regions(prediction, label, 3, 2, c);
+    ck_assert_int_eq(c[0].both, 2);
+    ck_assert_int_eq(c[1].prediction, 1);
+    ck_assert_int_eq(c[1].label, 1);
+    ck_assert_int_eq(c[1].both, 0);
+}
+END_TEST
+
+static const char *golden(const char *name)
+{
+    static char path[1024];
+    const char *folder = getenv("srcdir");
+
+    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
+    return path;
+}
+
+/* Class indices of a golden label file. */
+static uint8_t *read_classes(const char *number, const char *what, int64_t *voxels)
+{
+    char name[64];
+    volume v;
+    pons_error err = PONS_ERROR_INIT;
+
+    memset(&v, 0, sizeof v);
+    snprintf(name, sizeof name, "metrics/%s_%s.nii.gz", number, what);
+    ck_assert_msg(nifti_read_label(golden(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    *voxels = pons_volume_count(&v);
+    uint8_t *classes = malloc((size_t)*voxels);
+    for (int64_t i = 0; i < *voxels; i++)
+        classes[i] = (uint8_t)((const int32_t *)v.voxels)[i];
+    pons_volume_clear(&v);
+    return classes;
+}
+
+static void compare_golden_case(const json_t *expected, double found)
+{
+    if (json_is_null(expected))
+        ck_assert(isnan(found));
+    else
+        ck_assert_double_eq_tol(found, json_number_value(expected), METRIC_ABSOLUTE);
+}
+
+START_TEST(golden_pairs_have_the_values_of_monai)
+{
+    static char text[1 << 16];
+    json_t *d = NULL;
+    const json_t *c;
+    size_t n;
+    pons_error err = PONS_ERROR_INIT;
+    FILE *file = fopen(golden("metrics.json"), "rb");
+
+    ck_assert_ptr_nonnull(file);
+    size_t size = fread(text, 1, sizeof text, file);
+    fclose(file);
+    ck_assert_int_eq(json_parse(text, size, "metrics.json", PONS_DATA, &d, &err), PONS_OK);
+    ck_assert_int_ge((int)json_array_size(d), 5);
+    json_array_foreach(d, n, c) {
+        const char *number = json_string_value(json_object_get(c, "name"));
+        int64_t voxels, other;
+        metric_count count[3];
+        uint8_t *label = read_classes(number, "label", &voxels);
+        uint8_t *prediction = read_classes(number, "prediction", &other);
+        ck_assert_int_eq((int)voxels, (int)other);
+        metric_count_labels(prediction, label, voxels, 3, count);
+        for (size_t i = 0; i < 2; i++) {
+            int class = (int)json_number_value(json_array_get(json_object_get(c, "classes"), i));
+            compare_golden_case(json_array_get(json_object_get(c, "dice"), i),
+                                metric_dice(count[class]));
+            compare_golden_case(json_array_get(json_object_get(c, "iou"), i),
+                                metric_iou(count[class]));
+        }
+        free(label);
+        free(prediction);
+    }
+    json_decref(d);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("metric");
+
+    tcase_add_test(c, golden_pairs_have_the_values_of_monai);
+    tcase_add_test(c, dice_of_a_mask_with_itself_is_one);
+    tcase_add_test(c, half_overlap_gives_known_dice_and_iou);
+    tcase_add_test(c, ignored_voxels_are_in_no_count);
+    tcase_add_test(c, dice_and_iou_are_tied_by_their_formula);
+    tcase_add_test(c, empty_missed_and_false_alarm_classes_are_distinguished);
+    tcase_add_test(c, the_mean_over_classes_skips_undefined_values);
+    tcase_add_test(c, regions_are_counted_by_channel);
+    return suite_run();
+}
