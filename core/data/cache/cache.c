@@ -153,18 +153,25 @@ static sampling_spec sampling_spec_of(const dataset *d, const cache_settings *s)
     };
 }
 
-static pons_status open_disk(cache *c, const cache_settings *s, pons_error *err)
+const cache_kind *cache_kind_of(cache_mode mode)
 {
-    char *folder;
-    pons_status status;
+    static const cache_kind *const kinds[] = {
+        [CACHE_NONE] = NULL, [CACHE_MEMORY] = &cache_kind_memory, [CACHE_DISK] = &cache_kind_disk,
+        [CACHE_DEVICE] = &cache_kind_memory
+    };
 
-    if (s->folder != NULL)
-        return cache_disk_open(&c->disk, s->folder, err);
-    if (asprintf(&folder, "%s/.cache", s->output) < 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    status = cache_disk_open(&c->disk, folder, err);
-    free(folder);
-    return status;
+    return kinds[mode];
+}
+
+static pons_status add_tier(cache *c, cache_mode mode, int64_t limit, const cache_settings *s,
+                            pons_error *err)
+{
+    const cache_kind *kind = cache_kind_of(mode);
+
+    if (kind == NULL)
+        return PONS_OK;
+    c->tier[c->tier_count++] = (cache_tier){ kind, limit };
+    return kind->open != NULL ? kind->open(c, s, err) : PONS_OK;
 }
 
 pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
@@ -184,11 +191,11 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     c->spec = sampling_spec_of(d, settings);
     case_geometry_init(&c->geometry);
     case_geometry_init(&c->validation);
-    c->on_disk = settings->mode == CACHE_DISK;
     c->disk.lock = -1;
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
-    if ((c->on_disk && open_disk(c, settings, err) != PONS_OK)
+    if (add_tier(c, settings->mode, settings->limit, settings, err) != PONS_OK
+        || add_tier(c, settings->next_mode, settings->next_limit, settings, err) != PONS_OK
         || cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
         cache_close(c);
         return err->status;
@@ -203,7 +210,9 @@ void cache_close(cache *c)
         return;
     for (int i = 0; i < c->data->case_count; i++)
         packed_case_clear(&c->slot[i].packed);
-    cache_disk_close(&c->disk);
+    for (int n = 0; n < c->tier_count; n++)
+        if (c->tier[n].kind->close != NULL)
+            c->tier[n].kind->close(c);
     free(c->slot);
     free(c);
 }

@@ -14,6 +14,8 @@
 #include "data/packed/packed_case.h"
 #include "data/transform/pipeline.h"
 
+enum { CACHE_TIERS_MAX = 2 };
+
 typedef struct cache cache;
 
 /*
@@ -33,10 +35,12 @@ typedef struct cache_peers {
 typedef struct cache_settings {
     cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK; CACHE_DEVICE: as MEMORY */
     /*
-     * Bytes for all processes of a machine, 0: no limit. Cases beyond the limit are read each
-     * time.
+     * Bytes for all processes of a machine, 0: no limit. Cases beyond the limit are held in the
+     * next mode, with its own limit; with CACHE_NONE they are read each time.
      */
     int64_t limit;
+    cache_mode next_mode;      /* CACHE_NONE or another mode than 'mode'                          */
+    int64_t next_limit;
     const char *folder;        /* folder of the disk cache; NULL: '.cache' in 'output'            */
     const char *output;
     int threads;               /* threads that fill the cache; 0: 1                               */

@@ -16,71 +16,21 @@
 #include <time.h>
 
 #include "base/integer.h"
-#include "base/thread/parallel.h"
 #include "base/thread/worker.h"
 #include "data/cache/cache_internal.h"
-#include "data/cache/cache_key.h"
-#include "data/cache/shared_memory.h"
 #include "data/cache/case_hash.h"
 #include "data/dataset/case_read.h"
-#include "data/dataset/class_coverage.h"
 #include "data/packed/sampling_index.h"
 
 enum { THREADS_MAX = 64 };
 
-typedef struct fill_warnings {     /* the warnings of one case */
-    char *text;
-    size_t size;
-} fill_warnings;
-
-/* The result of a process's cases, sent to all processes. */
-typedef struct fill_report {
-    int64_t position;          /* position of its earliest failed case; 'count': none             */
-    pons_error error;
-    pons_error unkept;         /* the cause if memory holds fewer cases than allowed              */
-    bool seen[CLASS_COUNT_MAX]; /* classes that occur in its cases                                */
-    case_geometry geometry;    /* of its training cases                                           */
-    uint64_t validation;       /* orientations of its validation cases                            */
-} fill_report;
-
-typedef struct fill {
-    cache *cache;
-    shared_memory memory;
-    shared_counters *shared;
-    logger *log;
-    int count;
-    const int *rank;
-    int64_t limit;
-    const bool *centres;       /* [2] as in cache_settings */
-    fill_warnings *note;       /* [count] warnings by position */
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    int running;
-    thread_budget spare;       /* threads without a case, which help others                       */
-    void (*progress)(void *context);
-    void *context;
-    fill_report report;        /* of this process; after the exchange, of all                     */
-    class_coverage seen;
-} fill;
-
-/* A case in work by a thread. Its log goes to 'note', whose text is complete after a flush. */
-typedef struct fill_task {
-    fill *fill;
-    int rank;
-    shared_case *entry;
-    fill_warnings *note;
-    FILE *stream;
-    logger *log;
-} fill_task;
-
 /* ---- shared counters ------------------------------------------------------------------------- */
 
-/* The next position of the list, or -1 at its end or after a failure; *keep: hold the case. */
-static int fill_next_position(fill *f, bool *keep)
+/* The next position of the list, or -1 at its end or after a failure. */
+static int fill_next_position(fill *f)
 {
     int64_t position = f->shared->failed == f->count ? f->shared->next++ : f->count;
 
-    *keep = f->shared->full == 0;
     return position < f->count ? (int)position : -1;
 }
 
@@ -97,28 +47,37 @@ static void fill_failed(fill *f, int position, const pons_error *err)
     }
 }
 
-/* Reserve bytes of the limit; false: too few are left, and no further case is held. */
-static bool fill_reserve(fill *f, size_t size)
+bool fill_end_tier(fill_task *p)
 {
-    int64_t before = atomic_fetch_add(&f->shared->size, (int64_t)size);
+    int open = p->tier;
 
-    if (f->limit == 0 || before + (int64_t)size <= f->limit)
+    return atomic_compare_exchange_strong(&p->fill->shared->tier, &open, p->tier + 1);
+}
+
+bool fill_reserve(fill_task *p, size_t size)
+{
+    int64_t limit = p->fill->cache->tier[p->tier].limit;
+    _Atomic int64_t *used = &p->fill->shared->size[p->tier];
+    int64_t before = atomic_fetch_add(used, (int64_t)size);
+
+    if (limit == 0 || before + (int64_t)size <= limit)
         return true;
-    f->shared->size -= (int64_t)size;
-    f->shared->full = 1;
+    *used -= (int64_t)size;
+    fill_end_tier(p);
     return false;
 }
 
-static bool fill_has_room(fill *f, size_t size)
+bool fill_has_room(fill_task *p, size_t size)
 {
-    bool room = f->limit == 0 || f->shared->size + (int64_t)size <= f->limit;
+    int64_t limit = p->fill->cache->tier[p->tier].limit;
+    bool room = limit == 0 || p->fill->shared->size[p->tier] + (int64_t)size <= limit;
 
     if (!room)
-        f->shared->full = 1;
+        fill_end_tier(p);
     return room;
 }
 
-/* ---- in memory ------------------------------------------------------------------------------- */
+/* ---- results of a case ---------------------------------------------------------------------- */
 
 static void set_resident(cache *c, int rank, const packed_case *packed)
 {
@@ -128,29 +87,6 @@ static void set_resident(cache *c, int rank, const packed_case *packed)
     slot->resident = true;
     c->resident++;
     c->size += packed->mapping != NULL ? packed->mapping_size : packed->size;
-}
-
-/* Copy a case to memory that all processes of the machine can map. */
-static void share_case(const fill_task *p, const packed_case *packed)
-{
-    static const char key[CASE_KEY_SIZE] = "";
-    fill *f = p->fill;
-    pons_error cause = PONS_ERROR_INIT;
-    char *bytes;
-    size_t size;
-
-    if (!fill_reserve(f, packed_case_file_size(packed, "")))
-        return;
-    if (packed_case_file_make(key, packed, "", &bytes, &size, &cause) == PONS_OK) {
-        shared_memory_put(&f->memory, bytes, size, &p->entry->packed, &cause);
-        free(bytes);
-    }
-    if (cause.status == PONS_OK || atomic_exchange(&f->shared->full, 1) != 0)
-        return;
-    pthread_mutex_lock(&f->lock);
-    pons_fail(&f->report.unkept, cause.status, "case '%s' and those behind it cannot be kept, and "
-              "are read each time: %s", f->cache->data->cases[p->rank].id, cause.text);
-    pthread_mutex_unlock(&f->lock);
 }
 
 static void record_classes(fill *f, const packed_case *packed)
@@ -222,94 +158,25 @@ static void warn_empty_set(const fill_task *p, const packed_case *packed)
                     "alone", info->id, limit);
 }
 
-static void fill_memory(const fill_task *p, packed_case *out, pons_error *err)
+void fill_record(const fill_task *p, const packed_case *packed)
 {
-    fill *f = p->fill;
-
-    if (cache_pack(f->cache, p->rank, p->log, out, err) != PONS_OK)
-        return;
-    record_classes(f, out);
-    record_geometry(p, out);
-    warn_empty_set(p, out);
-    if (f->memory.count > 1)
-        share_case(p, out);
-    if (f->memory.count > 1 || !fill_reserve(f, out->size))
-        packed_case_clear(out);
+    record_classes(p->fill, packed);
+    record_geometry(p, packed);
+    warn_empty_set(p, packed);
 }
 
-/* ---- on disk --------------------------------------------------------------------------------- */
-
-static bool find_file(const fill_task *p, const char *key, packed_case *out)
+pons_status fill_pack(fill_task *p, pons_error *err)
 {
-    const cache *c = p->fill->cache;
-    const char *note;
-
-    if (!cache_disk_find(&c->disk, key, c->data->cases[p->rank].id, p->log, out, &note))
-        return false;
-    fputs(note, p->stream);
-    return true;
-}
-
-/*
- * Make the file of a case, and map it. If the source files have changed since they were hashed,
- * the result is not stored under this key.
- */
-static void make_file(const fill_task *p, const char *key, packed_case *out, pons_error *err)
-{
-    const cache *c = p->fill->cache;
-    const char *name = c->data->cases[p->rank].id;
-    packed_case made;
-    hash128 now;
-    size_t start;
-
+    if (p->made.codes != NULL)
+        return PONS_OK;
     fflush(p->stream);
-    start = p->note->size;
-    if (cache_pack(c, p->rank, p->log, &made, err) != PONS_OK)
-        return;
-    record_classes(p->fill, &made);
-    record_geometry(p, &made);
+    p->warned[0] = p->note->size;
+    if (cache_pack(p->fill->cache, p->rank, p->log, &p->made, err) != PONS_OK)
+        return err->status;
     fflush(p->stream);
-    if (case_hash(&c->data->cases[p->rank], &now, err) == PONS_OK
-        && memcmp(&now, &p->entry->source, sizeof now) == 0
-        && fill_has_room(p->fill, packed_case_file_size(&made, p->note->text + start))
-        && cache_disk_write(&c->disk, key, name, &made, p->note->text + start, p->log)) {
-        const char *note;
-        cache_disk_find(&c->disk, key, name, p->log, out, &note);
-    }
-    warn_empty_set(p, &made);
-    packed_case_clear(&made);
-}
-
-/* Map a case, which is made if necessary; *out stays empty if it cannot be held. */
-static void fill_disk(const fill_task *p, packed_case *out, pons_error *err)
-{
-    fill *f = p->fill;
-    const cache *c = f->cache;
-    char key[CASE_KEY_SIZE];
-    bool found;
-    int lock;
-
-    if (case_hash(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
-        return;
-    cache_key(c->data, c->chain, &c->spec, p->rank, &p->entry->source, key);
-    found = find_file(p, key, out);
-    if (!found) {
-        lock = cache_disk_lock(&c->disk, key);
-        found = find_file(p, key, out); /* another process may have made it while this one waited */
-        if (!found)
-            make_file(p, key, out, err);
-        cache_disk_unlock(lock);
-    }
-    f->shared->found += found;
-    if (found) {
-        record_classes(f, out);
-        record_geometry(p, out);
-        warn_empty_set(p, out);
-    }
-    if (out->codes != NULL && fill_reserve(f, out->mapping_size))
-        memcpy(p->entry->key, key, sizeof key);
-    else
-        packed_case_clear(out);
+    p->warned[1] = p->note->size;
+    fill_record(p, &p->made);
+    return PONS_OK;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -325,9 +192,7 @@ static void verify_case(const fill_task *p, pons_error *err)
 
     if (sampling_sets_balanced(c->spec.sets) && training) {
         if (cache_pack(c, p->rank, NULL, &packed, err) == PONS_OK) {
-            record_classes(p->fill, &packed);
-            record_geometry(p, &packed);
-            warn_empty_set(p, &packed);
+            fill_record(p, &packed);
             packed_case_clear(&packed);
         }
         return;
@@ -348,39 +213,53 @@ static void verify_case(const fill_task *p, pons_error *err)
     case_clear(&one);
 }
 
-static void fill_case(const fill_task *p, bool keep, packed_case *out, pons_error *err)
+/* Offer a case to the tiers from the first open one on. */
+static void hold_case(fill_task *p, packed_case *out, pons_error *err)
+{
+    cache *c = p->fill->cache;
+    bool held = false;
+
+    for (p->tier = p->fill->shared->tier; !held && p->tier < c->tier_count; p->tier++) {
+        held = c->tier[p->tier].kind->hold(p, out, err);
+        if (err->status != PONS_OK)
+            return;
+        if (held)
+            p->entry->tier = p->tier;
+    }
+}
+
+static void fill_case(fill_task *p, packed_case *out, pons_error *err)
 {
     const cache *c = p->fill->cache;
     /* ignored: the case has been read, and its hash stays unknown */
     pons_error gone = PONS_ERROR_INIT;
+    static const hash128 unknown = { 0 };
 
-    if (keep && c->on_disk) {
-        fill_disk(p, out, err);
-        return;
-    }
-    if (keep)
-        fill_memory(p, out, err);
+    if (p->fill->shared->tier < c->tier_count)
+        hold_case(p, out, err);
     else
         verify_case(p, err);
-    if (err->status == PONS_OK)
+    packed_case_clear(&p->made);
+    if (err->status == PONS_OK && memcmp(&p->entry->source, &unknown, sizeof unknown) == 0)
         case_hash(&c->data->cases[p->rank], &p->entry->source, &gone);
 }
 
 /* Read the case at a position of the list; its warnings go to its note. */
-static void fill_one(fill *f, int position, bool keep)
+static void fill_one(fill *f, int position)
 {
     pons_error err = PONS_ERROR_INIT, unsaid = PONS_ERROR_INIT;
     packed_case packed = { .code_size = 0 };
     fill_warnings *note = &f->note[position];
     FILE *stream = open_memstream(&note->text, &note->size);
     logger log = { .terminal = stream, .level = LOG_NORMAL };
-    fill_task here = { f, f->rank[position], &f->shared->entry[position], note, stream, &log };
+    fill_task here = { .fill = f, .rank = f->rank[position], .entry = &f->shared->entry[position],
+                       .note = note, .stream = stream, .log = &log };
 
     here.entry->process = f->memory.self;
     if (stream == NULL)
         pons_fail(&err, PONS_DEVICE, "out of memory");
     else
-        fill_case(&here, keep, &packed, &err);
+        fill_case(&here, &packed, &err);
     if (stream != NULL)
         fclose(stream);
     if (f->memory.count > 1 && note->size > 0)
@@ -399,12 +278,11 @@ static pons_status fill_thread(void *context, pons_error *err)
 {
     fill *f = context;
     int position;
-    bool keep;
 
     (void)err; /* the report keeps failures */
     thread_budget_set(&f->spare);
-    while ((position = fill_next_position(f, &keep)) >= 0)
-        fill_one(f, position, keep);
+    while ((position = fill_next_position(f)) >= 0)
+        fill_one(f, position);
     f->spare.threads++;
     pthread_mutex_lock(&f->lock);
     f->running--;
@@ -515,21 +393,20 @@ static void fill_set_hashes(const fill *f)
 /* Map the cases that other processes have made, and those in shared memory. */
 static void fill_map(fill *f)
 {
-    for (int i = 0; i < f->count; i++) {
-        const shared_case *e = &f->shared->entry[i];
-        const char *name = f->cache->data->cases[f->rank[i]].id, *note;
+    cache *c = f->cache;
+
+    for (int i = 0; i < f->count && c->tier_count > 0; i++) {
+        const cache_kind *kind = c->tier[f->shared->entry[i].tier].kind;
         pons_error cause = PONS_ERROR_INIT;
         packed_case packed;
 
-        if (f->cache->slot[f->rank[i]].resident)
+        if (c->slot[f->rank[i]].resident || kind->map == NULL)
             continue;
-        if (e->packed.size > 0 && shared_memory_map(&f->memory, e, &packed, &cause) == PONS_OK)
-            set_resident(f->cache, f->rank[i], &packed);
-        else if (e->key[0] != '\0'
-                 && cache_disk_find(&f->cache->disk, e->key, name, f->log, &packed, &note))
-            set_resident(f->cache, f->rank[i], &packed);
+        if (kind->map(f, i, &packed, &cause))
+            set_resident(c, f->rank[i], &packed);
         if (cause.status != PONS_OK && f->log != NULL)
-            log_warning(f->log, "case '%s': is read each time: %s", name, cause.text);
+            log_warning(f->log, "case '%s': is read each time: %s",
+                        c->data->cases[f->rank[i]].id, cause.text);
     }
 }
 
@@ -539,7 +416,7 @@ static void fill_log_summary(fill *f)
 
     if (f->log == NULL)
         return;
-    if (c->on_disk)
+    if (c->disk.folder != NULL)
         log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->resident,
                  f->count, c->disk.folder, (long long)f->shared->found);
     else if (f->memory.count > 1)
@@ -550,7 +427,6 @@ static void fill_log_summary(fill *f)
 static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
 {
     int threads = max_int(1, min_int(s->threads, THREADS_MAX));
-    time_t begin = time(NULL);
 
     if (fill_run_threads(f, min_int(threads, f->count), threads, err) != PONS_OK
         || fill_exchange_reports(f, s->peers, err) != PONS_OK)
@@ -565,8 +441,9 @@ static pons_status fill_run(fill *f, const cache_settings *s, pons_error *err)
     fill_set_hashes(f);
     fill_map(f);
     fill_log_summary(f);
-    if (f->cache->on_disk && s->limit > 0 && f->memory.self == 0)
-        cache_disk_trim(&f->cache->disk, s->limit, begin);
+    for (int n = 0; n < f->cache->tier_count; n++)
+        if (f->cache->tier[n].kind->finish != NULL)
+            f->cache->tier[n].kind->finish(f, n);
     return PONS_OK;
 }
 
@@ -578,7 +455,7 @@ static void add_text(hash128 *total, const char *text)
 /* A hash of what processes need in common to share a cache: its files and its settings. */
 static hash128 cache_id(const dataset *d, int count, const int *ranks, const cache_settings *s)
 {
-    const int64_t numbers[] = { s->mode, s->limit, s->sampling };
+    const int64_t numbers[] = { s->mode, s->limit, s->next_mode, s->next_limit, s->sampling };
     hash128 total = { 0 };
 
     hash128_add(&total, numbers, sizeof numbers);
@@ -598,8 +475,8 @@ static hash128 cache_id(const dataset *d, int count, const int *ranks, const cac
 pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settings *s, logger *l,
                        pons_error *err)
 {
-    fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .limit = s->limit,
-               .centres = s->centres, .progress = s->progress, .context = s->context,
+    fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .centres = s->centres,
+               .progress = s->progress, .context = s->context, .begin = time(NULL),
                .report = { .position = count } };
 
     if (count == 0)
@@ -608,8 +485,6 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
         != PONS_OK)
         return err->status;
     f.shared = f.memory.shared;
-    if (s->mode == CACHE_NONE)
-        f.shared->full = 1;
     f.note = calloc((size_t)count, sizeof *f.note);
     if (f.note == NULL) {
         shared_memory_close(&f.memory);

@@ -1,18 +1,34 @@
 /*
- * cache_internal.h - the struct of a cache, shared by its files.
+ * cache_internal.h - the struct of a cache, its kinds, and the state of filling it, shared by its
+ * files.
  */
 #ifndef CORE_DATA_CACHE_CACHE_INTERNAL_H
 #define CORE_DATA_CACHE_CACHE_INTERNAL_H
 
-#include "data/cache/cache_disk.h"
-#include "data/packed/case_geometry.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/thread/parallel.h"
 #include "data/cache/cache.h"
+#include "data/cache/cache_disk.h"
+#include "data/cache/shared_memory.h"
+#include "data/dataset/class_coverage.h"
+#include "data/packed/case_geometry.h"
+
+typedef struct cache_kind cache_kind;
 
 typedef struct cache_slot {
     bool wanted, resident;
     hash128 source;            /* case_hash; zeros: not known                                   */
     packed_case packed;
 } cache_slot;
+
+/* A place for cases. Cases that the first tier has no room for go to the next one. */
+typedef struct cache_tier {
+    const cache_kind *kind;
+    int64_t limit;             /* bytes for all processes of a machine; 0: no limit               */
+} cache_tier;
 
 struct cache {
     const dataset *data;
@@ -23,7 +39,8 @@ struct cache {
     cache_slot *slot;          /* [case_count], by rank                                           */
     size_t size;
     int resident;
-    bool on_disk;
+    int tier_count;            /* 0: no case is held                                              */
+    cache_tier tier[CACHE_TIERS_MAX];
     cache_disk disk;
 };
 
@@ -31,9 +48,93 @@ struct cache {
 /* Read, preprocess and pack a case; 'l' receives warnings. */
 pons_status cache_pack(const cache *c, int rank, logger *l, packed_case *out, pons_error *err);
 
+/* ---- filling --------------------------------------------------------------------------------- */
+
+typedef struct fill_warnings {     /* the warnings of one case */
+    char *text;
+    size_t size;
+} fill_warnings;
+
+/* The result of a process's cases, sent to all processes. */
+typedef struct fill_report {
+    int64_t position;          /* position of its earliest failed case; 'count': none             */
+    pons_error error;
+    pons_error unkept;         /* the cause if memory holds fewer cases than allowed              */
+    bool seen[CLASS_COUNT_MAX]; /* classes that occur in its cases                                */
+    case_geometry geometry;    /* of its training cases                                           */
+    uint64_t validation;       /* orientations of its validation cases                            */
+} fill_report;
+
+typedef struct fill {
+    cache *cache;
+    shared_memory memory;
+    shared_counters *shared;
+    logger *log;
+    int count;
+    const int *rank;
+    const bool *centres;       /* [2] as in cache_settings */
+    fill_warnings *note;       /* [count] warnings by position */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int running;
+    thread_budget spare;       /* threads without a case, which help others                       */
+    void (*progress)(void *context);
+    void *context;
+    fill_report report;        /* of this process; after the exchange, of all                     */
+    class_coverage seen;
+    time_t begin;
+} fill;
+
+/* A case in work by a thread. Its log goes to 'note', whose text is complete after a flush. */
+typedef struct fill_task {
+    fill *fill;
+    int rank;
+    int tier;                  /* the tier in use                                                 */
+    shared_case *entry;
+    fill_warnings *note;
+    FILE *stream;
+    logger *log;
+    packed_case made;          /* the case, if this process has preprocessed it; else no codes    */
+    size_t warned[2];          /* begin and end of the warnings of preprocessing, in 'note'       */
+} fill_task;
+
+/*
+ * A kind of cache: a way to hold cases. cache_kind_of has the table. All functions but 'hold' may
+ * be NULL.
+ */
+struct cache_kind {
+    /* Prepare the storage of an opened cache. */
+    pons_status (*open)(cache *c, const cache_settings *s, pons_error *err);
+    /*
+     * Hold a case, which is found or made by fill_pack. True: held, and *out is it if this process
+     * maps it already. False: there is no room (fill_reserve), or 'err' is set; the next tier may
+     * take p->made. Called by several threads.
+     */
+    bool (*hold)(fill_task *p, packed_case *out, pons_error *err);
+    /* Map the case at a position of the list, which another process has put into this tier. */
+    bool (*map)(fill *f, int position, packed_case *out, pons_error *cause);
+    /* All cases have been read and mapped. 'tier' is that of this kind. */
+    void (*finish)(fill *f, int tier);
+    void (*close)(cache *c);
+};
+
+extern const cache_kind cache_kind_memory, cache_kind_disk;
+
+/* The kind that holds cases in this mode; NULL: none is held. */
+const cache_kind *cache_kind_of(cache_mode mode);
+
 /* ---- cache_fill.c ---------------------------------------------------------------------------- */
 /* Read all cases of the list and hold those that the mode and the limit allow. */
 pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settings *s, logger *l,
                        pons_error *err);
+/* Preprocess the case into p->made, once, and record its classes and its geometry. */
+pons_status fill_pack(fill_task *p, pons_error *err);
+/* Record the classes and the geometry of a case that was found. */
+void fill_record(const fill_task *p, const packed_case *packed);
+/* Reserve bytes of the tier's limit; false: too few are left, and the tier takes no further case. */
+bool fill_reserve(fill_task *p, size_t size);
+bool fill_has_room(fill_task *p, size_t size);
+/* Let no further case into the tier; true: it was open. */
+bool fill_end_tier(fill_task *p);
 
 #endif

@@ -22,6 +22,7 @@ typedef struct shared_piece {
 /* The result of a case, written by the process that read it. */
 typedef struct shared_case {
     int process;               /* that one, among those of this machine                           */
+    int tier;                  /* the tier that holds it, if one does                             */
     shared_piece packed;       /* as packed_case_file_make has it                                 */
     shared_piece warnings;     /* its warnings, where there are several processes                 */
     char key[CASE_KEY_SIZE];   /* not "": the disk cache holds it                                 */
@@ -32,9 +33,9 @@ typedef struct shared_counters {
     char token[16];            /* random; proves that an opened memory is the announced one       */
     _Atomic int64_t next;      /* position of the list that is taken next                         */
     _Atomic int64_t done, found; /* cases that were read; cases found in the disk cache           */
-    _Atomic int64_t size;      /* bytes of held cases                                             */
+    _Atomic int64_t size[CACHE_TIERS_MAX]; /* bytes of held cases by tier                         */
     _Atomic int64_t failed;    /* position of the earliest failure; number of cases: none         */
-    _Atomic int full;          /* not 0: no further case is held                                  */
+    _Atomic int tier;          /* the first tier that has room; their number: no case is held     */
     shared_case entry[];       /* by position in the list                                         */
 } shared_counters;
 

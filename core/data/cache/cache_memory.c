@@ -1,0 +1,56 @@
+/*
+ * cache_memory.c - hold cases in the memory of the process, or in memory that ranks share.
+ */
+#include "data/cache/cache_internal.h"
+
+#include <stdlib.h>
+
+/* Copy a case to memory that all processes of the machine can map. */
+static bool share_case(fill_task *p)
+{
+    static const char key[CASE_KEY_SIZE] = "";
+    fill *f = p->fill;
+    pons_error cause = PONS_ERROR_INIT;
+    char *bytes;
+    size_t size;
+
+    if (!fill_reserve(p, packed_case_file_size(&p->made, "")))
+        return false;
+    if (packed_case_file_make(key, &p->made, "", &bytes, &size, &cause) == PONS_OK) {
+        shared_memory_put(&f->memory, bytes, size, &p->entry->packed, &cause);
+        free(bytes);
+    }
+    if (cause.status == PONS_OK)
+        return true;
+    if (!fill_end_tier(p))
+        return false;
+    pthread_mutex_lock(&f->lock);
+    pons_fail(&f->report.unkept, cause.status, "case '%s' and those behind it cannot be kept%s: %s",
+              f->cache->data->cases[p->rank].id,
+              p->tier + 1 < f->cache->tier_count ? " in memory" : ", and are read each time",
+              cause.text);
+    pthread_mutex_unlock(&f->lock);
+    return false;
+}
+
+static bool hold_in_memory(fill_task *p, packed_case *out, pons_error *err)
+{
+    if (fill_pack(p, err) != PONS_OK)
+        return false;
+    if (p->fill->memory.count > 1)
+        return share_case(p);
+    if (!fill_reserve(p, p->made.size))
+        return false;
+    *out = p->made;
+    p->made = (packed_case){ .codes = NULL };
+    return true;
+}
+
+static bool map_from_memory(fill *f, int position, packed_case *out, pons_error *cause)
+{
+    const shared_case *e = &f->shared->entry[position];
+
+    return e->packed.size > 0 && shared_memory_map(&f->memory, e, out, cause) == PONS_OK;
+}
+
+const cache_kind cache_kind_memory = { .hold = hold_in_memory, .map = map_from_memory };
