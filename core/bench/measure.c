@@ -184,6 +184,7 @@ static pons_status open_cases(bench *b, pons_error *err)
     cache_peers peers;
 
     cache_settings_fill(&e->sections, &filling);
+    filling.window = e->epoch;
     processes_cache_peers(e->group, &peers);
     if (e->sections.data.loader_threads == OPTION_AUTO
         && filling.threads > experiment_processors(e))
@@ -192,7 +193,7 @@ static pons_status open_cases(bench *b, pons_error *err)
     if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &filling,
                    e->log, &b->cache, err) != PONS_OK)
         return err->status;
-    return replicas_open_loaders(&b->replicas, b->cache, e->data->training_count, 0, err);
+    return replicas_open_loaders(&b->replicas, b->cache, &e->epoch, 0, err);
 }
 
 /* 'given': inputs are written by this file, also if the device would extract patches. */

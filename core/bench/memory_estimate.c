@@ -83,8 +83,9 @@ static double voxel_count(const double extent[3])
     return extent[0] * extent[1] * extent[2];
 }
 
-static pons_status add_cases(const experiment *e, int count, const int *ranks, double *bytes,
-                             double largest[3], pons_error *err)
+/* 'each' (NULL: none) receives the bytes of every case. */
+static pons_status add_cases(const experiment *e, int count, const int *ranks, double *each,
+                             double *bytes, double largest[3], pons_error *err)
 {
     bool levels = keeps_values(e);
 
@@ -98,11 +99,45 @@ static pons_status add_cases(const experiment *e, int count, const int *ranks, d
         double voxels = voxel_count(extent);
         bool narrow = levels && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
         double value = !narrow ? 4 : f.datatype == 2 ? 1 : 2;
-        *bytes += voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
+        double size = voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
+        *bytes += size;
+        if (each != NULL)
+            each[i] = size;
         if (voxels > voxel_count(largest))
             memcpy(largest, extent, sizeof extent);
     }
     return PONS_OK;
+}
+
+/* The bytes of the largest window of a smart cache with its replacements. */
+static double largest_window(const case_window *w, const double *each)
+{
+    int held = min_int(w->count + w->replaced, w->total);
+    double sum = 0, most;
+
+    for (int i = 0; i < held; i++)
+        sum += each[i];
+    most = sum;
+    for (int i = 0; i < w->total; i++) {
+        sum += each[(i + held) % w->total] - each[i];
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* The bytes of the training cases that are in memory at a time. */
+static pons_status add_training(const experiment *e, double *bytes, double largest[3],
+                                pons_error *err)
+{
+    double *each = malloc((size_t)e->data->training_count * sizeof *each + 1);
+
+    if (each == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (add_cases(e, e->data->training_count, e->data->training, each, bytes, largest, err)
+        == PONS_OK)
+        *bytes = largest_window(&e->epoch, each);
+    free(each);
+    return err->status;
 }
 
 /*
@@ -170,13 +205,12 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
     f.scratch = (double)(facts.packed + facts.inputs - facts.external_inputs + facts.grad_accum);
-    if (add_cases(e, e->data->training_count, e->data->training, &f.cache, training_extent,
-                  err) != PONS_OK)
+    if (add_training(e, &f.cache, training_extent, err) != PONS_OK)
         return err->status;
     if (experiment_device_extracts(e)) /* the host has its own copy */
         device = f.cache * e->device_count;
-    if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, &f.cache,
-                                        largest, err) != PONS_OK)
+    if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, NULL,
+                                        &f.cache, largest, err) != PONS_OK)
         return err->status;
     if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
         f.cache = 0; /* pages of mapped files are dropped when memory is short */

@@ -60,6 +60,8 @@ static void print_json(const explained *x)
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         printf("%s\"%s\":%.0f", i > 0 ? "," : "{", numbers[i].name, numbers[i].value);
+    printf(",\"training_cases\":%d,\"epoch_cases\":%d,\"replaced_cases\":%d",
+           x->experiment->epoch.total, x->experiment->epoch.count, x->experiment->epoch.replaced);
     printf(",\"parameter_count\":%" PRId64 ",\"sum_of_tensors\":%zu,\"replicas\":%d,"
            "\"buckets\":%d,\"segments\":%d,\"kernels\":[", x->facts.parameter_count,
            x->facts.sum_of_tensors, x->experiment->replicas, x->facts.bucket_count,
@@ -117,6 +119,9 @@ static void print_table(const explained *x)
            text_amount((double)flop, "FLOP", b));
     printf("steps       %" PRId64 " of %d micro-batches\n", trainer_total_steps(e),
            e->micro_batches);
+    const char *epoch = experiment_epoch_text(e, &e->epoch);
+    if (epoch != NULL)
+        printf("epoch       %s\n", epoch);
     if (e->replicas > 1)
         printf("replicas    %d, which add up a step in %d buckets\n", e->replicas,
                x->facts.bucket_count);

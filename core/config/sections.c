@@ -72,8 +72,9 @@ static const pons_option data_table[] = {
                "Ids that count as other ids, as in 4:3, before labels and regions."),
     PONS_CHOICE(data_options, cache, "memory", cache_words,
                 "Storage of preprocessed cases, shared by all ranks of a machine; disk: mapped "
-                "files, shared by all runs and processes with the same cases and steps; device: "
-                "training cases also in the memory of each device, which then extracts and "
+                "files, shared by all runs and processes with the same cases and steps; smart: a part "
+                "of the training cases, over which an epoch runs, in memory, some of them "
+                "replaced each epoch; device: training cases also in the memory of each device, which then extracts and "
                 "augments the patches."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
               "Largest size of a machine's cache; cases beyond it are read each time, and the "
@@ -82,9 +83,9 @@ static const pons_option data_table[] = {
               "Folder of the disk cache; not given: "
               "'.cache' in the folder of [experiment] output."),
     PONS_REAL(data_options, smart_share, "0.5", 0, 1,
-              "Share of the cases that a smart cache holds."),
+              "Part of the training cases that an epoch runs over with cache = smart."),
     PONS_REAL(data_options, smart_replace, "0.1", 0, 1,
-              "Share of a smart cache that is replaced each epoch."),
+              "Part of a smart cache that is replaced by other cases each epoch."),
     PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
                     "Threads that read cases and prepare patches; "
                     "0 prepares them in the training thread."),
@@ -294,8 +295,7 @@ const section_table section_tables[] = {
 
 /* 'value' NULL: every value except the default. */
 static const struct { const char *section, *key, *value; } not_built[] = {
-    { "data", "cache", "lmdb" }, { "data", "cache", "smart" },
-    { "data", "smart_share", NULL }, { "data", "smart_replace", NULL },
+    { "data", "cache", "lmdb" },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },
     { "train", "best", "nsd" },

@@ -4,7 +4,9 @@ libcore_la_SOURCES += core/data/cache/case_hash.c core/data/cache/case_hash.h co
 	core/data/cache/cache_fill.c core/data/cache/cache_internal.h core/data/cache/cache_key.c \
 	core/data/cache/cache_key.h core/data/cache/cache_keyed.c core/data/cache/cache_memory.c \
 	core/data/cache/shared_memory.c core/data/cache/shared_memory.h
-libcore_la_SOURCES += core/data/cache/case_window.c core/data/cache/case_window.h
+libcore_la_SOURCES += core/data/cache/cache_smart.c core/data/cache/cache_smart.h \
+	core/data/cache/cache_smart_internal.h core/data/cache/cache_smart_shared.c \
+	core/data/cache/case_window.c core/data/cache/case_window.h
 libcore_la_SOURCES += core/data/dataset/case_load.c core/data/dataset/case_load.h \
 	core/data/dataset/case_read.c core/data/dataset/case_read.h core/data/dataset/class_coverage.c \
 	core/data/dataset/class_coverage.h core/data/dataset/class_list.c core/data/dataset/class_list.h \

@@ -70,6 +70,13 @@ static int fill_threads(void)
     return min_int(count, FILL_THREADS_MAX);
 }
 
+case_window data_case_window(const data_options *d, int total)
+{
+    if (d->cache != CACHE_SMART)
+        return case_window_whole(total);
+    return case_window_part(total, d->smart_share, d->smart_replace);
+}
+
 void cache_settings_fill(const sections *s, cache_settings *out)
 {
     *out = (cache_settings){

@@ -16,7 +16,10 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
 pons_status dataset_blame(config *c, const sections *s, pons_error *err);
 /* The path of the table that [data] labels names; NULL: none. */
 const char *data_label_table(config *c, const sections *s);
+/* 'window' stays empty, which the caller fills to have a smart cache. */
 void cache_settings_fill(const sections *s, cache_settings *out);
+/* The window of an epoch for 'total' training cases, by smart_share and smart_replace. */
+case_window data_case_window(const data_options *d, int total);
 void loader_settings_fill(const sections *s, loader_settings *out);
 
 #endif

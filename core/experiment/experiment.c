@@ -98,6 +98,28 @@ static pons_status load_sinks(experiment *e, pons_error *err)
 
 /* ---- data and task --------------------------------------------------------------------------- */
 
+/* Refuse a smart cache that would leave cases out of all epochs. */
+static pons_status resolve_epoch(experiment *e, pons_error *err)
+{
+    e->epoch = data_case_window(&e->sections.data, e->data->training_count);
+    if (e->epoch.replaced > 0 || e->epoch.count == e->epoch.total)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [data] smart_replace = 0 leaves %d of %d training "
+                     "cases unused, expected a share above 0",
+                     config_origin(e->config, "data", "smart_replace"),
+                     e->epoch.total - e->epoch.count, e->epoch.total);
+}
+
+const char *experiment_epoch_text(const experiment *e, const case_window *w)
+{
+    if (e->sections.data.cache != CACHE_SMART)
+        return NULL;
+    if (w->replaced == 0)
+        return arena_format(e->memory, "all %d training cases are in the cache", w->total);
+    return arena_format(e->memory, "%d of %d training cases are in the cache, %d of them are "
+                        "replaced each epoch", w->count, w->total, w->replaced);
+}
+
 static pons_status open_dataset(experiment *e, pons_error *err)
 {
     dataset_settings settings;
@@ -109,6 +131,8 @@ static pons_status open_dataset(experiment *e, pons_error *err)
     e->classes = e->regions ? e->data->regions : e->data->classes;
     e->class_count = e->regions ? e->data->region_count : e->data->class_count;
     dataset_task(e->data, &e->task);
+    if (resolve_epoch(e, err) != PONS_OK)
+        return err->status;
     return case_list_make(e->memory, e->data, NULL, &e->cases, err);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "config/sections.h"
+#include "data/cache/case_window.h"
 #include "data/dataset/dataset.h"
 #include "data/transform/pipeline.h"
 #include "device/cuda_visible_devices.h"
@@ -60,6 +61,7 @@ typedef struct experiment {
     bool debug;
     dataset *data;          /* TRAIN                                                              */
     case_list cases;        /* cases of 'data'                                                    */
+    case_window epoch;      /* TRAIN: training cases of an epoch                                  */
     /* identity of the run, in the process that writes checkpoints; "": none */
     char run[RUN_IDENTITY_SIZE];
     /* geometry of the training cases as JSON, for checkpoints; NULL: not read */
@@ -106,6 +108,8 @@ void experiment_close(experiment *e);
 /* Record the op plugins that the built network uses, for resolved.ini and checkpoints. */
 void experiment_note_ops(experiment *e, const program *training);
 
+/* Text on the cases of an epoch, such as "30 of 40 cases are in the cache"; NULL: all are used. */
+const char *experiment_epoch_text(const experiment *e, const case_window *w);
 /* The resolved mode: "single", "dp" or "ddp". */
 const char *experiment_mode(const experiment *e);
 /* The reason for the choice of mode = auto. */

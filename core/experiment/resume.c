@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "base/text/text.h"
+#include "experiment/data_settings.h"
+
 /* Sections and keys ('*': all) that may differ when a run resumes. */
 static const struct { const char *section, *key; } changeable[] = {
     { "log", "*" }, { "device", "*" }, { "predict", "*" },
@@ -143,14 +146,43 @@ static pons_status compare_debug(const saved_state *s, const experiment *e, pons
                      names[e->debug], names[s->debug]);
 }
 
+static void read_share(const saved_state *s, const char *name, double *share)
+{
+    const char *text = safetensors_metadata(s->file, name);
+    double value;
+
+    if (text != NULL && text_real(text, &value))
+        *share = value;
+}
+
+/* The cases of an epoch are compared, not the options: where all cases fit, a cache may change. */
+static pons_status compare_epoch(const saved_state *s, const experiment *e, pons_error *err)
+{
+    const char *cache = safetensors_metadata(s->file, "[data] cache");
+    data_options before = e->sections.data;
+    case_window w;
+
+    before.cache = cache != NULL && strcmp(cache, "smart") == 0 ? CACHE_SMART : CACHE_MEMORY;
+    read_share(s, "[data] smart_share", &before.smart_share);
+    read_share(s, "[data] smart_replace", &before.smart_replace);
+    w = data_case_window(&before, e->epoch.total);
+    if (memcmp(&w, &e->epoch, sizeof w) == 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "an epoch has %d of %d cases, and %d are replaced, but the "
+                     "run to be continued has %d, and %d\nhint: set cache, smart_share and "
+                     "smart_replace in [data] as they were", e->epoch.count, e->epoch.total,
+                     e->epoch.replaced, w.count, w.replaced);
+}
+
 pons_status resume_check(const saved_state *s, const experiment *e, pons_error *err)
 {
     const case_list before = cases_of(s);
 
     if (compare_debug(s, e, err) != PONS_OK || compare_micro_batches(s, e, err) != PONS_OK
-        || compare_options(s, e, err) != PONS_OK)
+        || compare_options(s, e, err) != PONS_OK
+        || case_list_compare(&before, &e->cases, err) != PONS_OK)
         return err->status;
-    return case_list_compare(&before, &e->cases, err);
+    return compare_epoch(s, e, err);
 }
 
 static void restore_threads(const saved_state *s, const experiment *e)

@@ -235,14 +235,14 @@ static int share_threads(const loader_settings *s, int replicas)
     return s->threads < 0 && threads < 1 ? 1 : threads;
 }
 
-pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
-                                  pons_error *err)
+pons_status replicas_open_loaders(replicas *r, cache *held, const case_window *window,
+                                  int64_t step, pons_error *err)
 {
     const experiment *e = r->experiment;
     const pipeline *augment = e->augment != NULL && e->augment->count > 0 ? e->augment : NULL;
     bool holds = experiment_device_extracts(e);
 
-    if (holds && device_cases_load(r, held, count, err) != PONS_OK)
+    if (holds && device_cases_load(r, held, window->total, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < r->count; i++) {
         loader_settings s;
@@ -251,11 +251,13 @@ pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t s
         s.micro_batches = e->micro_batches;
         s.first = r->item[i].number * e->accumulate;
         s.count = e->accumulate;
+        s.step = step;
+        s.window = *window;
         s.threads = share_threads(&s, r->count);
         s.layout = holds ? &r->layout : NULL;
         memcpy(s.extent, e->patch, sizeof s.extent);
-        if (loader_open(held, count, e->data->training, augment, &s, &r->item[i].loader, err)
-            != PONS_OK || input_copy_seek(&r->item[i], step, err) != PONS_OK)
+        if (loader_open(held, window->total, e->data->training, augment, &s, &r->item[i].loader,
+                        err) != PONS_OK || input_copy_seek(&r->item[i], step, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

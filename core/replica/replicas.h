@@ -54,9 +54,9 @@ pons_status replicas_open(const experiment *e, unsigned programs, replicas *r, p
 /* Another network on the same devices: the threads are those of 'first', which is closed later. */
 pons_status replicas_open_beside(const replicas *first, const experiment *e, unsigned programs,
                                  replicas *r, pons_error *err);
-/* A loader for each: the first 'count' training cases, from 'step' on. */
-pons_status replicas_open_loaders(replicas *r, cache *held, int count, int64_t step,
-                                  pons_error *err);
+/* A loader for each: the first training cases, as many as 'window' has, from 'step' on. */
+pons_status replicas_open_loaders(replicas *r, cache *held, const case_window *window,
+                                  int64_t step, pons_error *err);
 /* Bytes that a step, or a batch of windows, of its programs certainly touches. */
 double replica_bytes(const replica *one);
 void replicas_close(replicas *r); /* also of one that was not opened                              */

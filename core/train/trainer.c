@@ -256,7 +256,7 @@ static int64_t last_epoch(const trainer *t)
 {
     const experiment *e = t->experiment;
     int64_t cases = t->state.step * e->sections.train.batch * e->micro_batches;
-    int64_t epoch = (cases - 1) / t->training_count + 1, last = e->sections.train.epochs;
+    int64_t epoch = (cases - 1) / t->epoch.count + 1, last = e->sections.train.epochs;
 
     return last > 0 && epoch > last ? last : epoch;
 }

@@ -42,6 +42,7 @@ struct trainer {
     pons_error kept_said;    /* the last warning of an old checkpoint that stays                  */
     char network[96];        /* model and loss by name, for profilers                             */
     int training_count, validation_count;
+    case_window epoch;       /* training cases of an epoch                                        */
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
     int64_t logged_steps;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/group/group.h"
 #include "experiment/agreement.h"
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
@@ -45,6 +46,18 @@ static pons_status note_geometry(trainer *t, pons_error *err)
     return e->geometry != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
 }
 
+/* The epoch with which the run begins or goes on, on all processes. */
+static pons_status find_first_epoch(const trainer *t, int64_t *epoch, pons_error *err)
+{
+    int64_t step = t->settings->resume != NULL ? t->settings->saved->step : 0;
+
+    if (t->experiment->group != NULL
+        && group_broadcast(t->experiment->group, &step, sizeof step, 0, err) != PONS_OK)
+        return err->status;
+    *epoch = trainer_epochs(t, step);
+    return PONS_OK;
+}
+
 static pons_status read_cases(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -54,6 +67,9 @@ static pons_status read_cases(trainer *t, pons_error *err)
     cache_peers peers;
 
     cache_settings_fill(&e->sections, &settings);
+    settings.window = t->epoch;
+    if (settings.mode == CACHE_SMART && find_first_epoch(t, &settings.epoch, err) != PONS_OK)
+        return err->status;
     processes_cache_peers(e->group, &peers);
     if (e->sections.data.loader_threads == OPTION_AUTO
         && settings.threads > experiment_processors(e))
@@ -115,6 +131,9 @@ static void log_network(const trainer *t)
                                                       : "as the file says", joint);
     if (e->chosen != NULL)
         log_line(e->log, "devices %s: %s", e->chosen, experiment_devices_reason(e));
+    const char *epoch = experiment_epoch_text(e, &t->epoch);
+    if (epoch != NULL)
+        log_line(e->log, "%s", epoch);
     if (e->replicas > 1)
         snprintf(replicas, sizeof replicas, "%d replicas of ", e->replicas);
     log_line(e->log, "%d case%s to train on, %d to validate; %lld parameters, %s, %s%d "
@@ -143,7 +162,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (build_network(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
         || trainer_open_metrics(t, err) != PONS_OK || load_weights(t, err) != PONS_OK
         || trainer_open_saving(t, err) != PONS_OK
-        || replicas_open_loaders(&t->replicas, t->cache, t->training_count, t->state.step, err)
+        || replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err)
            != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;

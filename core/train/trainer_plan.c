@@ -8,6 +8,7 @@
 
 #include "base/integer.h"
 #include "data/loader/epoch_order.h"
+#include "experiment/data_settings.h"
 #include "train/lr_schedule.h"
 
 int64_t trainer_total_steps(const experiment *e)
@@ -16,7 +17,7 @@ int64_t trainer_total_steps(const experiment *e)
 
     if (t->steps > 0)
         return t->steps;
-    return epoch_order_steps(t->epochs, e->data->training_count, t->batch, e->micro_batches);
+    return epoch_order_steps(t->epochs, e->epoch.count, t->batch, e->micro_batches);
 }
 
 void trainer_plan_counts(trainer *t)
@@ -33,6 +34,7 @@ void trainer_plan_counts(trainer *t)
         t->validation_count = min_int(t->validation_count, 1);
         t->total = min_i64(t->total, TRAINER_DEBUG_STEPS);
     }
+    t->epoch = data_case_window(&e->sections.data, t->training_count);
 }
 
 bool trainer_finished(experiment *e, const trainer_settings *settings)
@@ -52,7 +54,7 @@ bool trainer_finished(experiment *e, const trainer_settings *settings)
 /* The epoch in which the step after 'step' steps begins. */
 static int64_t epoch_of(const experiment *e, int64_t step)
 {
-    return epoch_order_epochs(step, e->data->training_count, e->sections.train.batch,
+    return epoch_order_epochs(step, e->epoch.count, e->sections.train.batch,
                               e->micro_batches);
 }
 
@@ -77,7 +79,7 @@ double trainer_rate(const experiment *e, int64_t step)
 
 int64_t trainer_epochs(const trainer *t, int64_t steps)
 {
-    return epoch_order_epochs(steps, t->training_count, t->experiment->sections.train.batch,
+    return epoch_order_epochs(steps, t->epoch.count, t->experiment->sections.train.batch,
                               t->experiment->micro_batches);
 }
 

@@ -12,6 +12,7 @@
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/cache/cache_internal.h"
+#include "data/cache/cache_smart.h"
 #include "data/dataset/case_read.h"
 
 /* ---- cases ----------------------------------------------------------------------------------- */
@@ -78,12 +79,21 @@ pons_status cache_pin_begin(cache *c, int rank, cache_pin *pin, pons_error *err)
         pin->packed = &c->slot[rank].packed;
         return PONS_OK;
     }
+    if (c->smart != NULL && c->slot[rank].place >= 0) {
+        pin->place = c->slot[rank].place;
+        if (cache_smart_pin(c->smart, pin->place, &pin->packed, err))
+            pin->held = c;
+        if (pin->held != NULL || err->status != PONS_OK)
+            return err->status;
+    }
     pin->packed = &pin->own;
     return cache_pack(c, rank, NULL, &pin->own, err);
 }
 
 void cache_pin_end(cache_pin *pin)
 {
+    if (pin->held != NULL)
+        cache_smart_unpin(pin->held->smart, pin->place);
     packed_case_clear(&pin->own);
 }
 
@@ -110,6 +120,17 @@ const dataset *cache_dataset(const cache *c)
     return c->data;
 }
 
+int cache_add_reader(cache *c, int64_t epoch)
+{
+    return c->smart != NULL ? cache_smart_add_reader(c->smart, epoch) : 0;
+}
+
+void cache_advance(cache *c, int reader, int64_t epoch)
+{
+    if (c->smart != NULL)
+        cache_smart_advance(c->smart, reader, epoch);
+}
+
 bool cache_has_rank(const cache *c, int rank)
 {
     return rank >= 0 && rank < c->data->case_count && c->slot[rank].wanted;
@@ -117,7 +138,7 @@ bool cache_has_rank(const cache *c, int rank)
 
 int64_t cache_size(const cache *c)
 {
-    return (int64_t)c->size;
+    return c->smart != NULL ? cache_smart_size(c->smart) : (int64_t)c->size;
 }
 
 hash128 cache_case_hash(const cache *c, int rank)
@@ -157,7 +178,7 @@ const cache_kind *cache_kind_of(cache_mode mode)
 {
     static const cache_kind *const kinds[] = {
         [CACHE_NONE] = NULL, [CACHE_MEMORY] = &cache_kind_memory, [CACHE_DISK] = &cache_kind_disk,
-        [CACHE_DEVICE] = &cache_kind_memory
+        [CACHE_SMART] = &cache_kind_smart, [CACHE_DEVICE] = &cache_kind_memory
     };
 
     return kinds[mode];
@@ -168,6 +189,8 @@ static pons_status add_tier(cache *c, cache_mode mode, int64_t limit, const cach
 {
     const cache_kind *kind = cache_kind_of(mode);
 
+    if (mode == CACHE_SMART && case_window_keeps_all(&c->window))
+        kind = &cache_kind_memory;
     if (kind == NULL)
         return PONS_OK;
     c->tier[c->tier_count++] = (cache_tier){ kind, limit };
@@ -192,6 +215,8 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     case_geometry_init(&c->geometry);
     case_geometry_init(&c->validation);
     c->disk.lock = -1;
+    c->window = settings->window;
+    c->epoch = settings->epoch;
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
     if (add_tier(c, settings->mode, settings->limit, settings, err) != PONS_OK
@@ -208,6 +233,7 @@ void cache_close(cache *c)
 {
     if (c == NULL)
         return;
+    cache_smart_close(c->smart);
     for (int i = 0; i < c->data->case_count; i++)
         packed_case_clear(&c->slot[i].packed);
     for (int n = 0; n < c->tier_count; n++)

@@ -9,6 +9,7 @@
 
 #include "base/hash/hash128.h"
 #include "config/sections.h"
+#include "data/cache/case_window.h"
 #include "data/packed/case_geometry.h"
 #include "data/dataset/dataset.h"
 #include "data/packed/packed_case.h"
@@ -33,12 +34,15 @@ typedef struct cache_peers {
 } cache_peers;
 
 typedef struct cache_settings {
-    cache_mode mode;           /* CACHE_NONE, CACHE_MEMORY or CACHE_DISK; CACHE_DEVICE: as MEMORY */
+    cache_mode mode;           /* CACHE_DEVICE, and CACHE_SMART without a window: as CACHE_MEMORY */
     /*
      * Bytes for all processes of a machine, 0: no limit. Cases beyond the limit are held in the
      * next mode, with its own limit; with CACHE_NONE they are read each time.
      */
     int64_t limit;
+    /* CACHE_SMART: the first window.total of the cases are trained on, from 'epoch' on */
+    case_window window;
+    int64_t epoch;
     cache_mode next_mode;      /* CACHE_NONE or another mode than 'mode'                          */
     int64_t next_limit;
     const char *folder;        /* folder of the disk cache; NULL: '.cache' in 'output'            */
@@ -62,8 +66,8 @@ typedef struct cache_settings {
 /*
  * Open a cache of the cases 'ranks'. All of them are read, in 'threads' threads, so that a bad
  * case is found before training. CACHE_MEMORY holds them in memory. CACHE_DISK maps them from
- * files; a file is made if none has this content and these steps. 'chain' ([preprocess]) and 'l'
- * (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.
+ * files; a file is made if none has this content and these steps. CACHE_SMART holds the window of
+ * an epoch, and replaces its cases as the loaders advance. 'chain' ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.
  */
 pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,
@@ -89,6 +93,8 @@ const case_geometry *cache_validation_geometry(const cache *c);
 typedef struct cache_pin {
     const packed_case *packed;
     packed_case own;
+    cache *held;               /* the smart cache that holds it at 'place'; NULL: another cache   */
+    int place;
 } cache_pin;
 
 /* Thread-safe. The case is valid from begin to end. */
@@ -96,6 +102,12 @@ pons_status cache_pin_begin(cache *c, int rank, cache_pin *pin, pons_error *err)
 void cache_pin_end(cache_pin *pin);
 const packed_case *cache_packed(const cache *c, int rank); /* NULL: not held                      */
 const dataset *cache_dataset(const cache *c);
+/*
+ * A smart cache: a loader that will begin in 'epoch' is added before any advances. It has passed all
+ * epochs before that of cache_advance. Other caches ignore both.
+ */
+int cache_add_reader(cache *c, int64_t epoch);
+void cache_advance(cache *c, int reader, int64_t epoch);
 bool cache_has_rank(const cache *c, int rank); /* true for a rank given to cache_open             */
 
 #endif

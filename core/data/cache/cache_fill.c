@@ -18,6 +18,7 @@
 #include "base/integer.h"
 #include "base/thread/worker.h"
 #include "data/cache/cache_internal.h"
+#include "data/cache/cache_smart.h"
 #include "data/cache/case_hash.h"
 #include "data/dataset/case_read.h"
 #include "data/packed/sampling_index.h"
@@ -494,7 +495,9 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
     pthread_cond_init(&f.changed, NULL);
     class_coverage_init(&f.seen, c->data);
     case_geometry_init(&f.report.geometry);
-    fill_run(&f, s, err);
+    if (fill_run(&f, s, err) == PONS_OK && c->tier_count > 0
+        && c->tier[0].kind == &cache_kind_smart)
+        cache_smart_open(c, ranks, &f.memory, err);
     class_coverage_clear(&f.seen);
     pthread_cond_destroy(&f.changed);
     pthread_mutex_destroy(&f.lock);

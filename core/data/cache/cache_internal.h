@@ -20,6 +20,7 @@ typedef struct cache_kind cache_kind;
 
 typedef struct cache_slot {
     bool wanted, resident;
+    int place;                 /* of a smart cache: place among the training cases, -1: none      */
     hash128 source;            /* case_hash; zeros: not known                                   */
     packed_case packed;
 } cache_slot;
@@ -42,6 +43,9 @@ struct cache {
     int tier_count;            /* 0: no case is held                                              */
     cache_tier tier[CACHE_TIERS_MAX];
     cache_disk disk;
+    case_window window;        /* CACHE_SMART: the cases of an epoch, 'epoch' the first one       */
+    int64_t epoch;
+    struct cache_smart *smart; /* NULL: no case is replaced                                       */
 };
 
 /* ---- cache.c --------------------------------------------------------------------------------- */
@@ -118,7 +122,7 @@ struct cache_kind {
     void (*close)(cache *c);
 };
 
-extern const cache_kind cache_kind_memory, cache_kind_disk;
+extern const cache_kind cache_kind_memory, cache_kind_disk, cache_kind_smart;
 
 /* The kind that holds cases in this mode; NULL: none is held. */
 const cache_kind *cache_kind_of(cache_mode mode);

@@ -124,6 +124,9 @@ static bool open_memory_of_all(shared_memory *s, const announcement *all, const 
     s->shared = mmap(NULL, s->board_size, PROT_READ | PROT_WRITE, MAP_SHARED, s->file[0], 0);
     if (s->shared == MAP_FAILED)
         s->shared = NULL;
+    else
+        s->passed = (void *)((char *)s->shared + s->board_size
+                             - (size_t)p->count * sizeof *s->passed);
     return s->shared != NULL;
 }
 
@@ -201,6 +204,8 @@ pons_status shared_memory_open(shared_memory *s, int count, hash128 id,
     size_t board_size = sizeof *s->shared + (size_t)count * sizeof *s->shared->entry;
     bool joined;
 
+    if (peers != NULL)
+        board_size += (size_t)peers->count * sizeof *s->passed;
     *s = (shared_memory){ .count = 1, .board_size = board_size };
     if (peers == NULL || peers->count < 2)
         return open_private(s, count, board_size, err);
@@ -232,13 +237,18 @@ void shared_memory_close(shared_memory *s)
 
 /* ---- reading and writing --------------------------------------------------------------------- */
 
+void shared_memory_free(const shared_memory *s, const shared_piece *piece)
+{
+    fallocate(s->file[s->self], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->offset,
+              (off_t)page_end((size_t)piece->size));
+}
+
 /* Free the memory of a failed write. */
 static pons_status free_pages(const shared_memory *s, int64_t offset, size_t size, pons_error *err)
 {
     int why = errno;
 
-    fallocate(s->file[s->self], FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
-              (off_t)size);
+    shared_memory_free(s, &(shared_piece){ offset, (int64_t)size });
     return pons_fail(err, PONS_FAILURE, "no memory to share: %s", strerror(why));
 }
 
@@ -264,6 +274,12 @@ pons_status shared_memory_map(const shared_memory *s, const shared_case *e, pack
 {
     return packed_case_file_map_shared(s->file[e->process], e->packed.offset,
                                        (size_t)e->packed.size, out, err);
+}
+
+bool shared_memory_get(const shared_memory *s, int process, const shared_piece *piece, void *out)
+{
+    return pread(s->file[process], out, (size_t)piece->size, (off_t)piece->offset)
+           == (ssize_t)piece->size;
 }
 
 char *shared_memory_warnings(const shared_memory *s, const shared_case *e)

@@ -27,6 +27,9 @@ typedef struct shared_case {
     shared_piece warnings;     /* its warnings, where there are several processes                 */
     char key[CASE_KEY_SIZE];   /* not "": the disk cache holds it                                 */
     hash128 source;            /* case_hash; zeros: not known                                   */
+    /* a smart cache's: the turn whose case is here + 1, 0: none, and a pons_error of reading it */
+    _Atomic int64_t ready;
+    shared_piece failure;
 } shared_case;
 
 typedef struct shared_counters {
@@ -36,6 +39,7 @@ typedef struct shared_counters {
     _Atomic int64_t size[CACHE_TIERS_MAX]; /* bytes of held cases by tier                         */
     _Atomic int64_t failed;    /* position of the earliest failure; number of cases: none         */
     _Atomic int tier;          /* the first tier that has room; their number: no case is held     */
+    _Atomic uint32_t changes;  /* of 'ready' and of passed turns: a futex                         */
     shared_case entry[];       /* by position in the list                                         */
 } shared_counters;
 
@@ -43,6 +47,7 @@ typedef struct shared_memory {
     int count, self;           /* processes of this machine, this one; count 1: not shared        */
     shared_counters *shared;
     size_t board_size;         /* size of the mapping; 0: private memory                          */
+    _Atomic int64_t *passed;   /* [count] on the board: the turns that each process has passed    */
     int *file;                 /* [count] descriptors; NULL: not shared                           */
     _Atomic int64_t used;      /* bytes used of file[self]                                        */
 } shared_memory;
@@ -59,6 +64,10 @@ void shared_memory_close(shared_memory *s);
 /* Write bytes for all processes. Pages are allocated by the write, which fails without memory. */
 pons_status shared_memory_put(shared_memory *s, const void *bytes, size_t size, shared_piece *out,
                               pons_error *err);
+/* Free the pages of bytes that this process wrote. No process may read them afterwards. */
+void shared_memory_free(const shared_memory *s, const shared_piece *piece);
+/* Read the bytes of a piece that a process wrote; false: they are gone. */
+bool shared_memory_get(const shared_memory *s, int process, const shared_piece *piece, void *out);
 /* Map a case after all processes have written theirs. */
 pons_status shared_memory_map(const shared_memory *s, const shared_case *e, packed_case *out,
                               pons_error *err);

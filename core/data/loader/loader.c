@@ -46,8 +46,8 @@ typedef struct loader_thread_start {
 
 struct loader {
     patch_batch patches;
-    int rank_count;
-    int *ranks;
+    int *ranks;                /* the training cases                                              */
+    int reader;                /* of a smart cache                                                */
     int64_t *order;            /* permutation of epoch 'order_epoch'                              */
     int64_t order_epoch;
     int slot_count;
@@ -76,20 +76,28 @@ static int micro_batch_of(const loader *l, int64_t number)
     return l->patches.settings.first + (int)(number % l->patches.settings.count);
 }
 
+/* The position of a micro-batch's first case in the sequence of all epochs. */
+static int64_t first_case_of_batch(const loader *l, int64_t number)
+{
+    const loader_settings *s = &l->patches.settings;
+
+    return (step_of_batch(l, number) * s->micro_batches + micro_batch_of(l, number)) * s->batch;
+}
+
 /* Find the epoch and the case of a job (R6). */
 static void set_case_of_job(loader *l, loader_job *job)
 {
     const loader_settings *s = &l->patches.settings;
-    int64_t batch = step_of_batch(l, job->number) * s->micro_batches + micro_batch_of(l,
-                                                                                      job->number);
-    int64_t position = batch * s->batch + job->position;
+    int64_t position = first_case_of_batch(l, job->number) + job->position;
 
-    job->epoch = position / l->rank_count;
+    job->epoch = position / s->window.count;
     if (job->epoch != l->order_epoch) {
-        epoch_order_permutation(s->seed, job->epoch, l->rank_count, l->order);
+        epoch_order_permutation(s->seed, job->epoch, s->window.count, l->order);
         l->order_epoch = job->epoch;
     }
-    job->rank = l->ranks[l->order[position % l->rank_count]];
+    int64_t turn = case_window_first(&s->window, job->epoch)
+                   + l->order[position % s->window.count];
+    job->rank = l->ranks[case_window_place(&s->window, turn)];
 }
 
 static void slot_begin(loader *l, const loader_job *job)
@@ -246,7 +254,10 @@ static pons_status set_ranks(loader *l, int count, const int *ranks, pons_error 
 
     if (count == 0)
         return pons_fail(err, PONS_DATA, "there is no case to train on");
-    l->rank_count = count;
+    if (l->patches.settings.window.total == 0)
+        l->patches.settings.window = case_window_whole(count);
+    l->taken = l->patches.settings.step * l->patches.settings.count;
+    l->next = (loader_job){ .number = l->taken };
     l->ranks = malloc((size_t)count * sizeof *l->ranks);
     l->order = malloc((size_t)count * sizeof *l->order);
     l->order_epoch = -1;
@@ -364,6 +375,8 @@ static pons_status loader_prepare(loader *l, int rank_count, const int *ranks,
         set_ranks(l, rank_count, ranks, err) != PONS_OK ||
         make_slots(l, err) != PONS_OK || make_scratch(l, threads, err) != PONS_OK)
         return err->status;
+    l->reader = cache_add_reader(l->patches.cases,
+                                 first_case_of_batch(l, l->taken) / s->window.count);
     return start_threads(l, threads, err);
 }
 
@@ -450,6 +463,8 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err)
 {
     loader_slot *slot = &l->slot[l->taken % l->slot_count];
 
+    cache_advance(l->patches.cases, l->reader,
+                  first_case_of_batch(l, l->taken) / l->patches.settings.window.count);
     pthread_mutex_lock(&l->lock);
     l->in_use = false;
     if (l->thread_count == 0)

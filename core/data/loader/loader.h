@@ -22,6 +22,8 @@ typedef struct loader_settings {
     int per_case, batch;         /* samples of a micro-batch: N = batch x per_case                */
     int micro_batches;           /* M: micro-batches of a step                                    */
     int first, count;            /* this replica's micro-batches: first .. first + count - 1      */
+    int64_t step;                /* the step to begin with                                        */
+    case_window window;          /* the cases of an epoch; total 0: all                           */
     sampling_mode sampling;
     double positive, negative;   /* balanced: relative weights of the sets                        */
     int class_weight_count;      /* classes: length of the list; 0: equal weights                 */
