@@ -338,6 +338,35 @@ else
     echo "skipped: two nodes, since this machine allows no network namespaces"
 fi
 
+# ---- caches ---------------------------------------------------------------------------------------
+
+# The table has a line for each cache, with seconds above 0; a smart cache trains on half of the cases.
+PONS=$program
+export PONS
+check "caches are timed" ends 0 "$source/examples/datasets_speed.sh" --folder "$folder/caches" --cases 4 \
+    --extent 36,36,36 --epochs 2
+for cache in none memory disk disk-again smart; do
+    seen=4
+    [ $cache != smart ] || seen=2
+    check "$cache is timed" grep -Eq "^$cache +$seen( +[0-9.]*[1-9][0-9.]*){5}\$" "$folder/output"
+done
+if "$program" help data.cache | grep -q "Not in this build:.*lmdb"; then
+    check "lmdb is left out" says "lmdb         not in this build"
+else
+    check "lmdb is timed" grep -Eq "^lmdb-again +4 " "$folder/output"
+fi
+mkdir "$folder/mine" "$folder/mine/runs"
+check "nothing is overwritten" ends 2 "$source/examples/datasets_speed.sh" --folder "$folder/mine"
+check "one epoch is refused" ends 2 "$source/examples/datasets_speed.sh" --epochs 1
+
+smart() {
+    cp "$source/examples/smartcache_ddp.ini" "$folder/caches/"
+    "$program" "$@" "$folder/caches/smartcache_ddp.ini" --set data.source="$folder/caches/phantom" \
+        --set patch.extent=16 --set "model.channels=4 8" --set model.strides=2 --set data.smart_replace=0.3
+}
+check "a smart cache is explained" ends 0 smart explain
+check "three of four" grep -q "3 of 4 training cases are in the cache, 1 of them" "$folder/output"
+
 # ---- training -------------------------------------------------------------------------------------
 
 # same NAME: the weights equal those of the single process.
@@ -387,6 +416,14 @@ END
         check "two nodes train" ends 0 meet 29501 e.ini --set experiment.name=nodes
         check "the nodes' weights" same nodes
     fi
+    "$REPLAY_PONS" data phantom -o phantom --cases 8 --extent 20,18,16 >/dev/null 2>&1
+    cp "$source/examples/smartcache_ddp.ini" .
+    set -- --set patch.extent=16 --set "model.channels=4 8" --set model.strides=2 --set train.steps=4 \
+        --set train.epochs= --set distribute.threads=1 --set train.precision=fp32
+    check "a smart cache of one process" ends 0 "$REPLAY_PONS" train smartcache_ddp.ini "$@" \
+        --set experiment.name=one --fresh
+    check "a smart cache of two ranks" ends 0 "$REPLAY_PONS" launch -n 2 -- train smartcache_ddp.ini "$@"
+    check "has the same weights" same smartcache
     REPLAY_UNTIL=runs/stopped/metrics.jsonl
     export REPLAY_UNTIL
     check "USR1 ends a job with 75" ends 75 sbatch --nodes=1 "$slurm" e.ini \
