@@ -86,7 +86,7 @@ bool smart_free_passed(cache_smart *s)
     for (int i = 0; i < s->window.total; i++) {
         smart_case *c = &s->item[i];
 
-        if (c->piece.size == 0 || c->state == SMART_READING)
+        if (c->state == SMART_READING || c->piece.size == 0)
             continue;
         if (c->piece_turn < passed)
             smart_free_piece(s, c);
