@@ -185,6 +185,7 @@ static pons_status open_cases(bench *b, pons_error *err)
 
     cache_settings_fill(&e->sections, &filling);
     filling.window = e->epoch;
+    filling.lane_count = e->epoch.lanes;
     processes_cache_peers(e->group, &peers);
     if (e->sections.data.loader_threads == OPTION_AUTO
         && filling.threads > experiment_processors(e))

@@ -21,6 +21,7 @@ const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "da
 static const char *const fold_words[] = { "first", NULL };
 static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device",
                                            NULL };
+static const char *const cache_share_words[] = { "node", "rank", NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
@@ -82,6 +83,10 @@ static const pons_option data_table[] = {
     PONS_PATH(data_options, cache_dir, "",
               "Folder of the disk cache; not given: "
               "'.cache' in the folder of [experiment] output."),
+    PONS_CHOICE(data_options, cache_share, "node", cache_share_words,
+                "node: a machine has the cases of all ranks; rank: with cache = smart, those that "
+                "its own ranks train on, since each micro-batch of a step takes cases of its own "
+                "part of the list."),
     PONS_REAL(data_options, smart_share, "0.5", 0, 1,
               "Part of the training cases that an epoch runs over with cache = smart."),
     PONS_REAL(data_options, smart_replace, "0.1", 0, 1,

@@ -29,6 +29,7 @@ typedef struct data_options {
     pons_texts image, image_suffix, labels, regions, map;
     int64_t fold;             /* or FOLD_FIRST                                                    */
     int cache;                /* cache_mode                                                       */
+    int cache_share;          /* 0 node, 1 rank                                                   */
     int64_t cache_limit;
     double smart_share, smart_replace;
     int64_t loader_threads;   /* or OPTION_AUTO                                                   */

@@ -70,11 +70,12 @@ static int fill_threads(void)
     return min_int(count, FILL_THREADS_MAX);
 }
 
-case_window data_case_window(const data_options *d, int total)
+case_window data_case_window(const data_options *d, int total, int micro_batches)
 {
     if (d->cache != CACHE_SMART)
         return case_window_whole(total);
-    return case_window_part(total, d->smart_share, d->smart_replace);
+    return case_window_part(total, d->smart_share, d->smart_replace,
+                            d->cache_share == 0 ? 1 : micro_batches);
 }
 
 void cache_settings_fill(const sections *s, cache_settings *out)

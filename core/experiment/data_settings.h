@@ -18,8 +18,11 @@ pons_status dataset_blame(config *c, const sections *s, pons_error *err);
 const char *data_label_table(config *c, const sections *s);
 /* 'window' stays empty, which the caller fills to have a smart cache. */
 void cache_settings_fill(const sections *s, cache_settings *out);
-/* The window of an epoch for 'total' training cases, by smart_share and smart_replace. */
-case_window data_case_window(const data_options *d, int total);
+/*
+ * The window of an epoch for 'total' training cases, by smart_share and smart_replace. With
+ * cache_share = rank each of the micro-batches of a step has a lane.
+ */
+case_window data_case_window(const data_options *d, int total, int micro_batches);
 void loader_settings_fill(const sections *s, loader_settings *out);
 
 #endif

@@ -98,26 +98,40 @@ static pons_status load_sinks(experiment *e, pons_error *err)
 
 /* ---- data and task --------------------------------------------------------------------------- */
 
-/* Refuse a smart cache that would leave cases out of all epochs. */
+/* Refuse a smart cache that would leave cases out of all epochs, or lanes without a case. */
 static pons_status resolve_epoch(experiment *e, pons_error *err)
 {
-    e->epoch = data_case_window(&e->sections.data, e->data->training_count);
+    const data_options *d = &e->sections.data;
+    int total = e->data->training_count;
+
+    e->epoch = data_case_window(d, total, e->micro_batches);
+    if (d->cache_share != 0 && d->cache != CACHE_SMART)
+        return pons_fail(err, PONS_CONFIG, "%s: [data] cache_share = rank needs cache = smart",
+                         config_origin(e->config, "data", "cache_share"));
+    if (e->epoch.count == 0 && total > 0)
+        return pons_fail(err, PONS_CONFIG, "%s: [data] cache_share = rank divides the cases among "
+                         "the %d micro-batches of a step, but there are %d",
+                         config_origin(e->config, "data", "cache_share"), e->micro_batches, total);
     if (e->epoch.replaced > 0 || e->epoch.count == e->epoch.total)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: [data] smart_replace = 0 leaves %d of %d training "
                      "cases unused, expected a share above 0",
-                     config_origin(e->config, "data", "smart_replace"),
-                     e->epoch.total - e->epoch.count, e->epoch.total);
+                     config_origin(e->config, "data", "smart_replace"), total - e->epoch.count,
+                     total);
 }
 
 const char *experiment_epoch_text(const experiment *e, const case_window *w)
 {
     if (e->sections.data.cache != CACHE_SMART)
         return NULL;
-    if (w->replaced == 0)
+    const char *lanes = w->lanes == 1 ? ""
+                        : arena_format(e->memory, ", in parts of %d for each micro-batch of a step",
+                                       w->count / w->lanes);
+
+    if (w->replaced == 0 && w->lanes == 1)
         return arena_format(e->memory, "all %d training cases are in the cache", w->total);
     return arena_format(e->memory, "%d of %d training cases are in the cache, %d of them are "
-                        "replaced each epoch", w->count, w->total, w->replaced);
+                        "replaced each epoch%s", w->count, w->total, w->replaced, lanes);
 }
 
 static pons_status open_dataset(experiment *e, pons_error *err)

@@ -165,7 +165,7 @@ static pons_status compare_epoch(const saved_state *s, const experiment *e, pons
     before.cache = cache != NULL && strcmp(cache, "smart") == 0 ? CACHE_SMART : CACHE_MEMORY;
     read_share(s, "[data] smart_share", &before.smart_share);
     read_share(s, "[data] smart_replace", &before.smart_replace);
-    w = data_case_window(&before, e->epoch.total);
+    w = data_case_window(&before, e->epoch.total, e->micro_batches);
     if (memcmp(&w, &e->epoch, sizeof w) == 0)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "an epoch has %d of %d cases, and %d are replaced, but the "

@@ -58,6 +58,17 @@ static pons_status find_first_epoch(const trainer *t, int64_t *epoch, pons_error
     return PONS_OK;
 }
 
+/* The micro-batches of the processes of this machine, which are ranks in a row. */
+static void find_lanes(const experiment *e, cache_settings *out)
+{
+    bool joined = e->group != NULL;
+    int local = joined ? e->processes->place.local_size : 1;
+    int before = joined ? e->processes->place.local_rank : 0;
+
+    out->lane = (e->first - before * e->device_count) * e->accumulate;
+    out->lane_count = local * e->device_count * e->accumulate;
+}
+
 static pons_status read_cases(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -68,6 +79,7 @@ static pons_status read_cases(trainer *t, pons_error *err)
 
     cache_settings_fill(&e->sections, &settings);
     settings.window = t->epoch;
+    find_lanes(e, &settings);
     if (settings.mode == CACHE_SMART && find_first_epoch(t, &settings.epoch, err) != PONS_OK)
         return err->status;
     processes_cache_peers(e->group, &peers);

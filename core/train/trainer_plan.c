@@ -34,7 +34,7 @@ void trainer_plan_counts(trainer *t)
         t->validation_count = min_int(t->validation_count, 1);
         t->total = min_i64(t->total, TRAINER_DEBUG_STEPS);
     }
-    t->epoch = data_case_window(&e->sections.data, t->training_count);
+    t->epoch = data_case_window(&e->sections.data, t->training_count, e->micro_batches);
 }
 
 bool trainer_finished(experiment *e, const trainer_settings *settings)

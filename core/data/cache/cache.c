@@ -217,6 +217,8 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     c->disk.lock = -1;
     c->window = settings->window;
     c->epoch = settings->epoch;
+    c->lane = settings->lane;
+    c->lane_count = settings->lane_count;
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
     if (add_tier(c, settings->mode, settings->limit, settings, err) != PONS_OK

@@ -43,6 +43,7 @@ typedef struct cache_settings {
     /* CACHE_SMART: the first window.total of the cases are trained on, from 'epoch' on */
     case_window window;
     int64_t epoch;
+    int lane, lane_count;      /* the lanes that this machine trains on                           */
     cache_mode next_mode;      /* CACHE_NONE or another mode than 'mode'                          */
     int64_t next_limit;
     const char *folder;        /* folder of the disk cache; NULL: '.cache' in 'output'            */
@@ -67,7 +68,8 @@ typedef struct cache_settings {
  * Open a cache of the cases 'ranks'. All of them are read, in 'threads' threads, so that a bad
  * case is found before training. CACHE_MEMORY holds them in memory. CACHE_DISK maps them from
  * files; a file is made if none has this content and these steps. CACHE_SMART holds the window of
- * an epoch, and replaces its cases as the loaders advance. 'chain' ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.
+ * an epoch, and replaces its cases as the loaders advance. 'chain' ([preprocess]) and 'l'
+ * (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.
  */
 pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,
@@ -103,8 +105,8 @@ void cache_pin_end(cache_pin *pin);
 const packed_case *cache_packed(const cache *c, int rank); /* NULL: not held                      */
 const dataset *cache_dataset(const cache *c);
 /*
- * A smart cache: a loader that will begin in 'epoch' is added before any advances. It has passed all
- * epochs before that of cache_advance. Other caches ignore both.
+ * A smart cache: a loader that will begin in 'epoch' is added before any advances. It has passed
+ * all epochs before that of cache_advance. Other caches ignore both.
  */
 int cache_add_reader(cache *c, int64_t epoch);
 void cache_advance(cache *c, int reader, int64_t epoch);

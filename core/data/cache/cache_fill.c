@@ -456,7 +456,8 @@ static void add_text(hash128 *total, const char *text)
 /* A hash of what processes need in common to share a cache: its files and its settings. */
 static hash128 cache_id(const dataset *d, int count, const int *ranks, const cache_settings *s)
 {
-    const int64_t numbers[] = { s->mode, s->limit, s->next_mode, s->next_limit, s->sampling };
+    const int64_t numbers[] = { s->mode, s->limit, s->next_mode, s->next_limit, s->sampling,
+                                s->window.count, s->window.lanes, s->lane, s->lane_count };
     hash128 total = { 0 };
 
     hash128_add(&total, numbers, sizeof numbers);

@@ -45,6 +45,7 @@ struct cache {
     cache_disk disk;
     case_window window;        /* CACHE_SMART: the cases of an epoch, 'epoch' the first one       */
     int64_t epoch;
+    int lane, lane_count;      /* of this machine                                                 */
     struct cache_smart *smart; /* NULL: no case is replaced                                       */
 };
 

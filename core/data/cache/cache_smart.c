@@ -16,13 +16,22 @@ enum { PATIENCE_S = 2 };
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
+/* True if a case of the turn's lane is trained on by this machine. */
+static bool is_trained_here(const cache *c, int64_t turn)
+{
+    int lane = (int)(turn % c->window.lanes);
+
+    return c->window.lanes == 1 || (lane >= c->lane && lane < c->lane + c->lane_count);
+}
+
 /* True for a place in the first window, and for validation cases, which stay. */
 static bool is_held_first(const cache *c, int place)
 {
     const case_window *w = &c->window;
-    int first = case_window_place(w, case_window_first(w, c->epoch));
+    int64_t first = case_window_first(w, c->epoch);
+    int ahead = (place - case_window_place(w, first) + w->total) % w->total;
 
-    return place >= w->total || (place - first + w->total) % w->total < w->count;
+    return place >= w->total || (ahead < w->count && is_trained_here(c, first + ahead));
 }
 
 /* Every case is read, so that a damaged one ends the run before training. */
@@ -61,7 +70,8 @@ static void item_reset(cache_smart *s, smart_case *c)
     free(c->failure);
     c->failure = NULL;
     c->leaving = -1;
-    c->state = c->turn >= first_turn(s) ? SMART_QUEUED : SMART_OUT;
+    c->state = c->turn >= first_turn(s) && is_trained_here(s->cache, c->turn) ? SMART_QUEUED
+                                                                             : SMART_OUT;
 }
 
 static size_t held_bytes(const packed_case *p)
@@ -94,7 +104,7 @@ static void item_enter(cache_smart *s, int64_t turn)
     smart_case *c = item_of_turn(s, turn);
 
     c->turn = turn;
-    if (c->state == SMART_OUT)
+    if (c->state == SMART_OUT && is_trained_here(s->cache, turn))
         c->state = SMART_QUEUED;
 }
 

@@ -9,14 +9,15 @@
 
 case_window case_window_whole(int total)
 {
-    return (case_window){ .total = total, .count = total };
+    return (case_window){ .total = total, .count = total, .lanes = 1 };
 }
 
-case_window case_window_part(int total, double share, double replace)
+case_window case_window_part(int total, double share, double replace, int lanes)
 {
-    case_window w = { .total = total };
+    case_window w = { .total = total, .lanes = lanes };
+    int fit = total / lanes, wanted = (int)lround(total * share / lanes);
 
-    w.count = max_int(min_int((int)lround(total * share), total), min_int(total, 1));
+    w.count = lanes * max_int(min_int(wanted, fit), min_int(fit, 1));
     w.replaced = min_int((int)ceil(w.count * replace), total - w.count);
     return w;
 }
@@ -31,7 +32,15 @@ int case_window_place(const case_window *w, int64_t turn)
     return (int)(turn % w->total);
 }
 
+int64_t case_window_turn(const case_window *w, int64_t epoch, int lane, int64_t i)
+{
+    int64_t first = case_window_first(w, epoch);
+    int64_t ahead = (lane - first % w->lanes + w->lanes) % w->lanes;
+
+    return first + ahead + i * w->lanes;
+}
+
 bool case_window_keeps_all(const case_window *w)
 {
-    return w->count + w->replaced >= w->total;
+    return w->lanes == 1 && w->count + w->replaced >= w->total;
 }

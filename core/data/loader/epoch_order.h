@@ -12,5 +12,7 @@ int64_t epoch_order_steps(int64_t epochs, int64_t cases, int64_t batch, int64_t 
 int64_t epoch_order_epochs(int64_t steps, int64_t cases, int64_t batch, int64_t micro_batches);
 /* The order of an epoch: a permutation of 0 .. cases - 1, keyed by seed and epoch. */
 void epoch_order_permutation(uint64_t seed, int64_t epoch, int64_t cases, int64_t *order);
+/* The order of a lane's cases in an epoch (case_window.h); lane 0 has the order above. */
+void epoch_order_of_lane(uint64_t seed, int64_t epoch, int lane, int64_t cases, int64_t *order);
 
 #endif

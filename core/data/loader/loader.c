@@ -48,8 +48,8 @@ struct loader {
     patch_batch patches;
     int *ranks;                /* the training cases                                              */
     int reader;                /* of a smart cache                                                */
-    int64_t *order;            /* permutation of epoch 'order_epoch'                              */
-    int64_t order_epoch;
+    int64_t *order;            /* by lane of this loader: permutation of epoch 'order_epoch'      */
+    int64_t *order_epoch;
     int slot_count;
     loader_slot *slot;
     int64_t taken;             /* number of micro-batches handed to the consumer                  */
@@ -76,12 +76,34 @@ static int micro_batch_of(const loader *l, int64_t number)
     return l->patches.settings.first + (int)(number % l->patches.settings.count);
 }
 
-/* The position of a micro-batch's first case in the sequence of all epochs. */
+/* Lanes whose cases this loader takes (case_window.h). */
+static int lane_count(const loader *l)
+{
+    return l->patches.settings.window.lanes > 1 ? l->patches.settings.count : 1;
+}
+
+/* Cases of a lane in an epoch. */
+static int64_t lane_cases(const loader *l)
+{
+    const case_window *w = &l->patches.settings.window;
+
+    return w->count / w->lanes;
+}
+
+/* The position of a micro-batch's first case in the sequence of its lane. */
 static int64_t first_case_of_batch(const loader *l, int64_t number)
 {
     const loader_settings *s = &l->patches.settings;
+    int64_t step = step_of_batch(l, number);
 
-    return (step_of_batch(l, number) * s->micro_batches + micro_batch_of(l, number)) * s->batch;
+    if (s->window.lanes > 1)
+        return step * s->batch;
+    return (step * s->micro_batches + micro_batch_of(l, number)) * s->batch;
+}
+
+static int64_t epoch_of_batch(const loader *l, int64_t number)
+{
+    return first_case_of_batch(l, number) / lane_cases(l);
 }
 
 /* Find the epoch and the case of a job (R6). */
@@ -89,14 +111,16 @@ static void set_case_of_job(loader *l, loader_job *job)
 {
     const loader_settings *s = &l->patches.settings;
     int64_t position = first_case_of_batch(l, job->number) + job->position;
+    int64_t cases = lane_cases(l);
+    int own = (int)(job->number % lane_count(l)), lane = s->window.lanes > 1 ? s->first + own : 0;
+    int64_t *order = l->order + own * cases;
 
-    job->epoch = position / s->window.count;
-    if (job->epoch != l->order_epoch) {
-        epoch_order_permutation(s->seed, job->epoch, s->window.count, l->order);
-        l->order_epoch = job->epoch;
+    job->epoch = position / cases;
+    if (job->epoch != l->order_epoch[own]) {
+        epoch_order_of_lane(s->seed, job->epoch, lane, cases, order);
+        l->order_epoch[own] = job->epoch;
     }
-    int64_t turn = case_window_first(&s->window, job->epoch)
-                   + l->order[position % s->window.count];
+    int64_t turn = case_window_turn(&s->window, job->epoch, lane, order[position % cases]);
     job->rank = l->ranks[case_window_place(&s->window, turn)];
 }
 
@@ -259,10 +283,12 @@ static pons_status set_ranks(loader *l, int count, const int *ranks, pons_error 
     l->taken = l->patches.settings.step * l->patches.settings.count;
     l->next = (loader_job){ .number = l->taken };
     l->ranks = malloc((size_t)count * sizeof *l->ranks);
-    l->order = malloc((size_t)count * sizeof *l->order);
-    l->order_epoch = -1;
-    if (l->ranks == NULL || l->order == NULL)
+    l->order = malloc((size_t)(lane_count(l) * lane_cases(l)) * sizeof *l->order);
+    l->order_epoch = malloc((size_t)lane_count(l) * sizeof *l->order_epoch);
+    if (l->ranks == NULL || l->order == NULL || l->order_epoch == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int i = 0; i < lane_count(l); i++)
+        l->order_epoch[i] = -1;
     memcpy(l->ranks, ranks, (size_t)count * sizeof *l->ranks);
     for (int i = 0; i < count; i++) {
         if (!cache_has_rank(l->patches.cases, ranks[i]))
@@ -375,8 +401,7 @@ static pons_status loader_prepare(loader *l, int rank_count, const int *ranks,
         set_ranks(l, rank_count, ranks, err) != PONS_OK ||
         make_slots(l, err) != PONS_OK || make_scratch(l, threads, err) != PONS_OK)
         return err->status;
-    l->reader = cache_add_reader(l->patches.cases,
-                                 first_case_of_batch(l, l->taken) / s->window.count);
+    l->reader = cache_add_reader(l->patches.cases, epoch_of_batch(l, l->taken));
     return start_threads(l, threads, err);
 }
 
@@ -420,6 +445,7 @@ void loader_close(loader *l)
     free(l->slot);
     free(l->ranks);
     free(l->order);
+    free(l->order_epoch);
     batch_layout_clear(&l->patches.parts);
     augment_clear(&l->patches.augment);
     pthread_cond_destroy(&l->changed);
@@ -463,8 +489,7 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err)
 {
     loader_slot *slot = &l->slot[l->taken % l->slot_count];
 
-    cache_advance(l->patches.cases, l->reader,
-                  first_case_of_batch(l, l->taken) / l->patches.settings.window.count);
+    cache_advance(l->patches.cases, l->reader, epoch_of_batch(l, l->taken));
     pthread_mutex_lock(&l->lock);
     l->in_use = false;
     if (l->thread_count == 0)

@@ -71,6 +71,30 @@ two --set distribute.devices=cpu:0,cpu:1
 ranks --set distribute.mode=ddp --set distribute.devices=cpu:0,cpu:1
 few --set distribute.mode=ddp --set distribute.devices=cpu:0,cpu:1 --set data.cache_limit=60KiB
 END2
+# A part of the list for each micro-batch; two nodes have a rank each.
+parts="in parts of 3 for each micro-batch of a step"
+check "parts are told" ends 0 "$parts" "$program" explain a.ini --set data.cache_share=rank
+check "parts" train parted --set data.cache_share=rank
+check "have other bits" differ parted $last
+nodes() {
+    port=$((20000 + ($$ * 7 + 1) % 10000))
+    for rank in 0 1; do
+        RANK=$rank WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+            "$program" train a.ini --set data.cache_share=rank --set experiment.name=nodes "$@" &
+    done
+    wait $! && wait
+}
+check "parts on two devices" train parted-two --set data.cache_share=rank --set distribute.devices=cpu:0,cpu:1
+check "parts of two ranks" train parted-ranks --set data.cache_share=rank --set distribute.mode=ddp \
+    --set distribute.devices=cpu:0,cpu:1
+check "parts of two nodes" nodes
+for run in parted-two parted-ranks nodes; do
+    check "have the same bits" cmp runs/$run/$last runs/parted/$last
+done
+check "parts need a smart cache" ends 3 "cache_share = rank needs cache = smart" \
+    train none --set data.cache_share=rank --set data.cache=memory
+check "too few cases for the parts" ends 3 "the 16 micro-batches of a step, but there are 11" \
+    train none --set data.cache_share=rank --set train.micro_batches=16
 check "another window" train other --set data.smart_replace=0.5
 check "has others" differ other $last
 

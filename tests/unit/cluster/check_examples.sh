@@ -362,10 +362,10 @@ check "one epoch is refused" ends 2 "$source/examples/datasets_speed.sh" --epoch
 smart() {
     cp "$source/examples/smartcache_ddp.ini" "$folder/caches/"
     "$program" "$@" "$folder/caches/smartcache_ddp.ini" --set data.source="$folder/caches/phantom" \
-        --set patch.extent=16 --set "model.channels=4 8" --set model.strides=2 --set data.smart_replace=0.3
+        --set patch.extent=16 --set "model.channels=4 8" --set model.strides=2 --set data.smart_share=0.5
 }
 check "a smart cache is explained" ends 0 smart explain
-check "three of four" grep -q "3 of 4 training cases are in the cache, 1 of them" "$folder/output"
+check "two of four" grep -q "2 of 4 training cases are in the cache, 1 of them" "$folder/output"
 
 # ---- training -------------------------------------------------------------------------------------
 

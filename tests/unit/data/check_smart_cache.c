@@ -56,6 +56,7 @@ typedef struct plan {
     int threads, processes, first_epoch;
     int64_t limit;
     cache_mode mode;
+    bool nodes;                /* each process is a machine, which has the cases of its lane      */
 } plan;
 
 typedef struct bench {
@@ -74,7 +75,7 @@ typedef struct sequence {
 
 static plan plan_of(int total, double share, double replace)
 {
-    return (plan){ .window = case_window_part(total, share, replace), .threads = 1,
+    return (plan){ .window = case_window_part(total, share, replace, 1), .threads = 1,
                    .processes = 1, .mode = CACHE_SMART };
 }
 
@@ -94,9 +95,11 @@ static dataset *open_dataset(void)
 static void bench_open(bench *b, const plan *p, int self, const cache_peers *peers)
 {
     cache_settings c = { .mode = p->mode, .threads = 2, .limit = p->limit, .window = p->window,
-                         .epoch = p->first_epoch, .peers = peers };
+                         .epoch = p->first_epoch, .peers = peers, .lane = p->nodes ? self : 0,
+                         .lane_count = p->nodes ? 1 : p->processes };
     loader_settings l = { .seed = 7, .extent = { 8, 8, 8 }, .per_case = 2, .batch = 1,
-                          .micro_batches = p->processes, .first = self, .count = 1,
+                          .micro_batches = p->processes, .first = self,
+                          .count = peers != NULL ? 1 : p->processes,
                           .window = p->window, .threads = p->threads,
                           .step = (int64_t)p->first_epoch * p->window.count / p->processes };
     pons_error err = PONS_ERROR_INIT;
@@ -425,6 +428,36 @@ START_TEST(processes_read_the_cases_of_a_single_one)
 }
 END_TEST
 
+/*
+ * With a lane for each process, a single one that computes all micro-batches reads the same cases.
+ * A process that is a machine holds its lane alone.
+ */
+START_TEST(lanes_are_read_by_their_process)
+{
+    static const int totals[] = { 9, 8, 7, 6 };
+    plan p = { .window = case_window_part(totals[_i / 2], 0.5, 0.4, 2), .threads = 1,
+               .processes = 2, .mode = CACHE_SMART, .nodes = _i % 2 };
+    int64_t one = case_bytes();
+    sequence alone;
+    plan single = p;
+
+    single.nodes = false;
+    alone = run_alone(&single, EPOCHS);
+    run_together(&p, EPOCHS * p.window.count / 2, -1);
+    for (int r = 0; r < p.processes; r++) {
+        const sequence *s = &all->seen[r];
+
+        ck_assert_msg(all->err[r].status == PONS_OK, "%s", all->err[r].text);
+        for (int i = 0; i < s->count; i++) {
+            ck_assert_int_eq(s->id[i], alone.id[2 * i + r]);
+            ck_assert_uint_eq(s->hash[i], alone.hash[2 * i + r]);
+        }
+        ck_assert(!p.nodes || s->most <= one * (p.window.count + p.window.replaced + 1) / 2);
+    }
+    munmap(all, sizeof *all);
+}
+END_TEST
+
 START_TEST(processes_hold_one_copy_of_the_window)
 {
     plan p = plan_of(CASES, 4.0 / 9, 0.5);
@@ -467,6 +500,7 @@ int main(void)
     tcase_add_test(c, replacements_are_ready_before_their_epoch);
     tcase_add_loop_test(c, a_case_damaged_meanwhile_ends_its_first_step, 0, 3);
     tcase_add_loop_test(c, processes_read_the_cases_of_a_single_one, 0, 8);
+    tcase_add_loop_test(c, lanes_are_read_by_their_process, 0, 8);
     tcase_add_test(c, processes_hold_one_copy_of_the_window);
     tcase_add_test(c, a_damaged_case_fails_in_the_process_that_wants_it);
     return suite_run();
