@@ -26,7 +26,7 @@ enter_build
 "$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop "configure failed"
 tests="tests/unit/data/check_loader tests/unit/data/check_epoch_order tests/unit/data/check_augment
     tests/unit/cluster/check_local_comm tests/unit/cluster/check_store tests/unit/base/check_parallel
-    tests/unit/data/check_parallel_slabs"
+    tests/unit/data/check_parallel_slabs tests/unit/data/check_smart_cache"
 # shellcheck disable=SC2086 # a list of words
 { make -j"$(nproc)" && make $tests; } >make.log 2>&1 || { tail make.log; stop "make failed"; }
 PONS_PLUGIN_PATH=$build/stage
@@ -112,6 +112,10 @@ for share in "cpu:0,cpu:1 3" "cpu:0,1,2 2"; do
     try 0 "$pons" train a.ini "$@"
     try 0 "$pons" train a.ini "$@" --set train.steps=18
 done
+# Cases that are replaced while loaders read others.
+set -- --set experiment.name=smart --set data.cache=smart --set data.smart_share=0.3 --set data.smart_replace=1
+try 0 "$pons" train a.ini "$@" --set data.loader_threads=2
+try 0 "$pons" train a.ini "$@" --fresh --set distribute.devices=cpu:0,cpu:1
 try 0 "$pons" predict runs/fp32-4 ph/imagesTr/phantom_000.nii.gz -o out.nii.gz
 try 0 "$pons" evaluate --prediction out.nii.gz --label ph/labelsTr/phantom_000.nii.gz
 # Devices that split windows, beside threads that read ahead and write.

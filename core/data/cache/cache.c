@@ -189,7 +189,7 @@ static pons_status add_tier(cache *c, cache_mode mode, int64_t limit, const cach
 {
     const cache_kind *kind = cache_kind_of(mode);
 
-    if (mode == CACHE_SMART && case_window_keeps_all(&c->window))
+    if (mode == CACHE_SMART && (c->window.total == 0 || case_window_keeps_all(&c->window)))
         kind = &cache_kind_memory;
     if (kind == NULL)
         return PONS_OK;

@@ -98,6 +98,12 @@ check "too few cases for the parts" ends 3 "the 16 micro-batches of a step, but 
 check "another window" train other --set data.smart_replace=0.5
 check "has others" differ other $last
 
+# Commands that read each case once have a cache without a window.
+check "patches are shown" "$program" data show a.ini -o shown
+check "data are timed" "$program" bench a.ini --data
+check "a step is timed" "$program" bench a.ini
+check "debug takes four cases" ends 0 "2 of 4 training cases are in the cache" train small --debug
+
 # ---- a run goes on --------------------------------------------------------------------------------
 
 # cut NAME SIGNAL MORE...: send the signal after a checkpoint of the fourth epoch or a later one.
