@@ -105,44 +105,30 @@ static const char *intensity_list(const init_plan *x, intensity_part part)
     return list;
 }
 
-/* A step and its section, in the order of application. */
+/* A step of the plugin 'normalize', in the order of application. */
 typedef struct step_plan {
-    const char *name, *plugin;
+    const char *name;
     plan_scheme scheme;
+    const char *word;         /* value of the option 'scheme' */
 } step_plan;
 
 static const step_plan value_steps[] = {
-    { "clip", "clip", PLAN_CT },
-    { "normalize_ct", "normalize", PLAN_CT },
-    { "normalize", "normalize", PLAN_ZSCORE },
-    { "rescale", "scale_percentiles", PLAN_RESCALE },
-    { "rgb", "scale_range", PLAN_RGB },
+    { "normalize_ct", PLAN_CT, "ct" },
+    { "normalize", PLAN_ZSCORE, "zscore" },
+    { "rescale", PLAN_RESCALE, "rescale_to_0_1" },
+    { "rgb", PLAN_RGB, "rgb_to_0_1" },
 };
 
-static void put_step_values(const init_plan *x, const step_plan *s, const char *section,
-                            ini_text *t)
+static void put_ct_values(const init_plan *x, const char *section, ini_text *t)
 {
-    if (strcmp(s->name, "clip") == 0) {
-        ini_text_put(t, section, "lower", "percentile 0.5 of the foreground", "%s",
-                     intensity_list(x, PART_LOW));
-        ini_text_put(t, section, "upper", "percentile 99.5 of the foreground", "%s",
-                     intensity_list(x, PART_HIGH));
-    } else if (s->scheme == PLAN_CT) {
-        ini_text_put(t, section, "subtrahend", "mean of the foreground", "%s",
-                     intensity_list(x, PART_MEAN));
-        ini_text_put(t, section, "divisor", "deviation of the foreground", "%s",
-                     intensity_list(x, PART_STD));
-    } else if (s->scheme == PLAN_ZSCORE) {
-        ini_text_put(t, section, "channel_wise", NULL, "yes");
-        if (plan_masks_zscore(x->statistics->cropped_share))
-            ini_text_put(t, section, "nonzero", "much of the images is 0", "yes");
-    } else if (s->scheme == PLAN_RESCALE) {
-        ini_text_put(t, section, "from", "least and largest value", "0 100");
-        ini_text_put(t, section, "channel_wise", NULL, "yes");
-    } else {
-        ini_text_put(t, section, "from", NULL, "0 255");
-        ini_text_put(t, section, "to", NULL, "0 1");
-    }
+    ini_text_put(t, section, "lower", "percentile 0.5 of the foreground", "%s",
+                 intensity_list(x, PART_LOW));
+    ini_text_put(t, section, "upper", "percentile 99.5 of the foreground", "%s",
+                 intensity_list(x, PART_HIGH));
+    ini_text_put(t, section, "subtrahend", "mean of the foreground", "%s",
+                 intensity_list(x, PART_MEAN));
+    ini_text_put(t, section, "divisor", "deviation of the foreground", "%s",
+                 intensity_list(x, PART_STD));
 }
 
 static void put_value_step(const init_plan *x, const step_plan *s, ini_text *t)
@@ -150,11 +136,15 @@ static void put_value_step(const init_plan *x, const step_plan *s, ini_text *t)
     const char *section = arena_format(x->memory, "preprocess.%s", s->name);
     const char *channels = channels_of(x, s->scheme);
 
-    if (strcmp(s->name, s->plugin) != 0)
-        ini_text_put(t, section, "plugin", NULL, "%s", s->plugin);
+    if (strcmp(s->name, "normalize") != 0)
+        ini_text_put(t, section, "plugin", NULL, "normalize");
     if (channels != NULL)
         ini_text_put(t, section, "channels", NULL, "%s", channels);
-    put_step_values(x, s, section, t);
+    ini_text_put(t, section, "scheme", NULL, "%s", s->word);
+    if (s->scheme == PLAN_CT)
+        put_ct_values(x, section, t);
+    if (s->scheme == PLAN_ZSCORE && plan_masks_zscore(x->statistics->cropped_share))
+        ini_text_put(t, section, "use_mask_for_norm", "much of the images is 0", "yes");
 }
 
 static bool is_used(const init_plan *x, plan_scheme scheme)

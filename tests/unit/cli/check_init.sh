@@ -49,7 +49,8 @@ sed '/^name =/d; /^; Forecast/d' nnunet.ini >left
 sed '/^name =/d; /^; Forecast/d' default.ini >right
 check "two plans of a dataset are equal" cmp left right
 check "the options of nnU-Net are written" has nnunet 'plugin = dynunet' 'plugin = sgd' 'momentum = 0.99' \
-    'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero'
+    'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
+    'scheme = zscore' 'use_mask_for_norm = yes'
 check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
     'scale_range = -0.3 0.4' 'axes = 0 1 2'
 check "a residual plan has residual blocks" has resenc_m 'res_block = yes'
@@ -69,8 +70,8 @@ printf '{"modality":{"0":"CT"},"labels":{"0":"background","1":"a","2":"b"},"trai
 check "a CT is planned" plans ct ct
 check "axes are those of the files" has ct 'mm = 0.99 0.88 3.3' 'extent = 24 24 12' 'kernel_size = 3,3,1 3 3' \
     'strides = 1 2,2,1 2'
-check "a CT is clipped and normalised by its foreground" has ct 'steps = clip normalize_ct spacing' 'lower = -50' \
-    'upper = 254' 'plugin = normalize'
+check "a CT is clipped and normalised by its foreground" has ct 'steps = normalize_ct spacing' 'scheme = ct' \
+    'lower = -50' 'upper = 254' 'plugin = normalize'
 check "the plan of a CT trains" trains ct
 
 phantom flat 3 48,40,1

@@ -209,6 +209,13 @@ static const struct planned {
       "[preprocess.normalize]\nsubtrahend = 24.18\ndivisor = 37.91\n", 1 },
     { "transposed_ct", "clip normalize", "[preprocess.clip]\nlower = -61.5\nupper = 118\n"
       "[preprocess.normalize]\nsubtrahend = 24.18\ndivisor = 37.91\n", 1 },
+    { "isotropic_zscore", "normalize", "[preprocess.normalize]\nscheme = zscore\n", 1 },
+    { "separate_z_ct", "normalize", "[preprocess.normalize]\nscheme = ct\nlower = -61.5\n"
+      "upper = 118\nsubtrahend = 24.18\ndivisor = 37.91\n", 1 },
+    { "nonzero_mask_zscore", "crop_foreground normalize", "[preprocess.crop_foreground]\n"
+      "select = nonzero\n[preprocess.normalize]\nscheme = zscore\nuse_mask_for_norm = yes\n", 2 },
+    { "no_resampling", "normalize", "[preprocess.normalize]\nscheme = rescale_to_0_1\n"
+      "channels = 0\n", 2 },
     { "no_resampling", "scale_percentiles", "[preprocess.scale_percentiles]\nfrom = 0 100\n"
       "channels = 0\n", 2 },
 };
@@ -223,6 +230,21 @@ static const json_t *find_case(const json_t *cases, const char *name)
     }
     ck_abort_msg("no case '%s'", name);
     return NULL;
+}
+
+/* Read the label, as classes of its ids. */
+static void read_planned_label(const struct planned *p, pons_case *c)
+{
+    char path[128];
+    volume ids;
+
+    snprintf(path, sizeof path, "nnunet/preprocess/%s.nii.gz", p->name);
+    MUST(nifti_read_label(golden_path(path), &ids, NULL, &golden_error));
+    MUST(pons_volume_init(&c->label, PONS_U8, 1, ids.extent, &golden_error));
+    volume_copy_position(&c->label, &ids);
+    for (int64_t i = 0; i < pons_volume_count(&ids); i++)
+        ((uint8_t *)c->label.voxels)[i] = (uint8_t)((int32_t *)ids.voxels)[i];
+    pons_volume_clear(&ids);
 }
 
 static void read_planned(const struct planned *p, pons_case *c)
@@ -243,6 +265,7 @@ static void read_planned(const struct planned *p, pons_case *c)
             ((float *)c->image.voxels)[i * p->channels + n] = ((float *)v.voxels)[i];
         pons_volume_clear(&v);
     }
+    read_planned_label(p, c);
 }
 
 /* Axis a of a plan is axis 2 - transpose_forward[a] of the file. */

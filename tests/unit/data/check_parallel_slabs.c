@@ -227,6 +227,8 @@ static const char *const chains[] = {
     "normalize\n",
     "normalize\n[preprocess.normalize]\nnonzero = yes\nchannel_wise = yes\n",
     "normalize\n[preprocess.normalize]\nchannels = 1\n",
+    "normalize\n[preprocess.normalize]\nscheme = zscore\nuse_mask_for_norm = yes\n",
+    "normalize\n[preprocess.normalize]\nscheme = rescale_to_0_1\n",
     "scale_range\n[preprocess.scale_range]\nfrom = -57 164\nto = 0 1\nclip = yes\n",
     "scale_range\n[preprocess.scale_range]\nfrom = -57 164\nchannels = 1\n",
     "scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 0.5 99.5\n",

@@ -272,6 +272,131 @@ START_TEST(channels_are_normalised_together_or_separately)
 }
 END_TEST
 
+/* ---- nnU-Net's schemes ----------------------------------------------------------------------- */
+
+enum { SIDE = 7, CUBE = SIDE * SIDE * SIDE };
+
+/* Two channels in a cube; a third of the voxels are 0 in both, and a few of these are labelled. */
+static void make_sparse_case(pons_case *c, uint64_t seed)
+{
+    const int64_t extent[3] = { SIDE, SIDE, SIDE };
+    pons_error err = PONS_ERROR_INIT;
+
+    memset(c, 0, sizeof *c);
+    c->size = sizeof *c;
+    ck_assert(!pons_volume_init(&c->image, PONS_F32, 2, extent, &err));
+    ck_assert(!pons_volume_init(&c->label, PONS_U8, 1, extent, &err));
+    for (int n = 0; n < CUBE; n++) {
+        float *x = (float *)c->image.voxels + 2 * n;
+
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        x[0] = seed >> 60 < 8 ? (float)(seed >> 50 & 255) + 1 : 0;
+        x[1] = seed >> 60 > 5 && seed >> 60 < 11 ? 3 - (float)(seed >> 40 & 3) : 0;
+        ((uint8_t *)c->label.voxels)[n] = seed >> 60 > 7 && (seed >> 30 & 31) == 0;
+    }
+}
+
+/* Spread 'outside' from voxel n to its neighbours until nothing changes; true: it changed. */
+static bool spread_once(const bool *zero, bool *outside)
+{
+    bool changed = false;
+
+    for (int n = 0; n < CUBE; n++) {
+        int i = n / SIDE / SIDE, j = n / SIDE % SIDE, k = n % SIDE;
+        bool side = i == 0 || j == 0 || k == 0 || i == SIDE - 1 || j == SIDE - 1 || k == SIDE - 1;
+        bool reached = zero[n]
+                       && (side || outside[n - 1] || outside[n + 1] || outside[n - SIDE]
+                           || outside[n + SIDE] || outside[n - SIDE * SIDE]
+                           || outside[n + SIDE * SIDE]);
+
+        changed = changed || reached != outside[n];
+        outside[n] = reached;
+    }
+    return changed;
+}
+
+START_TEST(masked_scores_change_what_is_not_0_holes_and_labels)
+{
+    int holes = 0, kept = 0, labelled = 0;
+
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        bool zero[CUBE], outside[CUBE] = { false };
+        double sum = 0, squares = 0, mean;
+        int count = 0;
+        pons_error err = PONS_ERROR_INIT;
+        pons_case before, c;
+
+        make_sparse_case(&before, seed);
+        make_sparse_case(&c, seed);
+        const float *x = before.image.voxels;
+        const uint8_t *label = before.label.voxels;
+        for (int n = 0; n < CUBE; n++)
+            zero[n] = x[2 * n] == 0 && x[2 * n + 1] == 0;
+        while (spread_once(zero, outside))
+            continue;
+        for (int n = 0; n < CUBE; n++) {
+            bool taken = !outside[n] || label[n];
+
+            holes += zero[n] && !outside[n];
+            labelled += outside[n] && label[n];
+            kept += !taken;
+            count += taken;
+            sum += taken ? x[2 * n] : 0;
+            squares += taken ? (double)x[2 * n] * x[2 * n] : 0;
+        }
+        mean = sum / count;
+        ck_assert_msg(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                               "scheme = zscore\nuse_mask_for_norm = yes\n", 2, &c, NULL, &err),
+                      "%s", err.text);
+        for (int n = 0; n < CUBE; n++) {
+            bool taken = !outside[n] || label[n];
+            double wanted = (x[2 * n] - mean) / sqrt(squares / count - mean * mean);
+
+            ck_assert_double_eq_tol(((float *)c.image.voxels)[2 * n], taken ? wanted : 0, 1e-5);
+        }
+        clear_pair(&before);
+        clear_pair(&c);
+    }
+    ck_assert_int_gt(holes, 0);
+    ck_assert_int_gt(kept, 0);
+    ck_assert_int_gt(labelled, 0);
+}
+END_TEST
+
+START_TEST(colours_are_divided_by_255_or_refused)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 1);
+    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                       "scheme = rgb_to_0_1\n", 1, &c, NULL, &err));
+    for (int n = 0; n < 60; n++)
+        ck_assert_float_eq(((float *)c.image.voxels)[n], (float)(n + 1) / 255);
+    ((float *)c.image.voxels)[7] = 255.5f;
+    ck_assert_int_eq(run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                             "scheme = rgb_to_0_1\n", 1, &c, NULL, &err), PONS_CONFIG);
+    ck_assert_msg(strstr(err.text, "expected 0 to 255") != NULL, "%s", err.text);
+    clear_pair(&c);
+}
+END_TEST
+
+START_TEST(a_channel_without_scheme_stays)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 1);
+    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                       "scheme = nonorm\n", 1, &c, NULL, &err));
+    for (int n = 0; n < 60; n++)
+        ck_assert_float_eq(((float *)c.image.voxels)[n], (float)(n + 1));
+    clear_pair(&c);
+}
+END_TEST
+
+/* ---- extents --------------------------------------------------------------------------------- */
+
 START_TEST(a_crop_is_padded_to_a_multiple)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -424,6 +549,14 @@ static const struct refusal { const char *ini, *phrase; } refusals[] = {
     { "[preprocess]\nsteps = resize\n[preprocess.resize]\nextent = 4 4 5\nsize_mode = longest\n",
       "extent: found 4 4 5, expected one number" },
     { "[preprocess]\nsteps = resize\n[preprocess.resize]\nextent = 4\nmode = cubic\n", "cubic" },
+    { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nuse_mask_for_norm = yes\n",
+      "use_mask_for_norm: is given, but scheme = monai does not use it" },
+    { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nscheme = ct\nlower = 1\n"
+      "upper = 2\nsubtrahend = 1\n", "divisor: is missing, expected a number for scheme = ct" },
+    { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nscheme = ct\nlower = 1 4\n"
+      "upper = 2\nsubtrahend = 1\ndivisor = 1\n", "upper: found 2, expected at least lower, 4" },
+    { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nscheme = zscore\nnonzero = yes\n",
+      "nonzero: is given, but scheme = zscore does not use it" },
     { "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nchannels = 1\n",
       "found channel 1, expected 0 to 0" },
 };
@@ -453,6 +586,9 @@ int main(void)
     tcase_add_test(c, a_transform_changes_only_its_channels);
     tcase_add_test(c, channels_are_clipped_at_their_own_limits);
     tcase_add_test(c, channels_are_normalised_together_or_separately);
+    tcase_add_test(c, masked_scores_change_what_is_not_0_holes_and_labels);
+    tcase_add_test(c, colours_are_divided_by_255_or_refused);
+    tcase_add_test(c, a_channel_without_scheme_stays);
     tcase_add_test(c, a_crop_is_padded_to_a_multiple);
     tcase_add_test(c, a_crop_to_voxels_other_than_0_keeps_negative_ones);
     tcase_add_test(c, a_resized_case_fills_the_same_box);
