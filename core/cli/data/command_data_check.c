@@ -1,208 +1,26 @@
 /*
  * command_data_check.c - pons data check: read every case and list all errors.
  */
-#include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/data/check_report.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 #include "data/transform/pipeline.h"
 #include "experiment/data_settings.h"
 #include "metric/best_metric.h"
 
-/* ---- the dataset ---------------------------------------------------------------------------- */
+typedef struct check_flags {
+    bool json;
+} check_flags;
 
-static void print_dataset(const dataset *d)
-{
-    quote_print(stdout, "%.4000s\n", dataset_layout_text(d));
-    if (d->recognised != NULL)
-        quote_print(stdout, "recognised: %s\n", d->recognised);
-    printf("%d case%s, %d for training, %d for validation", d->case_count,
-           text_plural(d->case_count), d->training_count, d->validation_count);
-    for (int i = 0; i < d->validation_count; i++)
-        quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
-    if (d->unused_count > 0)
-        printf("\n%d other case%s", d->unused_count, text_plural(d->unused_count));
-    printf("\n%d channel%s", d->channels, text_plural(d->channels));
-    for (int i = 0; i < d->channels && d->channel_names != NULL; i++)
-        quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->channel_names[i]);
-    printf("\n");
-    for (int i = 0; i < d->region_count; i++) {
-        quote_print(stdout, "%s%s:", i == 0 ? "regions " : " ", d->regions[i].name);
-        for (int k = 0; k < d->regions[i].id_count; k++)
-            printf("%s%d", k == 0 ? "" : ",", d->regions[i].id[k]);
-    }
-    printf(d->region_count > 0 ? "\n" : "");
-}
-
-/* The name of an id that is of no class. */
-static const char *unlisted_name(const dataset *d, int64_t id)
-{
-    bool ignored = d->ignored != NULL && id >= 0 && id <= LABEL_ID_MAX
-                   && class_index_of_id(d->ignored, 1, (int)id) == 0;
-
-    return ignored ? "(ignored)" : "(not listed)";
-}
-
-static void print_histogram(const dataset *d, const dataset_report *r)
-{
-    int64_t total = 0;
-
-    for (int i = 0; i < r->id_count; i++)
-        total += r->id_voxels[i];
-    if (r->id_count > 0)
-        printf("\n%6s  %-20s %14s %10s %8s\n", "id", "class", "voxels", "share", "cases");
-    for (int i = 0; i < r->id_count; i++) {
-        int c = r->id[i] < 0 || r->id[i] > LABEL_ID_MAX
-                    ? -1 : class_index_of_id(d->classes, d->class_count, (int)r->id[i]);
-        quote_print(stdout, "%6" PRId64 "  %-20s %14" PRId64 " %9.4f%% %8" PRId64 "\n", r->id[i],
-               c < 0 ? unlisted_name(d, r->id[i]) : d->classes[c].name, r->id_voxels[i],
-               100.0 * (double)r->id_voxels[i] / (double)total, r->id_cases[i]);
-    }
-}
-
-/* ---- the spread of geometry ----------------------------------------------------------------- */
-
-static int compare_numbers(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-
-    return (left > right) - (left < right);
-}
-
-static double extent_of(const dataset_facts *f, int axis)
-{
-    return f->extent[axis];
-}
-
-static double spacing_of(const dataset_facts *f, int axis)
-{
-    return f->spacing[axis];
-}
-
-/* Print a row with the least, median and largest value along each axis. */
-static void print_spread(const char *name, const dataset_report *r, double *column,
-                         double (*number)(const dataset_facts *, int))
-{
-    printf("%-12s", name);
-    for (int axis = 0; axis < 3; axis++) {
-        int count = 0;
-        for (int i = 0; i < r->facts_count; i++) {
-            if (r->facts[i].voxels > 0 && r->facts[i].extent[0] > 0)
-                column[count++] = number(&r->facts[i], axis);
-        }
-        if (count == 0)
-            break;
-        qsort(column, (size_t)count, sizeof *column, compare_numbers);
-        printf("  %c %6g %6g %6g", "ijk"[axis], column[0], column[count / 2], column[count - 1]);
-    }
-    printf("\n");
-}
-
-static pons_status print_geometry(const dataset_report *r, pons_error *err)
-{
-    double *column = malloc((size_t)r->facts_count * sizeof *column);
-
-    if (column == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    printf("\nleast, median and largest\n");
-    print_spread("extent", r, column, extent_of);
-    print_spread("spacing mm", r, column, spacing_of);
-    free(column);
-    return PONS_OK;
-}
-
-/* ---- orientations and spacings --------------------------------------------------------------- */
-
-enum { GROUPS_SHOWN = 12 };
-
-/* The cases of one orientation and one spacing, rounded to three digits. */
-typedef struct geometry_group {
-    char text[64];
-    int cases;
-} geometry_group;
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(((const geometry_group *)a)->text, ((const geometry_group *)b)->text);
-}
-
-/* The largest group comes first. */
-static int compare_groups(const void *a, const void *b)
-{
-    const geometry_group *left = a, *right = b;
-
-    return left->cases != right->cases ? right->cases - left->cases : compare_texts(a, b);
-}
-
-/* Make a group of each readable case, then merge equal groups. Return their number. */
-static int find_groups(const dataset_report *r, geometry_group *group)
-{
-    int cases = 0, count = 0;
-
-    for (int i = 0; i < r->facts_count; i++) {
-        const dataset_facts *f = &r->facts[i];
-        if (f->orientation[0] == '\0')
-            continue;
-        snprintf(group[cases].text, sizeof group->text, "%-11s  %.3g x %.3g x %.3g",
-                 f->orientation, f->spacing[0], f->spacing[1], f->spacing[2]);
-        group[cases++].cases = 1;
-    }
-    qsort(group, (size_t)cases, sizeof *group, compare_texts);
-    for (int i = 0; i < cases; i++) {
-        if (count > 0 && compare_texts(&group[count - 1], &group[i]) == 0)
-            group[count - 1].cases++;
-        else
-            group[count++] = group[i];
-    }
-    qsort(group, (size_t)count, sizeof *group, compare_groups);
-    return count;
-}
-
-static pons_status print_groups(const dataset_report *r, pons_error *err)
-{
-    geometry_group *group = calloc((size_t)r->facts_count + 1, sizeof *group);
-    int count, rest = 0;
-
-    if (group == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    count = find_groups(r, group);
-    printf(count > 0 ? "\n%6s  %-11s  %s\n" : "", "cases", "orientation", "spacing mm");
-    for (int i = 0; i < count; i++) {
-        if (i < GROUPS_SHOWN)
-            printf("%6d  %s\n", group[i].cases, group[i].text);
-        else
-            rest += group[i].cases;
-    }
-    if (rest > 0)
-        printf("%6d  of %d other groups\n", rest, count - GROUPS_SHOWN);
-    free(group);
-    return PONS_OK;
-}
-
-static void print_problems(const dataset_report *r)
-{
-    int warnings = r->problem_count - r->error_count;
-
-    if (r->problem_count > 0)
-        printf("\n");
-    for (int i = 0; i < r->problem_count; i++) {
-        const dataset_problem *p = &r->problem[i];
-        printf("%s: ", p->warning ? "warning" : "error");
-        if (p->case_id != NULL)
-            quote_print(stdout, "case '%s': ", p->case_id);
-        printf("%s\n", p->text);
-    }
-    printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count), warnings,
-           text_plural(warnings));
-}
+static const pons_option flags[] = {
+    PONS_FLAG(check_flags, json, "no", "Write one JSON object to the standard output."),
+    PONS_OPTIONS_END
+};
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
@@ -276,32 +94,33 @@ static pons_status name_once(const dataset_report *r, pons_error *err)
                      text_plural(r->error_count));
 }
 
-static pons_status check_data(const dataset *d, const pipeline *preprocess,
-                              pons_error *err)
+static pons_status check_data(const invocation *call, bool json, const dataset *d,
+                              const pipeline *preprocess, pons_error *err)
 {
     dataset_report *report = NULL;
-    pons_status status, printed;
+    pons_status status;
 
-    print_dataset(d);
+    if (!json)
+        check_report_print_dataset(d);
     fflush(stdout);
     status = dataset_check(d, &report, err);
     if (report == NULL)
         return status;
-    print_histogram(d, report);
     dataset_report_add_mixtures(report, preprocess, d->channels);
-    printed = print_geometry(report, err);
-    if (printed == PONS_OK)
-        printed = print_groups(report, err);
-    print_problems(report);
+    if (json)
+        check_report_print_json(d, report, stdout);
+    else
+        check_report_print(d, report, call->log->level == LOG_VERBOSE);
     fflush(stdout);
-    if (status != PONS_OK)
+    if (status != PONS_OK && !json)
         name_once(report, err);
     dataset_report_free(report);
-    return status != PONS_OK ? status : printed;
+    return status;
 }
 
-static pons_status run(const invocation *call, const void *flags, pons_error *err)
+static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
+    const check_flags *f = given;
     pipeline *preprocess = NULL;
     dataset *d = NULL;
     config *c;
@@ -310,7 +129,7 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
         return err->status;
     pons_status status = open_data(c, &d, &preprocess, err);
     if (status == PONS_OK)
-        status = check_data(d, preprocess, err);
+        status = check_data(call, f->json, d, preprocess, err);
     dataset_close(d);
     pipeline_close(preprocess);
     config_close(c);
@@ -318,5 +137,6 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 }
 
 const command command_data_check = {
-    "data check", "verify every case and list all problems", "FILE.ini", NULL, 0, "", 1, 1, run
+    "data check", "verify every case and list all problems", "FILE.ini", flags,
+    sizeof(check_flags), "", 1, 1, run
 };

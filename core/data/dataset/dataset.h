@@ -121,6 +121,11 @@ typedef struct dataset_facts {
     int64_t foreground;         /* voxels whose class index is not 0 */
 } dataset_facts;
 
+/* Voxels of a class in all cases, and the cases that have some. */
+typedef struct label_total {
+    int64_t voxels, cases;
+} label_total;
+
 typedef struct dataset_report {
     arena *memory;
     int problem_count, error_count;
@@ -130,6 +135,9 @@ typedef struct dataset_report {
     case_geometry geometry;     /* of all image files, without intensities                        */
     int id_count;               /* label ids that occur, ascending */
     const int64_t *id, *id_voxels, *id_cases;
+    label_total *class_total;   /* [class_count]                                                  */
+    label_total *region_total;  /* [region_count]                                                 */
+    label_total ignored_total;
 } dataset_report;
 
 /*

@@ -170,6 +170,33 @@ static int count_unlisted(const checker *c, const id_list *ids, id_count *first)
     return count;
 }
 
+/* Add one case's voxels of a class to its total. */
+static void add_class_total(const data_class *class, const id_list *ids, label_total *total)
+{
+    int64_t voxels = 0;
+
+    for (int i = 0; i < ids->count; i++) {
+        int64_t id = ids->item[i].id;
+        if (id >= 0 && id <= LABEL_ID_MAX && class_index_of_id(class, 1, (int)id) == 0)
+            voxels += ids->item[i].voxels;
+    }
+    total->voxels += voxels;
+    total->cases += voxels > 0;
+}
+
+static void add_class_totals(const checker *c, const id_list *ids)
+{
+    const dataset *d = c->data;
+    dataset_report *r = c->report;
+
+    for (int i = 0; i < d->class_count; i++)
+        add_class_total(&d->classes[i], ids, &r->class_total[i]);
+    for (int i = 0; i < d->region_count; i++)
+        add_class_total(&d->regions[i], ids, &r->region_total[i]);
+    if (d->ignored != NULL)
+        add_class_total(d->ignored, ids, &r->ignored_total);
+}
+
 /* Check all ids of a label; the number of foreground voxels. */
 static int64_t check_ids(checker *c, const data_case *info, const volume *label)
 {
@@ -190,6 +217,7 @@ static int64_t check_ids(checker *c, const data_case *info, const volume *label)
         foreground = pons_volume_count(label);
         ids.count = 0;
     }
+    add_class_totals(c, &ids);
     for (int i = 0; i < ids.count; i++) {
         if (check_id(c, info, ids.item[i].id, ids.item[i].voxels))
             foreground += ids.item[i].voxels;
@@ -447,6 +475,10 @@ pons_status dataset_check(const dataset *d, dataset_report **report, pons_error 
         return pons_fail(err, PONS_DEVICE, "out of memory");
     c.report = arena_alloc(memory, sizeof *c.report);
     c.report->memory = memory;
+    c.report->class_total = arena_alloc(memory,
+                                        (size_t)d->class_count * sizeof *c.report->class_total);
+    c.report->region_total = arena_alloc(memory,
+                                         (size_t)d->region_count * sizeof *c.report->region_total);
     case_geometry_init(&c.report->geometry);
     c.hash = arena_alloc(memory, (size_t)d->case_count * sizeof *c.hash);
     pons_status status = run_check(&c, err);

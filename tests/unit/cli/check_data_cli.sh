@@ -15,12 +15,40 @@ expect() {
     fi
 }
 
+# json NAME PHRASE [CODE]: 'pons data check a.ini --json' prints one line with PHRASE.
+json() {
+    checks=$((checks + 1))
+    "$program" data check a.ini --json >stdout 2>stderr
+    [ $? -eq "${3:-0}" ] && [ "$(wc -l <stdout)" -eq 1 ] && grep -qF -e "$2" stdout ||
+        fail "$1: '$2' in JSON: $(cat stdout stderr)"
+}
+
 "$program" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
 printf '[data]\nsource = ph\nvalidation = last:1\n[model]\nplugin = unet\n' >a.ini
 expect 0 stdout "3 cases, 2 for training, 1 for validation: phantom_002"
-expect 0 stdout "1  brain"
 expect 0 stdout "i     24     24     24"
 expect 0 stdout "0 errors, 0 warnings"
+json "geometry" '"extent":{"least":[24,20,18],"median":[24,20,18],"largest":[24,20,18]}'
+json "groups" '"geometry":[{"orientation":"RAS","spacing":[1,1,1],"cases":3}]'
+json "the split" '{"case":"phantom_002","part":"validation","image":["'
+
+# Classes of several ids, with the voxels of each id only where they are asked for.
+"$program" data check a.ini -v >ids 2>/dev/null
+brain=$(awk '$1 == "1" && $2 == "brain" { print $3 }' ids)
+outside=$(awk '$1 == "0" && $2 == "background" { print $3 }' ids)
+checks=$((checks + 1))
+[ "$((brain + outside))" -eq "$((3 * 24 * 20 * 18))" ] || fail "voxels of ids: $(cat ids)"
+printf '[data]\nsource = ph\nlabels = all:0,1 none:7\n' >a.ini
+json "a class of two ids" '{"name":"all","ids":"0,1","voxels":25920,"cases":3},{"name":"none","ids":"7","voxels":0,"cases":0}'
+json "its ids" "\"ids\":[{\"id\":0,\"class\":\"all\",\"voxels\":$outside,\"cases\":3},{\"id\":1,"
+expect 0 stdout "all                               25920  100.0000%        3  0,1"
+checks=$((checks + 1))
+grep -q '^ *1  all' stdout && fail "ids are printed without -v: $(cat stdout)"
+printf '[data]\nsource = ph\nlabels = all:0 two:2 ignore:1\n' >a.ini
+json "ignored ids" "\"ignored\":[{\"name\":\"ignore\",\"ids\":\"1\",\"voxels\":$brain,\"cases\":3}]"
+printf '[data]\nsource = ph\nlabels = all:0,1 two:2\nregions = one:1 both:0,1\n' >a.ini
+json "regions" "{\"name\":\"one\",\"ids\":\"1\",\"voxels\":$brain,\"cases\":3},{\"name\":\"both\",\"ids\":\"0,1\",\"voxels\":25920"
+printf '[data]\nsource = ph\nvalidation = last:1\n[model]\nplugin = unet\n' >a.ini
 
 "$program" data phantom -o ph --cases 5 --extent 8,8,8 2>/dev/null || exit 1
 "$program" data phantom -o ph --cases 3 --extent 24,20,18 2>/dev/null || exit 1
@@ -42,6 +70,9 @@ cp sound/labelsTr/phantom_001.nii.gz $label
 expect 4 stdout "error: case 'phantom_001'"
 head -c 200 sound/imagesTr/phantom_000.nii.gz >ph/imagesTr/phantom_000.nii.gz
 expect 4 stderr "2 problems, the first: case 'phantom_000'"
+json "an unreadable image" '"errors":2,"warnings":0}' 4
+json "an unreadable image" '"problems":[{"kind":"error","case":"phantom_000","file":"' 4
+json "an unreadable image" '/phantom_000.nii.gz","readable":false}' 4
 checks=$((checks + 1))
 "$program" data check a.ini >both 2>&1
 [ $? -eq 4 ] && [ "$(grep -c "case 'phantom_000'" both)" -eq 1 ] &&
