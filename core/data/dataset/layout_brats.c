@@ -127,15 +127,25 @@ static int year_in(const char *name, size_t size)
     return year;
 }
 
-static bool holds_brats(const char *name, size_t size)
+static bool holds_word(const char *name, size_t size, const char *word)
 {
-    for (size_t i = 0; i + 5 <= size; i++)
-        if (strncasecmp(name + i, "brats", 5) == 0)
+    size_t length = strlen(word);
+
+    for (size_t i = 0; i + length <= size; i++)
+        if (strncasecmp(name + i, word, length) == 0)
             return true;
     return false;
 }
 
-/* The year in the nearest folder of the path whose name holds 'brats' and a year; 0: none. */
+/* The year of a folder: the collection of The Cancer Imaging Archive has the ids of 2024. */
+static int folder_year(const char *name, size_t size)
+{
+    int year = holds_word(name, size, "brats") ? year_in(name, size) : 0;
+
+    return year == 0 && holds_word(name, size, "brats-peds-v") ? 2024 : year;
+}
+
+/* The year in the nearest folder of the path whose name tells one; 0: none. */
 static int year_of_folder(const char *path)
 {
     size_t end = strlen(path);
@@ -144,7 +154,7 @@ static int year_of_folder(const char *path)
         size_t begin = end;
         while (begin > 0 && path[begin - 1] != '/')
             begin--;
-        int year = holds_brats(path + begin, end - begin) ? year_in(path + begin, end - begin) : 0;
+        int year = folder_year(path + begin, end - begin);
         if (year != 0)
             return year;
         end = begin > 0 ? begin - 1 : 0;

@@ -38,7 +38,7 @@ static const struct {
       "has id 4 in 128 voxels, which 'labels' does not list" },
     { GLIOMA_2021, ":", "label_suffix = mask", PONS_CONFIG,
       "'label_suffix' is given for the layout 'brats'" },
-    { "BraTS 2023, paediatric", "mv *2023* BraTS-PEDs-v1", "", PONS_DATA,
+    { "BraTS 2023, paediatric", "mv *2023* BraTS-PEDs", "", PONS_DATA,
       "without a year, expected a folder's name with BraTS" },
     { "BraTS 2023, glioma", "mkdir BraTS2021_00001; cp */BraTS-GLI-00000-000/* BraTS2021_00001; "
       "cd BraTS2021_00001; for s in t1n:t1 t1c:t1ce t2w:t2 t2f:flair seg:seg; "

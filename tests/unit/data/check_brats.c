@@ -237,14 +237,28 @@ START_TEST(a_paediatric_case_needs_a_year_or_labels)
     dataset_settings s = tree_settings();
 
     brats_tree_make(t, root);
-    ck_assert_int_eq(rename(maker_path("BraTS-PEDs2024_Training"), maker_path("BraTS-PEDs-v1")), 0);
+    ck_assert_int_eq(rename(maker_path("BraTS-PEDs2024_Training"), maker_path("BraTS-PEDs")), 0);
     assert_tree_refused(&s, "without a year, expected a folder's name with BraTS and 2023");
     s.labels = (pons_texts){ 2, labels };
     dataset_close(open_tree(&s));
-    ck_assert_int_eq(rename(maker_path("BraTS-PEDs-v1"), maker_path("BraTS-2023-PED")), 0);
+    ck_assert_int_eq(rename(maker_path("BraTS-PEDs"), maker_path("BraTS-2023-PED")), 0);
     s = tree_settings();
     dataset *d = open_tree(&s);
     ck_assert_str_eq(d->classes[1].name, "NCR");
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(the_archives_paediatric_cases_have_the_ids_of_2024)
+{
+    const brats_tree *t = brats_tree_of("BraTS 2024, paediatric");
+    dataset_settings s = tree_settings();
+    dataset *d;
+
+    brats_tree_make(t, root);
+    ck_assert_int_eq(rename(maker_path("BraTS-PEDs2024_Training"), maker_path("BraTS-PEDs-v1")), 0);
+    d = open_tree(&s);
+    ck_assert_str_eq(d->classes[3].name, "CC");
     dataset_close(d);
 }
 END_TEST
@@ -306,6 +320,7 @@ int main(void)
     tcase_add_test(c, two_meanings_of_an_id_do_not_mix);
     tcase_add_test(c, families_of_equal_ids_mix_and_the_wider_one_decides);
     tcase_add_test(c, a_paediatric_case_needs_a_year_or_labels);
+    tcase_add_test(c, the_archives_paediatric_cases_have_the_ids_of_2024);
     tcase_add_test(c, damaged_trees_are_refused_and_named);
     tcase_add_test(c, labels_of_the_ini_replace_ids_and_regions);
     return suite_run();
