@@ -178,6 +178,7 @@ static pons_status measure_rounds(data_bench *b, config *c, int warm_up, int bat
 
     if (open_data(b, c, err) != PONS_OK || read_ahead(b, err) != PONS_OK)
         return err->status;
+    dataset_log(b->data, l);
     m->threads = b->sections.data.loader_threads == OPTION_AUTO
                  ? loader_threads_chosen() : (int)b->sections.data.loader_threads;
     begin = seconds_now();

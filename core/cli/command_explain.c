@@ -220,8 +220,10 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return pons_fail(err, PONS_USAGE, "--json, --dot and --schedule exclude each other");
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
-    if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK)
+    if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK) {
+        dataset_log(x.experiment->data, call->log);
         explain(&x, f, err);
+    }
     memory_hints_add(x.experiment != NULL ? &x.experiment->sections : NULL, MEMORY_HINTS_EXPLAIN,
                      err);
     program_free(x.evaluation);

@@ -26,4 +26,4 @@ libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/com
 	core/cli/plugin/plugin_check_transform.c
 libcore_la_SOURCES += core/cli/init/command_init.c core/cli/init/ini_text.c core/cli/init/ini_text.h \
 	core/cli/init/init_plan.c core/cli/init/init_plan.h core/cli/init/init_plan_ini.c \
-	core/cli/init/init_plan_table.c
+	core/cli/init/init_plan_table.c core/cli/init/init_trial.c

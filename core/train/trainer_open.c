@@ -137,7 +137,6 @@ static void log_network(const trainer *t)
     dataset_log(e->data, e->log);
     if (e->group == NULL && e->comm != NULL)
         snprintf(joint, sizeof joint, ", joined by %s", e->comm->descriptor->name);
-    log_line(e->log, "%.4000s", dataset_layout_text(e->data));
     log_line(e->log, "mode %s: %s%s", experiment_mode(e),
              e->sections.distribute.mode == MODE_AUTO ? experiment_mode_reason(e)
                                                       : "as the file says", joint);

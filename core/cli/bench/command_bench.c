@@ -359,8 +359,10 @@ static pons_status bench_steps(const invocation *call, const bench_flags *f, con
         return relaunch_under_launcher(call, err);
     if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
-        && read_choices(e, call->log, err) == PONS_OK)
+        && read_choices(e, call->log, err) == PONS_OK) {
+        dataset_log(e->data, call->log);
         bench(e, f, before, call->log, err);
+    }
     processes_close(&joined, err);
     experiment_close(e);
     return err->status;

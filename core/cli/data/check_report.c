@@ -16,8 +16,6 @@
 void check_report_print_dataset(const dataset *d)
 {
     quote_print(stdout, "%.4000s\n", dataset_layout_text(d));
-    if (d->recognised != NULL)
-        quote_print(stdout, "recognised: %s\n", d->recognised);
     printf("%d case%s, %d for training, %d for validation", d->case_count,
            text_plural(d->case_count), d->training_count, d->validation_count);
     for (int i = 0; i < d->validation_count; i++)

@@ -206,10 +206,13 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
     dataset_statistics *statistics = NULL;
     dataset *d = NULL;
 
-    if (open_dataset(x, &d, err) == PONS_OK
+    if (open_dataset(x, &d, err) == PONS_OK) {
+        x->data = d;
+        init_plan_try(x, err);
+    }
+    if (err->status == PONS_OK
         && dataset_statistics_make(d, x->call->log, &statistics, err) == PONS_OK
         && check_statistics(statistics, err) == PONS_OK) {
-        x->data = d;
         x->statistics = statistics;
         if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)
             print_plan(x, path);

@@ -41,6 +41,12 @@ typedef struct init_plan {
 /* init_plan.c: set everything from 'geometry' on. PONS_DEVICE: no network fits. */
 pons_status init_plan_make(init_plan *x, pons_error *err);
 
+/*
+ * init_trial.c: refuse --set values that no plan of 'data' can have, without reading the cases. An
+ * error that may be one of the data is none here.
+ */
+pons_status init_plan_try(const init_plan *x, pons_error *err);
+
 /* init_plan_ini.c: the INI file of a network. */
 void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *out);
 /* Cases of a micro-batch, and patches of each case. */

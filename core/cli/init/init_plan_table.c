@@ -97,7 +97,7 @@ void init_plan_print_dataset(const init_plan *x)
 {
     const dataset *d = x->data;
 
-    quote_print(stdout, "layout %s: %s\n", d->layout, d->origin);
+    quote_print(stdout, "%.4000s\n", dataset_layout_text(d));
     printf("%d case%s, %d channel%s\n\nleast, median and largest%s\n", d->case_count,
            text_plural(d->case_count), d->channels, text_plural(d->channels),
            x->statistics->oriented ? ", along the axes of RAS" : "");

@@ -315,8 +315,10 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
 
 const char *dataset_layout_text(const dataset *d)
 {
-    return arena_format(d->memory, "layout: %s, %s '%s'", d->layout,
-                        d->layout_recognised ? "by" : "as given, of", d->origin);
+    return arena_format(d->memory, "layout: %s, %s '%s'%s%s", d->layout,
+                        d->layout_recognised ? "by" : "as given, of", d->origin,
+                        d->recognised != NULL ? ": " : "",
+                        d->recognised != NULL ? d->recognised : "");
 }
 
 void dataset_close(dataset *d)
@@ -332,8 +334,7 @@ void dataset_log(const dataset *d, logger *l)
 
     if (l == NULL)
         return;
-    if (d->recognised != NULL)
-        log_line(l, "layout %s: %s", d->layout, d->recognised);
+    log_line(l, "%.4000s", dataset_layout_text(d));
     if (d->warning_count > 1)
         snprintf(numbers, sizeof numbers, "%d warnings of the cases, the first: ",
                  d->warning_count);

@@ -96,13 +96,13 @@ typedef struct dataset {
 
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err);
 void dataset_close(dataset *d);
-/* The line for the user: "layout: csv, by 'train.csv'". */
+/* The line for the user: "layout: csv, by 'train.csv'", with the family that was recognised. */
 const char *dataset_layout_text(const dataset *d);
 /* PONS_DATA with the first of 'count' problems; 'hint' follows if there are more. */
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
                                   pons_error *err);
 
-/* Log the family that was recognised, and the first warning with the number of warnings. */
+/* Log the layout's line, and the first warning with the number of warnings. */
 void dataset_log(const dataset *d, logger *l);
 
 /* The network's task without size, flat and flat_axis, which the caller sets. Borrows the names. */

@@ -87,6 +87,8 @@ typedef struct layout_numbered {
     const char *name;
 } layout_numbered;
 
+/* Parse a file of up to 64 MiB. The caller releases *out by json_decref. */
+pons_status layout_json_parse(const char *path, json_t **out, pons_error *err);
 /* Parse the dataset.json of 'source'. Close it after success. */
 pons_status layout_json_open(const dataset_settings *settings, layout_result *out, layout_json *r,
                              pons_error *err);

@@ -11,27 +11,11 @@
  */
 #include "data/dataset/layout.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/file/file.h"
 #include "base/file/json.h"
 #include "base/text/text.h"
 #include "data/dataset/class_list.h"
-
-#define JSON_SIZE_MAX ((size_t)64 << 20)
-
-static pons_status parse_file(const char *path, json_t **out, pons_error *err)
-{
-    char *text;
-    size_t size;
-
-    if (file_read(path, JSON_SIZE_MAX, &text, &size, PONS_DATA, err) != PONS_OK)
-        return err->status;
-    pons_status status = json_parse(text, size, path, PONS_DATA, out, err);
-    free(text);
-    return status;
-}
 
 /* ---- recognition ----------------------------------------------------------------------------- */
 
@@ -57,7 +41,7 @@ bool layout_datalist_is(const char *path)
     json_t *root;
     bool found;
 
-    if (!text_ends_with(path, ".json") || parse_file(path, &root, &ignored) != PONS_OK)
+    if (!text_ends_with(path, ".json") || layout_json_parse(path, &root, &ignored) != PONS_OK)
         return false;
     const json_t *training = json_object_get(root, "training");
     found = json_is_array(training)
@@ -184,7 +168,7 @@ pons_status layout_datalist_read(const dataset_settings *settings, layout_result
     layout_list l = { .path = out->origin, .out = out };
     json_t *root;
 
-    if (parse_file(l.path, &root, err) != PONS_OK)
+    if (layout_json_parse(l.path, &root, err) != PONS_OK)
         return err->status;
     pons_status status = read_labels(&l, root, err);
     if (status == PONS_OK)

@@ -12,7 +12,7 @@
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-static pons_status parse_file(const char *path, json_t **out, pons_error *err)
+pons_status layout_json_parse(const char *path, json_t **out, pons_error *err)
 {
     char *text;
     size_t size;
@@ -37,7 +37,7 @@ pons_status layout_json_open(const dataset_settings *settings, layout_result *ou
     r->folder = slash == NULL ? ""
                 : arena_format(out->memory, "%.*s", (int)(slash + 1 - r->path), r->path);
     out->origin = r->path;
-    if (parse_file(r->path, &r->root, err) != PONS_OK)
+    if (layout_json_parse(r->path, &r->root, err) != PONS_OK)
         return err->status;
     if (json_is_object(r->root))
         return PONS_OK;
@@ -57,7 +57,7 @@ bool layout_nnunet_is(const char *path)
 {
     pons_error cause = PONS_ERROR_INIT;
     json_t *root = NULL;
-    bool is = parse_file(path, &root, &cause) == PONS_OK
+    bool is = layout_json_parse(path, &root, &cause) == PONS_OK
               && (json_object_get(root, "channel_names") != NULL
                   || json_object_get(root, "file_ending") != NULL);
 

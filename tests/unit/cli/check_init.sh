@@ -108,6 +108,10 @@ check "wrong labels are configuration" refused 3 "labels" ph -o bad.ini --set da
 check "too little memory is named" refused 5 "expected at most 10.5 MB (--memory)" ph -o bad.ini --memory 10MiB
 head -c 300 ph/imagesTr/phantom_003.nii.gz >cut
 cp cut ph/imagesTr/phantom_003.nii.gz
+check "a wrong key is found before the cases are read" refused 3 "did you mean 'plugin'" ph -o bad.ini \
+    --set model.plugim=x
+check "a step that the plan may lack is no wrong key" refused 4 "case 'phantom_003'" ph -o bad.ini \
+    --set preprocess.crop_foreground.margin=1
 check "a damaged case is named" refused 4 "case 'phantom_003'" ph -o bad.ini
 check "--help lists the planners" ends 0 "resenc_xl" "$program" init --help
 

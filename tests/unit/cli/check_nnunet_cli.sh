@@ -56,7 +56,7 @@ checks=$((checks + 1))
 
 # Regions: a run folder is sufficient for a prediction.
 json '"background":0,"whole":[1,2,3],"core":[2,3]' ',"regions_class_order":[1,2]'
-expect 0 "regions whole:1,2,3 core:2,3" "$program" data check a.ini
+expect 0 "whole                              1991   11.5220%        3  1-3" "$program" data check a.ini
 train regions --set loss.plugin=dice
 mv raw/dataset.json kept.json
 expect 0 "" "$program" predict runs/regions raw/imagesTs -o regions
