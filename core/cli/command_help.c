@@ -7,6 +7,7 @@
 #include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/help_transforms.h"
 #include "cli/options_list.h"
 #include "cli/usage.h"
 #include "config/sections.h"
@@ -52,10 +53,11 @@ static pons_status print_names(int kind, pons_error *err)
 {
     plugin_file *files;
     int count;
-    pons_status status = plugin_list(&files, &count, err);
 
-    if (status != PONS_OK)
-        return status;
+    if (kind == PONS_KIND_TRANSFORM)
+        return help_transforms_print(NULL, err);
+    if (plugin_list(&files, &count, err) != PONS_OK)
+        return err->status;
     printf("\nPlugins:");
     for (int i = 0; i < count; i++)
         if ((int)files[i].kind == kind)
@@ -78,7 +80,11 @@ static pons_status print_section(const section_table *t, pons_error *err)
     }
     if (t->plugin_kind == 0)
         return PONS_OK;
-    if (print_names(t->plugin_kind, err) != PONS_OK)
+    if (steps)
+        help_transforms_print(t->name, err);
+    else
+        print_names(t->plugin_kind, err);
+    if (err->status != PONS_OK)
         return err->status;
     printf("'pons help %s PLUGIN' shows the keys that a plugin adds.\n", t->name);
     return PONS_OK;

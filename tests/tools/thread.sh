@@ -25,6 +25,7 @@ try() {
 enter_build
 "$source/configure" -q --enable-sanitizers=thread CFLAGS="-O1 -g" || stop "configure failed"
 tests="tests/unit/data/check_loader tests/unit/data/check_epoch_order tests/unit/data/check_augment
+    tests/unit/data/check_golden_augment
     tests/unit/cluster/check_local_comm tests/unit/cluster/check_store tests/unit/base/check_parallel
     tests/unit/data/check_parallel_slabs tests/unit/data/check_smart_cache"
 # shellcheck disable=SC2086 # a list of words
@@ -104,6 +105,13 @@ for precision in fp32 bf16; do
         try 0 "$pons" train a.ini "$@"
         try 0 "$pons" train a.ini "$@" --set train.steps=18
     done
+done
+# All random steps, and steps of [preprocess] that loop over slabs.
+for loaders in 0 4; do
+    try 0 "$pons" train a.ini --set experiment.name=heavy-$loaders --set data.loader_threads=$loaders --set augment.steps= \
+        --set augment.profile=heavy --set "preprocess.steps=crop_foreground normalize spacing" \
+        --set preprocess.normalize.scheme=zscore --set preprocess.normalize.use_mask_for_norm=yes \
+        --set preprocess.spacing.mm=0.9 --set preprocess.spacing.method=nnunet
 done
 # Replicas of one process, which split the steps and the cases of a validation.
 for share in "cpu:0,cpu:1 3" "cpu:0,1,2 2"; do

@@ -208,14 +208,21 @@ pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l, pons_
     return PONS_OK;
 }
 
+/* A transform that only turns the map needs no nodes. */
+bool pipeline_device_can(const pons_transform_operations *o)
+{
+    bool told = o->build != NULL && o->numbers != NULL;
+
+    return !o->resamples && (told || (o->apply_patch == NULL && o->build == NULL));
+}
+
 pons_status pipeline_check_device(const pipeline *augment, pons_error *err)
 {
     for (int i = 0; i < augment->count; i++) {
         const pipeline_step *s = &augment->step[i];
         const pons_transform_operations *o = s->operations;
-        bool told = o->build != NULL && o->numbers != NULL;
 
-        if (o->resamples || (!told && (o->apply_patch != NULL || o->build != NULL)))
+        if (!pipeline_device_can(o))
             return pons_fail(err, PONS_CONFIG, "[augment] '%s': transform '%s' works on the host "
                              "only, which [data] cache = device does not allow\n"
                              "hint: --set data.cache=memory, or steps without '%s'", s->name,

@@ -44,6 +44,8 @@ bool pipeline_has(const pipeline *chain, const char *plugin);
 pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l,
                            pons_error *err);
 
+/* Whether a random transform has a form for devices. */
+bool pipeline_device_can(const pons_transform_operations *o);
 /* PONS_CONFIG for a step of [augment] that a device cannot do; needed with cache = device. */
 pons_status pipeline_check_device(const pipeline *augment, pons_error *err);
 

@@ -146,6 +146,11 @@ expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz
 expect 0 stdout "Passes over the training cases" help train epochs
 expect 0 stdout "Steps or epochs of the warm-up" help schedule warmup_steps
 expect 0 stdout "transform spacing" help preprocess.spacing
+expect 0 stdout "  normalize           host          zero mean and unit deviation" help transform
+expect 0 stdout "  flip                host, device  " help transform
+expect 0 stdout "  elastic             host          " help augment
+checks=$((checks + 1))
+! "$program" help augment | grep -q '^  normalize ' || fail "help augment lists steps of [preprocess]"
 expect 2 stderr "no help on 'train.epohcs'; did you mean 'train.epochs'?" help train epohcs
 expect 2 stderr "no help on 'data.cahce'; did you mean 'data.cache'?" help data.cahce
 expect 2 stderr "hint: pons help model PLUGIN" help model.channels
