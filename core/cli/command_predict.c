@@ -10,7 +10,9 @@
 #include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "cli/predict_dataset.h"
 #include "config/sections.h"
+#include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
 #include "data/volume/volume_files.h"
@@ -21,10 +23,12 @@
 typedef struct predict_flags {
     const char *output, *config;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
-    bool logits, probabilities, uncertainty, any, force;
+    bool logits, probabilities, uncertainty, any, force, label_map;
+    int split;
 } predict_flags;
 
 static const char *const all_words[] = { "all", NULL };
+static const char *const splits[] = { "auto", "test", "all", NULL };
 
 static const pons_option flags[] = {
     PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
@@ -40,6 +44,10 @@ static const pons_option flags[] = {
               "folds or networks, of a single network over the flips of [window] mirror."),
     PONS_FLAG(predict_flags, any, "no",
               "Where the run's best checkpoint is damaged, take another and warn."),
+    PONS_CHOICE(predict_flags, split, "auto", splits, "Cases of a datalist or a table; auto: those "
+                "for tests if it has some, else all."),
+    PONS_FLAG(predict_flags, label_map, "no", "Write regions as one label: each region in order "
+              "writes its id that no later region has."),
     PONS_FLAG(predict_flags, force, "no", "Take an image as it is whose orientation training never "
               "saw."),
     PONS_OPTIONS_END
@@ -137,6 +145,26 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
     return PONS_OK;
 }
 
+/* Add the cases of a dataset or of patterns. */
+static pons_status add_dataset(job *j, const char *argument, pons_error *err)
+{
+    dataset *d;
+
+    if (predict_dataset_open(argument, (predict_split)j->flags->split, &d, err) != PONS_OK)
+        return err->status;
+    log_line(j->call->log, "%.4000s, %d case%s", dataset_layout_text(d), d->case_count,
+             text_plural(d->case_count));
+    for (int i = 0; i < d->case_count; i++) {
+        const data_case *c = &d->cases[i];
+        const char **file = new_case(j, arena_string(j->memory, c->id), c->image_count);
+
+        for (int k = 0; k < c->image_count; k++)
+            file[k] = arena_string(j->memory, c->image[k]);
+    }
+    dataset_close(d);
+    return PONS_OK;
+}
+
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
@@ -145,12 +173,15 @@ static pons_status list_cases(job *j, pons_error *err)
     bool of_folder = false;
 
     for (int i = 1; i < call->argument_count; i++) {
-        if (!folder_is_there(call->argument[i])) {
+        bool listed = predict_dataset_is(call->argument[i]);
+        if (!listed && !folder_is_there(call->argument[i])) {
             add_list(j, call->argument[i]);
             continue;
         }
         of_folder = true;
-        if (add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
+        if (listed && add_dataset(j, call->argument[i], err) != PONS_OK)
+            return err->status;
+        if (!listed && add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
             return err->status;
     }
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
@@ -183,6 +214,52 @@ static int count_channels(const char *argument)
 static int32_t id_of_region(const experiment *e)
 {
     return e->task.classes == 1 && e->classes[0].id[0] > 0 ? e->classes[0].id[0] : 1;
+}
+
+/* The first id of a region that no later region has; 0: there is none. */
+static int32_t own_id(const experiment *e, int region)
+{
+    const data_class *c = &e->classes[region];
+
+    for (int i = 0; i < c->id_count; i++)
+        if (class_index_of_id(c + 1, e->class_count - region - 1, c->id[i]) < 0)
+            return c->id[i];
+    return 0;
+}
+
+/* Refuse --label-map for regions of which one has no id of its own. */
+static pons_status check_label_map(const job *j, pons_error *err)
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+
+    if (!j->flags->label_map)
+        return PONS_OK;
+    if (!e->regions)
+        return pons_fail(err, PONS_USAGE, "--label-map: the network has classes, expected regions");
+    for (int r = 0; r < e->class_count; r++)
+        if (own_id(e, r) == 0)
+            return pons_fail(err, PONS_CONFIG, "--label-map: region '%s' has no id above 0 that no "
+                             "later region has", e->classes[r].name);
+    return PONS_OK;
+}
+
+/* Merge channels of 0 and 1: each region in order writes its own id. */
+static pons_status to_label_map(const experiment *e, const volume *regions, volume *out,
+                                pons_error *err)
+{
+    const uint8_t *from = regions->voxels;
+    int64_t voxels = pons_volume_count(regions);
+
+    if (pons_volume_init(out, PONS_I32, 1, regions->extent, err) != PONS_OK)
+        return err->status;
+    volume_copy_position(out, regions);
+    for (int r = 0; r < regions->channels; r++) {
+        int32_t id = own_id(e, r), *to = out->voxels;
+
+        for (int64_t i = 0; i < voxels; i++)
+            to[i] = from[i * regions->channels + r] != 0 ? id : to[i];
+    }
+    return PONS_OK;
 }
 
 /* Map class indices to the first id of each name. Several regions keep channels of 0 and 1. */
@@ -315,7 +392,11 @@ static pons_status write_result(const job *j, const char *path, const predict_re
     volume ids;
 
     memset(&ids, 0, sizeof ids);
-    if (to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err) == PONS_OK)
+    if (j->flags->label_map)
+        to_label_map(predictor_experiment(j->member[0]), &r->classes, &ids, err);
+    else
+        to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err);
+    if (err->status == PONS_OK)
         nifti_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
     if (err->status == PONS_OK && j->flags->logits)
@@ -366,6 +447,18 @@ static pons_status tell_result(void *context, int number, const void *record, po
         return note_failure(j, number, o->problem, err);
     log_line(j->call->log, "%s -> %.4000s", j->cases[number].name, path_of(j, number));
     return PONS_OK;
+}
+
+/* Log the id by which each class of several ids is written. */
+static void tell_ids(const job *j)
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+
+    for (int c = 0; c < e->class_count && !e->regions; c++)
+        if (e->classes[c].id_count > 1)
+            log_line(j->call->log, "class '%s' is written as id %d, for the ids %.200s",
+                     e->classes[c].name, e->classes[c].id[0],
+                     class_ids_text(j->memory, &e->classes[c]));
 }
 
 static pons_status predict_cases(job *j, pons_error *err)
@@ -469,9 +562,11 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (open_members(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK
-        && check_paths(&j, err) == PONS_OK)
+    if (open_members(&j, err) == PONS_OK && check_label_map(&j, err) == PONS_OK
+        && list_cases(&j, err) == PONS_OK && check_paths(&j, err) == PONS_OK) {
+        tell_ids(&j);
         predict_cases(&j, err);
+    }
     while (j.member_count-- > 0)
         predictor_close(j.member[j.member_count], err);
     arena_free(j.memory);

@@ -3,6 +3,7 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/command.h core/cli/command_devices.c core/cli/command_doctor.c \
 	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_help.c \
 	core/cli/command_launch.c core/cli/command_predict.c core/cli/command_train.c core/cli/commands.c \
+	core/cli/predict_dataset.c core/cli/predict_dataset.h \
 	core/cli/environment.c core/cli/environment.h core/cli/help_transforms.c \
 	core/cli/help_transforms.h core/cli/machine.c core/cli/machine.h \
 	core/cli/options_list.c core/cli/options_list.h core/cli/pons_main.c core/cli/train_folds.c \

@@ -62,6 +62,7 @@ typedef struct dataset_settings {
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
     bool every_case;           /* no split: all cases are in 'training'                           */
+    bool tests;                /* the cases that a list keeps for tests, in place of all others   */
     /*
      * Put problems of cases into 'problem' and leave these cases out, instead of failing in
      * dataset_open.
@@ -86,6 +87,7 @@ typedef struct dataset {
     const data_case *cases;        /* sorted by id                                                */
     bool own_split;                /* 'validation' is the dataset's own list or fold              */
     int unused_count;              /* cases of neither part, which are not in 'cases'             */
+    bool lists_tests;              /* 'tests' would find some of them                             */
     int training_count, validation_count;
     const int *training, *validation; /* ranks, ascending                                         */
     int problem_count;             /* problems of the list of cases; 0 without 'keep_problems'    */

@@ -282,6 +282,7 @@ pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choic
     out->name = l->name;
     out->reader = l->reader;
     out->recognised = automatic;
+    out->lists = l->reader == layout_datalist_read || l->reader == layout_csv_read;
     return PONS_OK;
 }
 

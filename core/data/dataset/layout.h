@@ -29,6 +29,7 @@ typedef struct layout_result {
     bool holds_out;            /* the layout has a validation list                                */
     bool has_folds;            /* at least one case has a fold                                    */
     int unused_count;          /* cases that the layout keeps for tests                           */
+    bool lists_tests;          /* it can read them (dataset_settings.tests)                       */
     int problem_count, problem_room;
     dataset_problem *problem;  /* problems of single cases, which do not stop the reader          */
     int warning_count, warning_room;
@@ -66,6 +67,7 @@ typedef struct layout_choice {
     layout_read *reader;
     const char *file;          /* the file that told the layout, or the source                    */
     bool recognised;           /* found by 'auto'                                                 */
+    bool lists;                /* a file that may list cases for tests                            */
 } layout_choice;
 
 /* PONS_CONFIG: the layout has no reader in this build, or several files tell different datasets. */
@@ -128,6 +130,8 @@ typedef struct layout_list {
     const char *path, *folder; /* folder ends with '/' or is empty                                */
     list_entry *entry;
     int count;
+    bool tests;                /* only cases for tests are listed                                 */
+    bool unlabelled;           /* cases need no label                                             */
 } layout_list;
 
 /* 'room' bounds the number of entries. */

@@ -323,8 +323,9 @@ static void read_row(csv_reader *r, const csv_row *row)
         return;
     }
     row_use use = read_split(r, row);
-    r->list.out->unused_count += use == ROW_TEST;
-    if (use >= ROW_TEST || !read_fold(r, row, &e.found.fold) || !read_images(r, row, c))
+    r->list.out->unused_count += use == ROW_TEST && !r->list.tests;
+    r->list.out->lists_tests = r->list.out->lists_tests || use == ROW_TEST;
+    if (use == ROW_WRONG || (use == ROW_TEST) != r->list.tests || !read_fold(r, row, &e.found.fold) || !read_images(r, row, c))
         return;
     e.found.held_out = use == ROW_VALIDATION;
     if (of->id != COLUMN_NONE && row->cell[of->id][0] == '\0') {
@@ -332,7 +333,8 @@ static void read_row(csv_reader *r, const csv_row *row)
         return;
     }
     c->id = of->id != COLUMN_NONE ? row->cell[of->id] : NULL;
-    if (of->label != COLUMN_NONE) {
+    if (of->label != COLUMN_NONE
+        && (row->cell[of->label][0] != '\0' || !r->list.unlabelled)) {
         c->label = read_file(r, row, of->label, c);
         c->incomplete = c->incomplete || c->label == NULL;
     }
@@ -363,7 +365,8 @@ bool layout_csv_is(const char *path)
 
 pons_status layout_csv_read(const dataset_settings *settings, layout_result *out, pons_error *err)
 {
-    csv_reader r = { .list = { .path = out->origin, .out = out } };
+    csv_reader r = { .list = { .path = out->origin, .out = out, .tests = settings->tests,
+                             .unlabelled = settings->tests || settings->labels_optional } };
 
     if (csv_table_read(out->memory, out->origin, &r.table, err) != PONS_OK
         || find_columns(&r, err) != PONS_OK)

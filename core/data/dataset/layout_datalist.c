@@ -3,7 +3,7 @@
  *
  *   "training":   [ { "image": "a.nii.gz", "label": "l.nii.gz", "fold": 0 } ]
  *   "validation": as "training"; held out unless the INI file has a rule of its own
- *   "testing":    not used
+ *   "testing":    used by pons predict alone; entries need no "label", and may be a path
  *   "labels":     { "0": "background", "1": "spleen" }, which may be missing
  *
  * "image" may be a list of files, one per channel. Entries with "fold" form folds, of which 'fold'
@@ -117,6 +117,18 @@ static bool read_fold(const layout_list *l, const char *field, const json_t *val
     return true;
 }
 
+/* Add a case without label: "a.nii.gz", or an object with "image". */
+static void read_test(layout_list *l, const char *place, const json_t *item)
+{
+    arena *memory = l->out->memory;
+    list_entry e = { .place = arena_format(memory, "'%s'", place), .found.fold = -1 };
+    bool object = json_is_object(item);
+
+    if (read_images(l, object ? arena_format(memory, "%s.image", place) : place,
+                    object ? json_object_get(item, "image") : item, &e.found.info))
+        layout_list_add(l, &e);
+}
+
 static void read_entry(layout_list *l, const char *place, const json_t *item, bool held_out)
 {
     arena *memory = l->out->memory;
@@ -136,9 +148,23 @@ static void read_entry(layout_list *l, const char *place, const json_t *item, bo
     if (json_string_length(label) > 0)
         c->label = layout_list_file(l, arena_format(memory, "'%s'", field),
                                     json_string_value(label), c);
-    else
+    else if (label != NULL || !l->unlabelled)
         c->incomplete = !entry_problem(l, field, "a path");
     layout_list_add(l, &e);
+}
+
+static pons_status read_tests(layout_list *l, const json_t *root, pons_error *err)
+{
+    const json_t *list = json_object_get(root, "testing"), *item;
+    size_t i;
+
+    layout_list_init(l, l->path, json_array_size(list), l->out);
+    if (json_array_size(list) == 0)
+        return pons_fail(err, PONS_DATA, "'%s': 'testing' is %s, expected a list of cases", l->path,
+                         list == NULL ? "missing" : json_is_array(list) ? "empty" : "no list");
+    json_array_foreach(list, i, item)
+        read_test(l, arena_format(l->out->memory, "testing[%zu]", i), item);
+    return layout_list_finish(l, err);
 }
 
 static pons_status read_lists(layout_list *l, const json_t *root, pons_error *err)
@@ -159,20 +185,22 @@ static pons_status read_lists(layout_list *l, const json_t *root, pons_error *er
         json_array_foreach(list[n], i, item)
             read_entry(l, arena_format(l->out->memory, "%s[%zu]", field[n], i), item, n == 1);
     l->out->unused_count = (int)json_array_size(json_object_get(root, "testing"));
+    l->out->lists_tests = l->out->unused_count > 0;
     return layout_list_finish(l, err);
 }
 
 pons_status layout_datalist_read(const dataset_settings *settings, layout_result *out,
                                  pons_error *err)
 {
-    layout_list l = { .path = out->origin, .out = out };
+    layout_list l = { .path = out->origin, .out = out, .tests = settings->tests,
+                      .unlabelled = settings->tests || settings->labels_optional };
     json_t *root;
 
     if (layout_json_parse(l.path, &root, err) != PONS_OK)
         return err->status;
     pons_status status = read_labels(&l, root, err);
     if (status == PONS_OK)
-        status = read_lists(&l, root, err);
+        status = l.tests ? read_tests(&l, root, err) : read_lists(&l, root, err);
     json_decref(root);
     return status;
 }

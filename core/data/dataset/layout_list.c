@@ -224,7 +224,8 @@ pons_status layout_list_finish(layout_list *l, pons_error *err)
         || remove_duplicates(l, case_name, "case", err) != PONS_OK)
         return err->status;
     if (l->count == 0 && out->problem_count == 0)
-        return pons_fail(err, PONS_DATA, "'%s' lists no case for training or validation", l->path);
+        return pons_fail(err, PONS_DATA, "'%s' lists no case for %s", l->path,
+                         l->tests ? "tests" : "training or validation");
     if (l->count > 0)
         count_channels(l);
     out->cases = arena_alloc(out->memory, ((size_t)l->count + 1) * sizeof *out->cases);

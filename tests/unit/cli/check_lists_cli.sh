@@ -75,6 +75,40 @@ for list in folds.json train.csv channels.tsv; do
         fail "$list: the recorded settings give other losses"
 done
 
+# Cases for tests need no label; other cases come from folders and patterns too.
+printf '{"training": [%s], "testing": ["ph/imagesTr/phantom_001.nii.gz", {"image": "ph/imagesTr/phantom_002.nii.gz"}]}\n' \
+    "$(entry 0 '')" >tests.json
+printf 'image,label,split\n%s,train\nph/imagesTr/phantom_003.nii.gz,,test\n' "$(row 0)" >tests.csv
+mkdir -p patients/a patients/b
+cp ph/imagesTr/phantom_000.nii.gz patients/a/t1.nii.gz
+cp ph/imagesTr/phantom_001.nii.gz patients/b/t1.nii.gz
+printf '{"training": [%s], "validation": []}\n' "$(entry 0 '')" >valid.json
+# predicts FOLDER NAMES WORD...: the files that a prediction leaves.
+predicts() {
+    folder_of=$1 names=$2
+    shift 2
+    says 0 "$folder_of/" predict runs/train.csv "$@" -o "$folder_of"
+    checks=$((checks + 1))
+    found=$(cd "$folder_of" && echo *)
+    [ "$found" = "$names" ] || fail "$*: left '$found', expected '$names'"
+}
+predicts tests_json "phantom_001.nii.gz phantom_002.nii.gz" tests.json
+predicts all_json "phantom_000.nii.gz" tests.json --split all
+predicts tests_csv "phantom_003.nii.gz" tests.csv --split test
+predicts all_csv "phantom_000.nii.gz" tests.csv --split all
+predicts pattern "a.nii.gz b.nii.gz" 'patients/*/t1.nii.gz'
+predicts root "phantom_000.nii.gz phantom_001.nii.gz phantom_002.nii.gz phantom_003.nii.gz" ph
+checks=$((checks + 1))
+cmp -s tests_csv/phantom_003.nii.gz train.csv.nii.gz || fail "a case of a table is another than its file"
+says 3 "layout 'decathlon' has no list of cases for tests" predict runs/train.csv ph -o none --split test
+says 4 "'testing' is missing, expected a list of cases" predict runs/train.csv valid.json -o none --split test
+says 4 "no file matches 'patients/*/t2.nii.gz'" predict runs/train.csv 'patients/*/t2.nii.gz' -o none
+cp patients/a/t1.nii.gz patients/a/t2.nii.gz
+says 4 "found 'patients/b/t1.nii.gz', expected 'patients/b/t2.nii.gz' beside it" predict runs/train.csv \
+    'patients/*/t1.nii.gz,patients/*/t2.nii.gz' -o none
+checks=$((checks + 1))
+[ ! -e none ] || fail "a refused prediction wrote files"
+
 # A wrong list is refused before a file is written.
 mkdir two && cp folds.json train.csv two
 printf 'image,label\n%s\n%s\n' "$(row 0)" "$(row 7)" >bad.csv

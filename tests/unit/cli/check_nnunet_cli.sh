@@ -60,6 +60,15 @@ expect 0 "whole                              1991   11.5220%        3  1-3" "$pr
 train regions --set loss.plugin=dice
 mv raw/dataset.json kept.json
 expect 0 "" "$program" predict runs/regions raw/imagesTs -o regions
+expect 0 "" "$program" predict runs/regions raw/imagesTs -o maps --label-map
+# bytes FOLDER VALUES: the voxels of the first case's last channel that have none of VALUES.
+bytes() { gzip -dc "$(ls "$1"/*.nii.gz | head -n 1)" | tail -c 5760 | tr -d "$2" | wc -c; }
+checks=$((checks + 1))
+core=$(bytes regions '\000')
+[ "$(bytes maps '\000\001')" -eq "$core" ] && [ "$core" -gt 0 ] && [ "$(bytes maps '\000\001\002')" -eq 0 ] ||
+    fail "a map of regions: $core voxels of 'core', $(bytes maps '\000\001') of its id"
+expect 3 "--label-map: region 'whole' has no id above 0 that no later region has" "$program" predict runs/regions \
+    raw/imagesTs -o none --label-map --set "data.regions=whole:2,3 core:2,3"
 mv kept.json raw/dataset.json
 
 # The label 'ignore': one loss in every cache, another one than with a class of its ids.

@@ -1,0 +1,93 @@
+/*
+ * predict_dataset.c - cases without labels, by the layouts of [data].
+ */
+#include "cli/predict_dataset.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "base/text/text.h"
+#include "config/list.h"
+#include "data/volume/volume_files.h"
+
+static bool is_list(const char *path)
+{
+    return text_ends_with(path, ".json") || text_ends_with(path, ".csv")
+           || text_ends_with(path, ".tsv");
+}
+
+/* Whether a folder has a volume in itself, not below it. */
+static bool holds_volumes(const char *folder)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    arena *memory = arena_new();
+    volume_file *file;
+    int count = 0;
+
+    if (memory == NULL)
+        return true;
+    volume_files_list(memory, folder, &file, &count, &ignored);
+    arena_free(memory);
+    return count > 0;
+}
+
+bool predict_dataset_is(const char *argument)
+{
+    if (access(argument, F_OK) != 0)
+        return strchr(argument, '*') != NULL;
+    return folder_is_there(argument) ? !holds_volumes(argument) : is_list(argument);
+}
+
+/* Split "a,b" at its commas. */
+static pons_texts split_patterns(arena *memory, const char *argument)
+{
+    char *copy = arena_string(memory, argument);
+    const char **item = arena_alloc(memory, (strlen(argument) + 1) * sizeof *item);
+    pons_texts list = { 0, item };
+
+    for (char *word = strtok(copy, ","); word != NULL; word = strtok(NULL, ","))
+        item[list.count++] = word;
+    return list;
+}
+
+static pons_status open_cases(const char *argument, bool tests, dataset **out, pons_error *err)
+{
+    arena *memory = arena_new();
+    dataset_settings settings = { .labels_optional = true, .every_case = true, .tests = tests,
+                                  .keep_problems = true };
+    dataset *d = NULL;
+
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (access(argument, F_OK) == 0)
+        settings.source = argument;
+    else
+        settings.image = split_patterns(memory, argument);
+    if (dataset_open(&settings, &d, err) == PONS_OK && d->problem_count > 0)
+        dataset_problems_fail(d->problem, d->problem_count, "", err);
+    arena_free(memory);
+    if (err->status != PONS_OK) {
+        dataset_close(d);
+        return err->status;
+    }
+    *out = d;
+    return PONS_OK;
+}
+
+pons_status predict_dataset_open(const char *argument, predict_split split, dataset **out,
+                                 pons_error *err)
+{
+    dataset *all = NULL;
+
+    if (split == PREDICT_SPLIT_TEST)
+        return open_cases(argument, true, out, err);
+    if (open_cases(argument, false, &all, err) != PONS_OK)
+        return err->status;
+    if (split == PREDICT_SPLIT_ALL || !all->lists_tests) {
+        *out = all;
+        return PONS_OK;
+    }
+    dataset_close(all);
+    return open_cases(argument, true, out, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * predict_dataset.h - the cases of a dataset, or of file patterns, for pons predict.
+ */
+#ifndef CORE_CLI_PREDICT_DATASET_H
+#define CORE_CLI_PREDICT_DATASET_H
+
+#include "data/dataset/dataset.h"
+
+typedef enum predict_split {
+    PREDICT_SPLIT_AUTO = 0, PREDICT_SPLIT_TEST, PREDICT_SPLIT_ALL
+} predict_split;
+
+/* Whether an argument names a dataset: a list, a folder without volumes in it, or patterns. */
+bool predict_dataset_is(const char *argument);
+/*
+ * Open it without labels. 'auto' takes the cases that a list keeps for tests if it has some, else
+ * all cases. A case that lacks a file is PONS_DATA. The caller closes *out.
+ */
+pons_status predict_dataset_open(const char *argument, predict_split split, dataset **out,
+                                 pons_error *err);
+
+#endif
