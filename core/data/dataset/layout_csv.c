@@ -325,7 +325,8 @@ static void read_row(csv_reader *r, const csv_row *row)
     row_use use = read_split(r, row);
     r->list.out->unused_count += use == ROW_TEST && !r->list.tests;
     r->list.out->lists_tests = r->list.out->lists_tests || use == ROW_TEST;
-    if (use == ROW_WRONG || (use == ROW_TEST) != r->list.tests || !read_fold(r, row, &e.found.fold) || !read_images(r, row, c))
+    if (use == ROW_WRONG || (use == ROW_TEST) != r->list.tests
+        || !read_fold(r, row, &e.found.fold) || !read_images(r, row, c))
         return;
     e.found.held_out = use == ROW_VALIDATION;
     if (of->id != COLUMN_NONE && row->cell[of->id][0] == '\0') {
