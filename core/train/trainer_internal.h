@@ -45,6 +45,7 @@ struct trainer {
     case_window epoch;       /* training cases of an epoch                                        */
     int64_t total;           /* steps of the run                                                  */
     double step_seconds, logged_loss;
+    bool told_cost;             /* that validations take longer than the steps between them       */
     int64_t logged_steps;
     metric_summary *summaries;
     watchdog *watchdog;      /* of a process that is alone; a group has its own                   */

@@ -6,8 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/text/text.h"
 #include "data/dataset/class_list.h"
 #include "evaluate/validation.h"
+
+/* Seconds of a validation that are worth a line. */
+static const double COST_SECONDS = 1;
 
 static bool validation_stop_due(void *context)
 {
@@ -67,6 +72,23 @@ static void note_best(trainer *t)
              t->state.best_step == t->state.step ? ", the best so far" : "");
 }
 
+/* Once, say that validations take longer than the steps between two of them. */
+static void note_cost(trainer *t, int64_t steps, double seconds)
+{
+    const train_options *o = &t->experiment->sections.train;
+    double trained = (double)steps * t->step_seconds;
+    bool by_steps = o->validate_steps > 0;
+    int64_t interval = by_steps ? o->validate_steps : o->validate_every;
+
+    if (t->told_cost || steps <= 0 || seconds < COST_SECONDS || seconds <= trained)
+        return;
+    t->told_cost = true;
+    log_line(t->experiment->log, "a validation takes %.1f s, the %lld step%s before it took %.2f s;"
+             " --set train.%s=%.0f makes it a tenth of the time", seconds, (long long)steps,
+             text_plural(steps), trained, by_steps ? "validate_steps" : "validate_every",
+             ceil((double)interval * 9 * seconds / trained));
+}
+
 /* Let evaluation programs read the averages, or the weights again. */
 static void read_averages(trainer *t, bool ema)
 {
@@ -86,6 +108,8 @@ static pons_status validate_now(trainer *t, pons_error *err)
     validation v = { &t->replicas, t->cache, t->validation_count, t->experiment->data->validation,
                      validation_stop_due, t };
     validation_result result = { .classes = t->summaries };
+    int64_t steps = t->state.step - t->state.validated;
+    double begin = seconds_now();
 
     read_averages(t, ema);
     validation_run(&v, &result, err);
@@ -95,6 +119,7 @@ static pons_status validate_now(trainer *t, pons_error *err)
         return err->status;
     signals_hold(t->settings->signals);
     note_best(t);
+    note_cost(t, steps, seconds_now() - begin);
     record_validation(t, result.cases, err);
     return trainer_release_signals(t, err);
 }

@@ -168,6 +168,16 @@ if [ $? -ne 0 ] || grep -q "no case contains" stderr; then
     cat stderr
 fi
 
+# A validation that takes longer than the steps before it is told once, with a remedy.
+"$program" data phantom -o large --cases 2 --extent 40,36,32 2>/dev/null || exit 1
+for rule in validate_every=1 validate_steps=1; do
+    checks=$((checks + 1))
+    "$program" train a.ini --fresh --set data.source=large --set train.steps=1 --set train.$rule \
+        --set "data.labels=b:0 brain:1" --set window.overlap=0.9 --set window.extent=8 2>stderr
+    [ "$(grep -c "^a validation takes .* s, the 1 step before it took .*; --set train.${rule%=*}=" stderr)" -eq 1 ] ||
+        fail "the cost of validations with $rule: $(cat stderr)"
+done
+
 # ---- files that are read are never replaced ------------------------------------------------------
 
 # refuses PHRASE ARGUMENT...: exit code 2 with the phrase; the files of 'kept' stay as they are.
