@@ -125,6 +125,8 @@ static const pons_option patch_table[] = {
                 "Distribution of patch centres; whole takes the volume itself, padded or cropped."),
     PONS_REAL(patch_options, positive, "1", 0, 1e9, "Weight of foreground centres when balanced."),
     PONS_REAL(patch_options, negative, "1", 0, 1e9, "Weight of background centres when balanced."),
+    PONS_REAL(patch_options, foreground_share, "0", 0, 1,
+              "Share of a step's patches centred on a voxel of a random class, as nnU-Net."),
     PONS_REALS(patch_options, class_weights, "", 0, 1e9, "Weight of each class when by classes."),
     PONS_REALS(patch_options, background_above, "", -ANY_REAL, ANY_REAL,
                "Background centres are drawn where the image is above this value."),
@@ -368,6 +370,15 @@ static pons_status check_class_weights(config *c, const patch_options *p, pons_e
                      where);
 }
 
+static pons_status check_foreground_share(config *c, const patch_options *p, pons_error *err)
+{
+    if (p->foreground_share == 0 || p->sampling == SAMPLING_UNIFORM)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [patch] foreground_share is given, but sampling is "
+                     "'%s'\nhint: --set patch.sampling=uniform",
+                     config_origin(c, "patch", "foreground_share"), sampling_words[p->sampling]);
+}
+
 /* The hint removes the key that a file gives, not the key that --set gives. */
 static pons_status check_length(config *c, const train_options *t, pons_error *err)
 {
@@ -398,6 +409,8 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          config_origin(c, "patch", "background_above"),
                          s->patch.background_above.count);
     if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
+        return PONS_CONFIG;
+    if (check_foreground_share(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
     for (int i = 0; i < s->window.mirror.count; i++)
         for (int j = 0; j < i; j++)

@@ -38,7 +38,8 @@ typedef struct data_options {
 extern const char *const data_layouts[];
 
 typedef enum sampling_mode {
-    SAMPLING_UNIFORM = 0, SAMPLING_BALANCED, SAMPLING_CLASSES, SAMPLING_WHOLE
+    SAMPLING_UNIFORM = 0, SAMPLING_BALANCED, SAMPLING_CLASSES, SAMPLING_WHOLE,
+    SAMPLING_FOREGROUND       /* uniform, with a foreground_share                                 */
 } sampling_mode;
 
 typedef struct patch_options {
@@ -46,6 +47,7 @@ typedef struct patch_options {
     int64_t per_case;
     int sampling;             /* sampling_mode                                                    */
     double positive, negative;
+    double foreground_share;
     pons_reals class_weights;
     pons_reals background_above; /* at most one number                                            */
     int pad;                  /* 0 zero, 1 edge                                                   */

@@ -78,6 +78,11 @@ case_window data_case_window(const data_options *d, int total, int micro_batches
                             d->cache_share == 0 ? 1 : micro_batches);
 }
 
+static sampling_mode sampling_of(const patch_options *p)
+{
+    return p->foreground_share > 0 ? SAMPLING_FOREGROUND : (sampling_mode)p->sampling;
+}
+
 void cache_settings_fill(const sections *s, cache_settings *out)
 {
     *out = (cache_settings){
@@ -85,7 +90,7 @@ void cache_settings_fill(const sections *s, cache_settings *out)
         .threads = s->data.loader_threads == OPTION_AUTO ? fill_threads()
                                                          : (int)s->data.loader_threads,
         .folder = s->data.cache_dir, .output = s->experiment.output,
-        .sampling = (sampling_mode)s->patch.sampling, .background_above = background_above(s),
+        .sampling = sampling_of(&s->patch), .background_above = background_above(s),
         .centres = { s->patch.positive > 0, s->patch.negative > 0 }
     };
 }
@@ -97,8 +102,9 @@ void loader_settings_fill(const sections *s, loader_settings *out)
     *out = (loader_settings){
         .seed = (uint64_t)s->experiment.seed, .per_case = (int)p->per_case,
         .batch = (int)s->train.batch, .micro_batches = (int)s->train.accumulate,
-        .count = (int)s->train.accumulate, .sampling = (sampling_mode)p->sampling,
+        .count = (int)s->train.accumulate, .sampling = sampling_of(p),
         .positive = p->positive, .negative = p->negative,
+        .foreground_share = p->foreground_share,
         .class_weight_count = p->class_weights.count, .class_weights = p->class_weights.item,
         .pad = (loader_pad)p->pad,
         .threads = s->data.loader_threads == OPTION_AUTO ? -1 : (int)s->data.loader_threads

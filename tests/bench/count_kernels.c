@@ -785,7 +785,7 @@ static void make_patches(void *context)
     cutting *c = context;
     pons_error err = PONS_ERROR_INIT;
 
-    if (patch_batch_make(&c->patches, &c->bench, 0, 0, c->part, 0, &err) != PONS_OK)
+    if (patch_batch_make(&c->patches, &c->bench, &(patch_job){ 0 }, c->part, &err) != PONS_OK)
         fail(&err);
 }
 

@@ -201,9 +201,8 @@ static void put_patch(const init_plan *x, const network_plan *n, ini_text *t)
     if (per_case > 1)
         ini_text_put(t, "patch", "per_case", "fewer cases than patches in a batch", "%lld",
                      (long long)per_case);
-    ini_text_put(t, "patch", "sampling", NULL, "balanced");
-    ini_text_put(t, "patch", "positive", "a third of the patches is centred on foreground", "1");
-    ini_text_put(t, "patch", "negative", NULL, "2");
+    ini_text_put(t, "patch", "foreground_share", "centred on a voxel of a random class",
+                 "0.33");
 }
 
 /* The axes of a network, as in "0 1 2", or those within slices. */

@@ -162,16 +162,16 @@ static sampling_spec sampling_spec_of(const dataset *d, const cache_settings *s)
 {
     static const sampling_sets sets[] = {
         [SAMPLING_UNIFORM] = SAMPLING_SETS_NONE, [SAMPLING_BALANCED] = SAMPLING_SETS_BALANCED,
-        [SAMPLING_CLASSES] = SAMPLING_SETS_CLASSES, [SAMPLING_WHOLE] = SAMPLING_SETS_NONE
+        [SAMPLING_CLASSES] = SAMPLING_SETS_CLASSES, [SAMPLING_WHOLE] = SAMPLING_SETS_NONE,
+        [SAMPLING_FOREGROUND] = SAMPLING_SETS_CLASSES_VALID
     };
+    sampling_spec spec = { .sets = sets[s->sampling], .background_above = s->background_above,
+                           .set_count = d->region_count > 0 ? d->region_count : d->class_count };
 
-    bool ignores = sets[s->sampling] == SAMPLING_SETS_BALANCED && d->ignored != NULL;
-
-    return (sampling_spec){
-        .sets = ignores ? SAMPLING_SETS_BALANCED_VALID : sets[s->sampling],
-        .set_count = d->region_count > 0 ? d->region_count : d->class_count,
-        .background_above = s->background_above
-    };
+    if (spec.sets == SAMPLING_SETS_BALANCED && d->ignored != NULL)
+        spec.sets = SAMPLING_SETS_BALANCED_VALID;
+    spec.set_count += spec.sets == SAMPLING_SETS_CLASSES_VALID;
+    return spec;
 }
 
 const cache_kind *cache_kind_of(cache_mode mode)

@@ -157,8 +157,10 @@ static void run_job(loader *l, const loader_job *job, patch_scratch *scratch, po
     const patch_batch *m = &l->patches;
     loader_slot *slot = &l->slot[job->number % l->slot_count];
 
-    patch_batch_make(m, scratch, job->epoch, job->rank, slot->batch.part,
-                     (int64_t)job->position * m->settings.per_case, err);
+    patch_job made = { job->epoch, job->rank, slot->batch.micro_batch,
+                       (int64_t)job->position * m->settings.per_case };
+
+    patch_batch_make(m, scratch, &made, slot->batch.part, err);
 }
 
 static void end_job(loader *l, const loader_job *job, const pons_error *err)

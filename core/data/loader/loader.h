@@ -26,6 +26,7 @@ typedef struct loader_settings {
     case_window window;          /* the cases of an epoch; total 0: all                           */
     sampling_mode sampling;
     double positive, negative;   /* balanced: relative weights of the sets                        */
+    double foreground_share;     /* foreground: of the samples of a step                          */
     int class_weight_count;      /* classes: length of the list; 0: equal weights                 */
     const double *class_weights;
     loader_pad pad;

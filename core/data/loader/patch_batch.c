@@ -158,8 +158,8 @@ static pons_status displace(const patch_batch *m, const patch_scratch *b, pons_s
 }
 
 static pons_status make_sample(const patch_batch *m, patch_scratch *b, const packed_case *packed,
-                               const pons_rng *draws, const loader_part *part, int64_t n,
-                               pons_error *err)
+                               const pons_rng *draws, const loader_part *part, int micro_batch,
+                               int64_t n, pons_error *err)
 {
     const int *e = m->settings.extent;
     pons_sample sample = { .size = sizeof sample, .extent = { e[0], e[1], e[2] },
@@ -167,7 +167,8 @@ static pons_status make_sample(const patch_batch *m, patch_scratch *b, const pac
     pons_patch patch = { .size = sizeof patch, .extent = { e[0], e[1], e[2] },
                          .channels = m->channels, .label_channels = m->label_channels,
                          .scratch = b->voxels };
-    sampler_input sampler = { &m->settings, *draws };
+    const loader_settings *s = &m->settings;
+    sampler_input sampler = { s, (int64_t)micro_batch * s->batch * s->per_case + n, *draws };
     int64_t box[3], start[3];
 
     if (augment_plan(&m->augment, draws, &sample, b->records, err) != PONS_OK)
@@ -185,18 +186,18 @@ static pons_status make_sample(const patch_batch *m, patch_scratch *b, const pac
     return extract_and_augment(m, b, packed, &sample, start, &patch, err);
 }
 
-pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, int64_t epoch, int rank,
-                             const loader_part *part, int64_t first, pons_error *err)
+pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, const patch_job *job,
+                             const loader_part *part, pons_error *err)
 {
     pons_error cause = PONS_ERROR_INIT, lost = PONS_ERROR_INIT;
     cache_pin pin;
 
-    if (cache_pin_begin(m->cases, rank, &pin, err) != PONS_OK)
+    if (cache_pin_begin(m->cases, job->rank, &pin, err) != PONS_OK)
         return err->status;
     for (int n = 0; n < m->settings.per_case && cause.status == PONS_OK; n++) {
-        pons_rng draws = { .seed = m->settings.seed, .epoch = (uint64_t)epoch,
-                           .case_rank = (uint64_t)rank, .sample = (uint64_t)n };
-        make_sample(m, b, pin.packed, &draws, part, first + n, &cause);
+        pons_rng draws = { .seed = m->settings.seed, .epoch = (uint64_t)job->epoch,
+                           .case_rank = (uint64_t)job->rank, .sample = (uint64_t)n };
+        make_sample(m, b, pin.packed, &draws, part, job->micro_batch, job->first + n, &cause);
     }
     if (packed_case_check(pin.packed, &lost) != PONS_OK)
         cause = lost;
@@ -204,5 +205,5 @@ pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, int64_t epo
     if (cause.status == PONS_OK)
         return PONS_OK;
     return pons_fail(err, cause.status, "case '%s': %s",
-                     cache_dataset(m->cases)->cases[rank].id, cause.text);
+                     cache_dataset(m->cases)->cases[job->rank].id, cause.text);
 }

@@ -17,6 +17,14 @@ typedef struct patch_batch {
     int channels, label_channels;
 } patch_batch;
 
+/* One case of a micro-batch: the patches become samples 'first' and following of each part. */
+typedef struct patch_job {
+    int64_t epoch;
+    int rank;                   /* of the case                                                    */
+    int micro_batch;            /* in the step                                                    */
+    int64_t first;
+} patch_job;
+
 /* Scratch memory of a worker thread. */
 typedef struct patch_scratch {
     void *records;
@@ -29,11 +37,8 @@ size_t patch_scratch_size(const pipeline *steps, const int extent[3]);
 pons_status patch_scratch_init(const patch_batch *m, patch_scratch *b, pons_error *err);
 void patch_scratch_clear(patch_scratch *b);
 
-/*
- * Make samples 0 .. per_case - 1 of case 'rank' in 'epoch'. They become samples 'first' and
- * following of each part.
- */
-pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, int64_t epoch, int rank,
-                             const loader_part *part, int64_t first, pons_error *err);
+/* Make samples 0 .. per_case - 1 of the case. */
+pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, const patch_job *job,
+                             const loader_part *part, pons_error *err);
 
 #endif

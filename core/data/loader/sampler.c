@@ -4,10 +4,16 @@
  * 'balanced' is MONAI's RandCropByPosNegLabel after a symmetric SpatialPad: the centre is a
  * foreground voxel with probability positive / (positive + negative), else a background voxel; the
  * box is then shifted into the case. An empty set is replaced by the other one.
+ *
+ * 'foreground' is nnU-Net's rule: the last samples of a step, rounded to even, are centred on a
+ * voxel of a class that the case has, each class alike. The others are uniform; with ignored voxels
+ * they are centred on any other voxel. The box is shifted into the case, which nnU-Net does at its
+ * beginning alone.
  */
 #include "data/loader/sampler.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "data/loader/patch_extract.h"
 #include "data/packed/sampling_index.h"
@@ -48,6 +54,15 @@ static void centre_on(const packed_case *p, int64_t voxel, const int64_t extent[
     }
 }
 
+static pons_status centre_on_set(const packed_case *p, sampler_input *input, int set,
+                                 const int64_t extent[3], int64_t start[3])
+{
+    int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, set));
+
+    centre_on(p, sampling_index_voxel(p, set, n), extent, start);
+    return PONS_OK;
+}
+
 static pons_status choose_balanced(const packed_case *p, sampler_input *input,
                                    const int64_t extent[3], int64_t start[3], pons_error *err)
 {
@@ -60,9 +75,7 @@ static pons_status choose_balanced(const packed_case *p, sampler_input *input,
     if (sampling_index_count(p, set) == 0)
         return pons_fail(err, PONS_DATA, "there is no foreground voxel and no background voxel "
                          "above %g to centre a patch on", p->background_above);
-    int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, set));
-    centre_on(p, sampling_index_voxel(p, set, n), extent, start);
-    return PONS_OK;
+    return centre_on_set(p, input, set, extent, start);
 }
 
 static double weight_of_set(const packed_case *p, const loader_settings *s, int set)
@@ -88,9 +101,45 @@ static pons_status choose_by_class(const packed_case *p, sampler_input *input,
     }
     if (chosen < 0)
         return pons_fail(err, PONS_DATA, "there is no voxel of a class with a weight above 0");
-    int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, chosen));
-    centre_on(p, sampling_index_voxel(p, chosen, n), extent, start);
-    return PONS_OK;
+    return centre_on_set(p, input, chosen, extent, start);
+}
+
+/* The rounded share of one sample is 0 or 1 in every step, so a step of one sample draws. */
+static bool is_forced(sampler_input *input)
+{
+    const loader_settings *s = input->settings;
+    int64_t count = (int64_t)s->micro_batches * s->batch * s->per_case;
+
+    if (count == 1)
+        return (double)pons_draw_uniform(&input->draws) < s->foreground_share;
+    return (double)input->number >= nearbyint((double)count * (1 - s->foreground_share));
+}
+
+/* The n-th class or region that the case has, apart from the background, or -1. */
+static int class_at(const packed_case *p, int64_t n)
+{
+    int valid = p->set_count - 1, background = p->label.channels == 1 && valid > 1 ? 1 : 0;
+
+    for (int set = background; set < valid; set++)
+        if (sampling_index_count(p, set) > 0 && n-- == 0)
+            return set;
+    return -1;
+}
+
+static pons_status choose_foreground(const packed_case *p, sampler_input *input,
+                                     const int64_t extent[3], int64_t start[3], pons_error *err)
+{
+    int classes = 0, valid = p->set_count - 1;
+    int64_t ignored = pons_volume_count(&p->image) - sampling_index_count(p, valid);
+
+    while (class_at(p, classes) >= 0)
+        classes++;
+    if (is_forced(input) && classes > 0)
+        return centre_on_set(p, input, class_at(p, pons_draw_index(&input->draws, classes)),
+                             extent, start);
+    if (ignored > 0 && sampling_index_count(p, valid) > 0)
+        return centre_on_set(p, input, valid, extent, start);
+    return choose_uniform(p, input, extent, start, err);
 }
 
 /* MONAI's CenterSpatialCrop after SpatialPad. */
@@ -109,7 +158,8 @@ pons_status sampler_choose(const packed_case *p, sampler_input *input, const int
 {
     static sampler_rule *const rules[] = {
         [SAMPLING_UNIFORM] = choose_uniform, [SAMPLING_BALANCED] = choose_balanced,
-        [SAMPLING_CLASSES] = choose_by_class, [SAMPLING_WHOLE] = choose_whole
+        [SAMPLING_CLASSES] = choose_by_class, [SAMPLING_WHOLE] = choose_whole,
+        [SAMPLING_FOREGROUND] = choose_foreground
     };
 
     return rules[input->settings->sampling](p, input, extent, start, err);

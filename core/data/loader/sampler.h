@@ -6,9 +6,10 @@
 
 #include "data/loader/loader.h"
 
-/* The settings of the sampler, and the random numbers of one sample. */
+/* The settings of the sampler, and one sample: its number in the step and its random numbers. */
 typedef struct sampler_input {
     const loader_settings *settings;
+    int64_t number;
     pons_rng draws;
 } sampler_input;
 

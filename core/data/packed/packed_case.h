@@ -22,7 +22,8 @@ typedef enum sampling_sets {
     SAMPLING_SETS_NONE = 0,
     SAMPLING_SETS_BALANCED, /* set 0: foreground, set 1: background above a value                 */
     SAMPLING_SETS_CLASSES,  /* set c: voxels of class c, or region c                              */
-    SAMPLING_SETS_BALANCED_VALID /* as BALANCED, without voxels of TARGET_IGNORED                 */
+    SAMPLING_SETS_BALANCED_VALID, /* as BALANCED, without voxels of TARGET_IGNORED                */
+    SAMPLING_SETS_CLASSES_VALID /* as CLASSES; the last set: voxels that are not TARGET_IGNORED   */
 } sampling_sets;
 
 static inline bool sampling_sets_balanced(sampling_sets sets)
@@ -53,7 +54,7 @@ typedef struct packed_case {
 /* The sampling sets that are indexed in each case. */
 typedef struct sampling_spec {
     sampling_sets sets;
-    int set_count;             /* CLASSES: number of classes or regions                           */
+    int set_count;             /* CLASSES: number of classes or regions; CLASSES_VALID: 1 more    */
     double background_above;
 } sampling_spec;
 

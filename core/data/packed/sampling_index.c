@@ -41,15 +41,24 @@ static bool is_ignored(const packed_case *p, int64_t voxel)
     return p->target[voxel * p->label.channels] == TARGET_IGNORED;
 }
 
+/* Voxels of class 'set' of 'count', or of region 'set'. */
+static bool is_in_class(const packed_case *p, int set, int count, int64_t voxel)
+{
+    return p->label.channels == 1 && count > 1 ? p->target[voxel] == set
+           : p->target[voxel * p->label.channels + set] == 1;
+}
+
 static bool is_in_set(const packed_case *p, int set, int64_t voxel)
 {
+    if (p->sets == SAMPLING_SETS_CLASSES)
+        return is_in_class(p, set, p->set_count, voxel);
+    if (p->sets == SAMPLING_SETS_CLASSES_VALID)
+        return set == p->set_count - 1 ? !is_ignored(p, voxel)
+                                       : is_in_class(p, set, p->set_count - 1, voxel);
     if (p->sets == SAMPLING_SETS_BALANCED_VALID && is_ignored(p, voxel))
         return false;
-    if (p->sets != SAMPLING_SETS_CLASSES)
-        return set == 0 ? is_foreground(p, voxel)
-                        : !is_foreground(p, voxel) && is_above(p, voxel);
-    return p->label.channels == 1 && p->set_count > 1 ? p->target[voxel] == set
-           : p->target[voxel * p->label.channels + set] == 1;
+    return set == 0 ? is_foreground(p, voxel)
+                    : !is_foreground(p, voxel) && is_above(p, voxel);
 }
 
 /* Count the voxels of each set in a block; the count is stored at the next block's entry. */
@@ -79,7 +88,7 @@ pons_status sampling_index_make(packed_case *p, const sampling_spec *spec, pons_
     if (spec->sets == SAMPLING_SETS_NONE || p->target == NULL)
         return PONS_OK;
     p->sets = spec->sets;
-    p->set_count = spec->sets == SAMPLING_SETS_CLASSES ? spec->set_count : 2;
+    p->set_count = sampling_sets_balanced(spec->sets) ? 2 : spec->set_count;
     p->background_above = spec->background_above;
     p->block_count = ceil_div_i64(count, BLOCK);
     row = (size_t)p->block_count + 1;

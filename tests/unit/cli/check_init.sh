@@ -51,6 +51,7 @@ check "two plans of a dataset are equal" cmp left right
 check "the options of nnU-Net are written" has nnunet 'plugin = dynunet' 'plugin = sgd' 'momentum = 0.99' \
     'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
     'scheme = zscore' 'use_mask_for_norm = yes'
+check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33'
 check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
     'scale_range = -0.3 0.4' 'axes = 0 1 2'
 check "a residual plan has residual blocks" has resenc_m 'res_block = yes'

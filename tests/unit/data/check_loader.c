@@ -9,6 +9,7 @@
 
 #include "data/dataset/case_read.h"
 #include "data/packed/sampling_index.h"
+#include "data/loader/sampler.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"
 
@@ -393,6 +394,60 @@ START_TEST(class_weights_are_the_probabilities_of_centre_classes)
 }
 END_TEST
 
+/* nnU-Net's counts: a sample j of n is forced if not j < round(0.67 n), half to even. */
+static const struct { int batch, per_case, micro_batches, forced; } forced_rows[] = {
+    { 2, 1, 1, 1 }, { 3, 1, 1, 1 }, { 2, 2, 1, 1 }, { 3, 3, 1, 3 }, { 2, 2, 2, 3 }
+};
+
+START_TEST(the_last_samples_of_a_step_are_foreground)
+{
+    int count, organ = 0;
+    bench b;
+
+    bench_open(&b, CACHE_MEMORY, SAMPLING_FOREGROUND, NULL);
+    loader_settings s = settings_of(forced_rows[_i].batch, forced_rows[_i].micro_batches, 1, 1, 1);
+    s.sampling = SAMPLING_FOREGROUND;
+    s.foreground_share = 0.33;
+    s.per_case = forced_rows[_i].per_case;
+    count = s.batch * s.per_case;
+    loader *l = open_loader(&b, &s);
+    for (int step = 0; step < 50; step++)
+        for (int m = 0; m < s.micro_batches; m++) {
+            const loader_batch *batch = next_loader_batch(l);
+
+            for (int n = 0; n < count; n++) {
+                if (m * count + n >= s.micro_batches * count - forced_rows[_i].forced)
+                    ck_assert_int_eq(batch->label[n], 1);
+                else
+                    organ += batch->label[n];
+            }
+        }
+    ck_assert_int_lt(organ, 20); /* of 300 at most; one voxel in 73 is in the organ */
+    loader_close(l);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_step_of_one_sample_draws_the_foreground_share)
+{
+    int organ = 0;
+    bench b;
+
+    bench_open(&b, CACHE_MEMORY, SAMPLING_FOREGROUND, NULL);
+    loader_settings s = settings_of(1, 1, 1, 1, 1);
+    s.sampling = SAMPLING_FOREGROUND;
+    s.foreground_share = 0.33;
+    s.per_case = 1;
+    loader *l = open_loader(&b, &s);
+    for (int step = 0; step < 2000; step++)
+        organ += next_loader_batch(l)->label[0];
+    ck_assert_int_gt(organ, 660 - 84); /* four standard deviations */
+    ck_assert_int_lt(organ, 660 + 84);
+    loader_close(l);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(uniform_patches_lie_anywhere_inside)
 {
     bool first[SIDE - 8] = { false };
@@ -595,6 +650,68 @@ START_TEST(sampling_sets_list_voxels_in_order)
 }
 END_TEST
 
+/* Classes: 0 in most voxels, 1 in 10, 2 in 1000; every other row of 15 voxels is ignored. */
+static void make_sparse_case(packed_case *p)
+{
+    sampling_spec spec = { SAMPLING_SETS_CLASSES_VALID, 3 + 1, 0 };
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+    uint8_t *label;
+
+    make_case(&c, 500, 60);
+    label = c.label.voxels;
+    for (int v = 0; v < 7500; v++)
+        label[v] = v / 15 % 2 != 0 ? TARGET_IGNORED : v < 300 && v % 15 == 0 ? 1
+                   : v >= 3000 && v < 5000 ? 2 : 0;
+    ck_assert_int_eq(packed_case_init(p, &c, &spec, &err), PONS_OK);
+}
+
+START_TEST(each_class_is_drawn_alike_and_no_ignored_voxel)
+{
+    const int64_t one[3] = { 1, 1, 1 };
+    pons_error err = PONS_ERROR_INIT;
+    int drawn[2][256] = { { 0 } };
+    loader_settings s = settings_of(2, 1, 1, 1, 1);
+    packed_case p;
+
+    make_sparse_case(&p);
+    s.per_case = 1;
+    s.foreground_share = 0.33;
+    s.sampling = SAMPLING_FOREGROUND;
+    for (uint64_t i = 0; i < 4000; i++) {
+        sampler_input in = { &s, (int64_t)(i % 2), { .seed = 3, .epoch = i } };
+        int64_t at[3];
+
+        ck_assert_int_eq(sampler_choose(&p, &in, one, at, &err), PONS_OK);
+        drawn[i % 2][p.target[(at[0] * 3 + at[1]) * 5 + at[2]]]++;
+    }
+    ck_assert_int_eq(drawn[1][0], 0);
+    ck_assert_int_gt(drawn[1][1], 1000 - 90); /* four standard deviations */
+    ck_assert_int_lt(drawn[1][1], 1000 + 90);
+    ck_assert_int_eq(drawn[1][1] + drawn[1][2], 2000);
+    ck_assert_int_gt(drawn[0][0], 1000);
+    ck_assert_int_eq(drawn[0][0] + drawn[0][1] + drawn[0][2], 2000);
+    packed_case_clear(&p);
+}
+END_TEST
+
+START_TEST(an_index_takes_little_memory_for_any_set)
+{
+    sampling_spec none = { SAMPLING_SETS_NONE, 0, 0 }, all = { SAMPLING_SETS_CLASSES, 5, 0 };
+    pons_error err = PONS_ERROR_INIT;
+    packed_case p, q;
+    pons_case c;
+
+    make_case(&c, 50000, 60);
+    ck_assert_int_eq(packed_case_init(&p, &c, &none, &err), PONS_OK);
+    make_case(&c, 50000, 60);
+    ck_assert_int_eq(packed_case_init(&q, &c, &all, &err), PONS_OK);
+    ck_assert_int_le(q.size - p.size, 5 * (750000 / 4096 + 2) * 8);
+    packed_case_clear(&p);
+    packed_case_clear(&q);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("loader");
@@ -609,6 +726,9 @@ int main(void)
     tcase_add_test(c, balanced_sampling_draws_the_foreground_share);
     tcase_add_test(c, an_empty_sampling_set_is_replaced_by_the_other);
     tcase_add_test(c, class_weights_are_the_probabilities_of_centre_classes);
+    tcase_add_loop_test(c, the_last_samples_of_a_step_are_foreground, 0,
+                        sizeof forced_rows / sizeof *forced_rows);
+    tcase_add_test(c, a_step_of_one_sample_draws_the_foreground_share);
     tcase_add_test(c, uniform_patches_lie_anywhere_inside);
     tcase_add_test(c, small_volumes_are_padded_with_the_odd_voxel_last);
     tcase_add_test(c, a_flat_patch_axis_is_moved_to_the_front);
@@ -618,5 +738,7 @@ int main(void)
     tcase_add_loop_test(c, packed_cases_restore_every_value, 0,
                         sizeof packings / sizeof packings[0]);
     tcase_add_test(c, sampling_sets_list_voxels_in_order);
+    tcase_add_test(c, each_class_is_drawn_alike_and_no_ignored_voxel);
+    tcase_add_test(c, an_index_takes_little_memory_for_any_set);
     return suite_run();
 }
