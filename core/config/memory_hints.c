@@ -56,6 +56,11 @@ static bool holds_cases(const sections *s)
            || s->data.cache == CACHE_DEVICE;
 }
 
+static bool replaces_cases(const sections *s)
+{
+    return s->data.cache == CACHE_SMART;
+}
+
 static bool has_windows(const sections *s)
 {
     return s->window.batch > 1;
@@ -74,6 +79,7 @@ static const knob knobs[] = {
     { "[patch] a smaller extent", true, false, is_always_possible, NULL },
     { "[window] a smaller batch", true, true, has_windows, windows },
     { "[window] a smaller extent", false, true, is_always_possible, NULL },
+    { "[data] a smaller smart_share", true, false, replaces_cases, NULL },
     { "[data] a cache_limit, or cache = disk", true, false, holds_cases, NULL },
 };
 

@@ -238,6 +238,20 @@ START_TEST(a_prediction_suggests_options_of_predictions)
 }
 END_TEST
 
+START_TEST(a_smart_cache_may_be_smaller)
+{
+    sections s = { .train = { .batch = 1, .precision = 3, .recompute = true },
+                   .patch = { .per_case = 1 }, .window = { .batch = 1 },
+                   .data = { .cache = CACHE_SMART } };
+    pons_error err = PONS_ERROR_INIT;
+
+    pons_fail(&err, PONS_DEVICE, "out of memory");
+    memory_hints_add(&s, MEMORY_HINTS_EXPLAIN, &err);
+    ck_assert_str_eq(err.text, "out of memory\nhint: what needs less memory: [patch] a smaller "
+                     "extent; [data] a smaller smart_share; [data] a cache_limit, or cache = disk");
+}
+END_TEST
+
 START_TEST(explain_does_not_suggest_explain)
 {
     sections s = { .train = { .batch = 2, .precision = 3, .recompute = true },
@@ -276,6 +290,7 @@ int main(void)
                         sizeof shortages / sizeof *shortages);
     tcase_add_test(c, options_that_cannot_be_lowered_are_not_suggested);
     tcase_add_test(c, a_prediction_suggests_options_of_predictions);
+    tcase_add_test(c, a_smart_cache_may_be_smaller);
     tcase_add_test(c, explain_does_not_suggest_explain);
     tcase_add_test(c, other_failures_get_no_memory_hint);
     return suite_run();

@@ -92,6 +92,12 @@ static const broken_ini ini_gallery[] = {
       "[window]\noverlap = 0.5\n" },
     { "[distribute]\nbucket = 4MB\n", "bucket = '4MB': expected a size such as 4096 or 4MiB",
       "[distribute]\nbucket = 4MiB\n" },
+    { "[data]\nsmart_share = 1.5\n", "a.ini:2: [data] smart_share = '1.5': expected a number from "
+      "0 to 1", "[data]\nsmart_share = 1\n" },
+    { "[data]\nsmart_replace = -0.1\n", "a.ini:2: [data] smart_replace = '-0.1': expected a number "
+      "from 0 to 1", "[data]\nsmart_replace = 0.1\n" },
+    { "[data]\ncache_share = nodes\n", "a.ini:2: [data] cache_share = 'nodes': expected one of "
+      "node, rank", "[data]\ncache_share = node\n" },
     { "[data]\ncache_limit = -4MiB\n", "cache_limit = '-4MiB': expected a size",
       "[data]\ncache_limit = 4\n" },
     { "[distribute]\nthreads = all\n",
