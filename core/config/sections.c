@@ -73,10 +73,10 @@ static const pons_option data_table[] = {
                "Ids that count as other ids, as in 4:3, before labels and regions."),
     PONS_CHOICE(data_options, cache, "memory", cache_words,
                 "Storage of preprocessed cases, shared by all ranks of a machine; disk: mapped "
-                "files, shared by all runs and processes with the same cases and steps; smart: a part "
-                "of the training cases, over which an epoch runs, in memory, some of them "
-                "replaced each epoch; device: training cases also in the memory of each device, which then extracts and "
-                "augments the patches."),
+                "files, shared by all runs and processes with the same cases and steps; smart: "
+                "an epoch runs over a part of the training cases, which is in memory and of which "
+                "some are replaced each epoch; device: training cases also in the memory of each "
+                "device, which then extracts and augments the patches."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
               "Largest size of a machine's cache; cases beyond it are read each time, and the "
               "least recently used files of a disk cache are removed."),

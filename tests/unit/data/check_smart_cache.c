@@ -429,7 +429,7 @@ START_TEST(processes_read_the_cases_of_a_single_one)
 END_TEST
 
 /*
- * With a lane for each process, a single one that computes all micro-batches reads the same cases.
+ * A single process that computes all micro-batches reads the same cases in all lanes.
  * A process that is a machine holds its lane alone.
  */
 START_TEST(lanes_are_read_by_their_process)
