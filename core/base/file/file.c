@@ -263,35 +263,58 @@ static pons_status sync_folder_of(const char *path, pons_error *err)
     return PONS_OK;
 }
 
-/* The process id in the name 'NAME.part-PID-N'; 0 for any other name. */
+/* The process id in the name 'NAME.part-PID-N'; 0 for any other name. 'name' NULL: any NAME. */
 static pid_t process_of(const char *entry, const char *name)
 {
-    size_t size = strlen(name);
+    const char *mark = name != NULL ? entry + strlen(name) : strstr(entry, ".part-");
     long pid;
     int attempt, used = 0;
 
-    if (strncmp(entry, name, size) != 0
-        || sscanf(entry + size, ".part-%9ld-%3d%n", &pid, &attempt, &used) != 2
-        || entry[size + (size_t)used] != '\0' || pid <= 0)
+    if (mark == NULL || (name != NULL && strncmp(entry, name, strlen(name)) != 0)
+        || sscanf(mark, ".part-%9ld-%3d%n", &pid, &attempt, &used) != 2
+        || mark[used] != '\0' || pid <= 0)
         return 0;
     return (pid_t)pid;
 }
 
-/* Remove the temporary files of 'path' whose processes have ended. */
-static void sweep_temporaries(const char *path)
+/* Whether an entry has not been written for an hour. */
+static bool is_old(int folder, const char *entry)
 {
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash + 1 - path));
-    DIR *list = folder != NULL ? opendir(folder) : NULL;
+    struct stat facts;
+
+    return fstatat(folder, entry, &facts, AT_SYMLINK_NOFOLLOW) == 0
+        && facts.st_mtime < time(NULL) - 3600;
+}
+
+/* Remove the temporary files of 'name' whose processes have ended; NULL: the old ones of all. */
+static void sweep_temporaries(const char *folder, const char *name)
+{
+    DIR *list = opendir(folder);
     struct dirent *entry;
 
     while (list != NULL && (entry = readdir(list)) != NULL) {
         pid_t owner = process_of(entry->d_name, name);
-        if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH)
+        if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH
+            && (name != NULL || is_old(dirfd(list), entry->d_name)))
             unlinkat(dirfd(list), entry->d_name, 0);
     }
     if (list != NULL)
         closedir(list);
+}
+
+void safe_file_sweep(const char *folder)
+{
+    sweep_temporaries(folder, NULL);
+}
+
+/* Sweep the temporary files of one file. */
+static void sweep_path(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash + 1 - path));
+
+    if (folder != NULL)
+        sweep_temporaries(folder, name);
     free(folder);
 }
 
@@ -359,6 +382,12 @@ static pons_status check_replaced(const char *path, pons_error *err)
 
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
 {
+    sweep_path(path);
+    return safe_file_open_swept(f, path, err);
+}
+
+pons_status safe_file_open_swept(safe_file *f, const char *path, pons_error *err)
+{
     size_t room = strlen(path) + 64;
     int fd;
 
@@ -369,7 +398,6 @@ pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
     f->temporary = malloc(room);
     if (f->path == NULL || f->temporary == NULL)
         goto no_memory;
-    sweep_temporaries(path);
     fd = make_temporary(f, room);
     if (fd < 0) {
         pons_status status = pons_fail(err, errno_status(errno, PONS_FAILURE),

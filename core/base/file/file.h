@@ -60,6 +60,13 @@ typedef struct safe_file {
 } safe_file;
 
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err);
+/* The same without the removal, in a time that does not grow with the files of the folder. */
+pons_status safe_file_open_swept(safe_file *f, const char *path, pons_error *err);
+/*
+ * Remove the temporary files of all files in 'folder' that killed processes have left an hour ago
+ * or earlier. Another node's process may be writing a younger one.
+ */
+void safe_file_sweep(const char *folder);
 pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_error *err);
 pons_status safe_file_commit(safe_file *f, pons_error *err);
 void safe_file_discard(safe_file *f);

@@ -33,6 +33,7 @@ pons_status cache_disk_open(cache_disk *c, const char *folder, pons_error *err)
     *c = (cache_disk){ .lock = -1 };
     if (folder_make(folder, err) != PONS_OK)
         return err->status;
+    safe_file_sweep(folder);
     c->folder = strdup(folder);
     path = c->folder != NULL ? path_of(c, "lock", "") : NULL;
     if (path == NULL) {

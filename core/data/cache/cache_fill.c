@@ -95,13 +95,15 @@ static void record_classes(fill *f, const packed_case *packed)
     class_coverage_add(&f->seen, packed->target, pons_volume_count(&packed->label));
 }
 
+static int compare_ranks(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
 static bool is_for_training(const dataset *d, int rank)
 {
-    for (int i = 0; i < d->training_count; i++) {
-        if (d->training[i] == rank)
-            return true;
-    }
-    return false;
+    return d->training_count > 0
+        && bsearch(&rank, d->training, (size_t)d->training_count, sizeof rank, compare_ranks);
 }
 
 static void join_geometry(fill *f, const case_geometry *g)

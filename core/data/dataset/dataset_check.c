@@ -9,6 +9,7 @@
 #include "data/dataset/dataset.h"
 
 #include <inttypes.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ typedef struct checker {
     int problem_count, problem_room;
     id_list ids;               /* of all cases                                                    */
     uint64_t *hash;            /* [case] hash of the image's voxels; 0: not read                  */
+    void *hashes;              /* a tree of the first case of each hash                           */
     bool failed;               /* out of memory                                                   */
 } checker;
 
@@ -293,15 +295,26 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     return true;
 }
 
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
 static void find_equal_image(checker *c, const data_case *info)
 {
-    for (int i = 0; i < info->rank; i++) {
-        if (c->hash[i] != 0 && c->hash[i] == c->hash[info->rank]) {
-            add_problem(c, info, info->image[0], true, "has the same voxels as case '%s'",
-                        c->data->cases[i].id);
-            return;
-        }
-    }
+    uint64_t *own = &c->hash[info->rank], **first = tsearch(own, &c->hashes, compare_hashes);
+
+    if (first == NULL)
+        c->failed = true;
+    else if (*first != own)
+        add_problem(c, info, info->image[0], true, "has the same voxels as case '%s'",
+                    c->data->cases[*first - c->hash].id);
+}
+
+static void keep_hash(void *hash)
+{
 }
 
 /* ---- cases ----------------------------------------------------------------------------------- */
@@ -485,6 +498,7 @@ pons_status dataset_check(const dataset *d, dataset_report **report, pons_error 
     label_map_clear(&c.map);
     free(c.problem);
     free(c.ids.item);
+    tdestroy(c.hashes, keep_hash);
     if (status != PONS_OK) {
         arena_free(memory);
         return status;

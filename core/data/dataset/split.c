@@ -132,6 +132,25 @@ static pons_status split_fold(const split_input *in, split_part *part, pons_erro
     return PONS_OK;
 }
 
+/* The rank of the case with the first 'size' bytes of a text as id; -1: none. Ids ascend. */
+static int find_id(const split_input *in, const char *text, size_t size)
+{
+    int low = 0, high = in->case_count;
+
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        const char *id = in->cases[middle].id;
+        int order = strncmp(id, text, size);
+        if (order == 0 && id[size] == '\0')
+            return middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return -1;
+}
+
 static pons_status split_names(const split_input *in, split_part *part, pons_error *err)
 {
     const char *at = in->text;
@@ -139,11 +158,7 @@ static pons_status split_names(const split_input *in, split_part *part, pons_err
 
     do {
         size_t size = strcspn(at, ",");
-        int found = -1;
-        for (int i = 0; i < in->case_count; i++) {
-            if (strlen(in->cases[i].id) == size && memcmp(in->cases[i].id, at, size) == 0)
-                found = i;
-        }
+        int found = find_id(in, at, size);
         if (found < 0)
             return pons_fail(err, PONS_CONFIG, "'validation' names '%.*s', which is no case",
                              (int)size, at);

@@ -164,7 +164,7 @@ pons_status packed_case_file_write(const char *path, const char *key, const pack
 
     if (packed_case_file_make(key, p, note, &bytes, &size, err) != PONS_OK)
         return err->status;
-    if (safe_file_open(&f, path, err) == PONS_OK) {
+    if (safe_file_open_swept(&f, path, err) == PONS_OK) {
         if (safe_file_write(&f, bytes, size, err) == PONS_OK)
             safe_file_commit(&f, err);
         else

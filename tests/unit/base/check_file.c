@@ -89,6 +89,30 @@ START_TEST(temporaries_of_killed_processes_are_removed)
     safe_file_discard(&f);
 }
 END_TEST
+START_TEST(a_sweep_removes_old_temporaries_of_killed_processes_alone)
+{
+    const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+    char name[4][64];
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    snprintf(name[0], sizeof name[0], "a.part-%ld-0", (long)child);
+    snprintf(name[1], sizeof name[1], "b.part-%ld-0", (long)child);
+    snprintf(name[2], sizeof name[2], "c.part-%ld-0", (long)getppid());
+    snprintf(name[3], sizeof name[3], "d.part-%ld-0.case", (long)child);
+    for (int i = 0; i < 4; i++) {
+        fclose(fopen(in_root(name[i]), "w"));
+        if (i != 1)
+            ck_assert_int_eq(utimensat(AT_FDCWD, in_root(name[i]), old, 0), 0);
+    }
+    safe_file_sweep(in_root(""));
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(access(in_root(name[i]), F_OK) == 0, i != 0);
+}
+END_TEST
+
 START_TEST(a_full_disk_is_an_error_and_not_a_short_file)
 {
     static char data[1 << 16];
@@ -404,6 +428,7 @@ int main(void)
     tcase_add_test(c, committed_file_reads_back_and_leaves_no_temporary);
     tcase_add_test(c, discarded_file_leaves_the_old_file);
     tcase_add_test(c, temporaries_of_killed_processes_are_removed);
+    tcase_add_test(c, a_sweep_removes_old_temporaries_of_killed_processes_alone);
     tcase_add_test(c, a_full_disk_is_an_error_and_not_a_short_file);
     tcase_add_test(c, only_regular_files_are_opened_for_writing);
     tcase_add_test(c, a_safe_file_replaces_only_a_file_or_a_link_to_one);
