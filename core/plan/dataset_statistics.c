@@ -17,6 +17,7 @@
 #include "base/thread/parallel.h"
 #include "data/dataset/case_read.h"
 #include "data/volume/geometry.h"
+#include "plan/case_scan.h"
 #include "plan/percentile.h"
 
 /* Values kept of a channel in all cases, and the least and most of one case. */
@@ -163,20 +164,40 @@ static pons_status sample_channel(const survey *s, const pons_case *c, const vox
     return status;
 }
 
-static pons_status survey_case(survey *s, int rank, pons_error *err)
+static void record_grid(survey *s, int rank, const volume *image)
+{
+    case_statistics *facts = &s->cases[rank];
+    bool negative[3];
+
+    for (int a = 0; a < 3; a++)
+        facts->extent[a] = image->extent[a];
+    pons_volume_spacing(image, facts->spacing);
+    pons_volume_orientation(image, s->world[rank], negative);
+    volume_orientation_codes((const double (*)[4])image->affine, facts->orientation);
+}
+
+/* Survey a case that case_scan_read has scanned. */
+static pons_status survey_scan(survey *s, int rank, const case_scan *scan, pons_error *err)
+{
+    case_statistics *facts = &s->cases[rank];
+
+    record_grid(s, rank, &scan->grid);
+    memcpy(facts->cropped, scan->cropped, sizeof facts->cropped);
+    facts->foreground = scan->foreground;
+    intensity_sample_make(scan->values, scan->foreground, s->limit, &s->sample[rank], err);
+    free(scan->values);
+    return err->status;
+}
+
+static pons_status survey_volumes(survey *s, int rank, pons_error *err)
 {
     case_statistics *facts = &s->cases[rank];
     voxel_list list = { .count = 0 };
-    bool negative[3];
     pons_case c;
 
     if (case_read(s->data, rank, &c, err) != PONS_OK)
         return err->status;
-    for (int a = 0; a < 3; a++)
-        facts->extent[a] = c.image.extent[a];
-    pons_volume_spacing(&c.image, facts->spacing);
-    pons_volume_orientation(&c.image, s->world[rank], negative);
-    volume_orientation_codes((const double (*)[4])c.image.affine, facts->orientation);
+    record_grid(s, rank, &c.image);
     find_cropped(&c.image, facts->cropped);
     if (!list_foreground(s, &c.label, s->class_voxels + rank * (int64_t)s->class_count, &list))
         pons_fail(err, PONS_DEVICE, "out of memory");
@@ -186,6 +207,15 @@ static pons_status survey_case(survey *s, int rank, pons_error *err)
     free(list.item);
     case_clear(&c);
     return err->status;
+}
+
+static pons_status survey_case(survey *s, int rank, pons_error *err)
+{
+    case_scan scan;
+
+    if (case_scan_read(s->data, rank, &scan, s->class_voxels + rank * (int64_t)s->class_count))
+        return survey_scan(s, rank, &scan, err);
+    return survey_volumes(s, rank, err);
 }
 
 /* ---- all cases ------------------------------------------------------------------------------- */

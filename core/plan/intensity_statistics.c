@@ -103,29 +103,41 @@ void intensity_sample_clear(intensity_sample *s)
 /* ---- all cases ------------------------------------------------------------------------------- */
 
 typedef struct weighted_value {
-    float value;
-    double weight;            /* share of a case                                                  */
+    uint32_t key;             /* of the value                                                     */
+    int rank;                 /* of the case, which gives the weight                              */
 } weighted_value;
 
-static int compare_weighted(const void *a, const void *b)
+/* Sort by value; values that are equal stay in order, and zeros of both signs are equal. */
+static void sort_weighted(weighted_value *list, weighted_value *other, int64_t count)
 {
-    float left = ((const weighted_value *)a)->value, right = ((const weighted_value *)b)->value;
+    for (int shift = 0; shift < PASSES * DIGIT_BITS; shift += DIGIT_BITS) {
+        int64_t start[DIGITS + 1] = { 0 };
 
-    return (left > right) - (left < right);
+        for (int64_t i = 0; i < count; i++)
+            start[(list[i].key >> shift & (DIGITS - 1)) + 1]++;
+        for (int d = 0; d < DIGITS; d++)
+            start[d + 1] += start[d];
+        for (int64_t i = 0; i < count; i++)
+            other[start[list[i].key >> shift & (DIGITS - 1)]++] = list[i];
+        weighted_value *kept = list;
+        list = other;
+        other = kept;
+    }
 }
 
 /* The smallest value that has at least 'share' of the weight at or below it. */
-static double quantile(const weighted_value *list, int64_t count, double total, double share)
+static double quantile(const weighted_value *list, const double *weight, int64_t count,
+                       double total, double share)
 {
     double below = 0;
     int64_t i = 0;
 
     for (; i < count - 1; i++) {
-        below += list[i].weight;
+        below += weight[list[i].rank];
         if (below >= share * total)
             break;
     }
-    return list[i].value;
+    return value_of(list[i].key);
 }
 
 /* Mean, deviation and range; the number of cases with foreground. */
@@ -162,26 +174,32 @@ pons_status intensity_statistics_make(const intensity_sample *sample, int count,
 {
     intensity_statistics s = { .mean = 0 };
     int cases = join_moments(sample, count, stride, &s);
+    double *weight = malloc(((size_t)count + 1) * sizeof *weight);
     weighted_value *list;
     int64_t total = 0, used = 0;
 
     for (int i = 0; i < count; i++)
         total += sample[i * stride].count;
-    list = malloc((size_t)(total + 1) * sizeof *list);
-    if (list == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    for (int i = 0; i < count; i++) {
+    list = malloc((size_t)(2 * total + 1) * sizeof *list);
+    for (int i = 0; i < count && list != NULL && weight != NULL; i++) {
         const intensity_sample *from = &sample[i * stride];
+        weight[i] = from->count > 0 ? 1.0 / (double)from->count : 0;
         for (int64_t n = 0; n < from->count; n++)
-            list[used++] = (weighted_value){ from->value[n], 1.0 / (double)from->count };
+            list[used++] = (weighted_value){ key_of(from->value[n] + 0.0F), i };
     }
-    qsort(list, (size_t)used, sizeof *list, compare_weighted);
-    if (cases > 0) {
-        s.low = quantile(list, used, cases, 0.005);
-        s.median = quantile(list, used, cases, 0.5);
-        s.high = quantile(list, used, cases, 0.995);
+    if (list == NULL || weight == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    else
+        sort_weighted(list, list + total, total);
+    if (err->status == PONS_OK && cases > 0) {
+        const weighted_value *sorted = PASSES % 2 ? list + total : list;
+        s.low = quantile(sorted, weight, total, cases, 0.005);
+        s.median = quantile(sorted, weight, total, cases, 0.5);
+        s.high = quantile(sorted, weight, total, cases, 0.995);
     }
     free(list);
-    *out = s;
-    return PONS_OK;
+    free(weight);
+    if (err->status == PONS_OK)
+        *out = s;
+    return err->status;
 }

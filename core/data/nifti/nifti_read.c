@@ -235,6 +235,50 @@ pons_status nifti_read_label_compact(const char *path, volume *out, volume_facts
     return read_volume(path, NIFTI_LABEL_COMPACT, out, facts, err);
 }
 
+/* ---- voxels as stored ------------------------------------------------------------------------ */
+
+static bool is_plain(const nifti_layout *layout)
+{
+    const volume_facts *facts = &layout->facts;
+
+    return layout->extent[3] == 1 && layout->kind->load_float != NULL && !layout->kind->floating
+        && layout->kind->size <= 2 && (layout->kind->size == 1 || !facts->big_endian)
+        && facts->slope == 1 && facts->intercept == 0;
+}
+
+pons_status nifti_read_stored(const char *path, nifti_stored *out, pons_error *err)
+{
+    nifti_layout layout;
+
+    *out = (nifti_stored){ .content = NULL };
+    if (nifti_read_bytes(path, &layout, NULL, err) != PONS_OK || !is_plain(&layout)
+        || nifti_read_bytes(path, &layout, &out->content, err) != PONS_OK)
+        return err->status;
+    if (!is_plain(&layout)) { /* the file has changed */
+        nifti_stored_clear(out);
+        return PONS_OK;
+    }
+    out->facts = layout.facts;
+    memcpy(out->extent, layout.extent, sizeof out->extent);
+    out->size = layout.kind->size;
+    out->kind = layout.kind;
+    out->voxels = (const unsigned char *)out->content + layout.offset;
+    return PONS_OK;
+}
+
+void nifti_stored_clear(nifti_stored *s)
+{
+    free(s->content);
+    s->content = NULL;
+}
+
+void nifti_stored_floats(const nifti_stored *s, int64_t first, int64_t count, float *to)
+{
+    s->kind->load_float(s->voxels + first * s->size, count, to);
+}
+
+/* ---- several files --------------------------------------------------------------------------- */
+
 /* A file of an image; its channels begin at 'channel' of 'out'. */
 typedef struct channel_file {
     const char *path;

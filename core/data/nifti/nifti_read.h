@@ -26,4 +26,23 @@ pons_status nifti_read_label_compact(const char *path, volume *out, volume_facts
 pons_status nifti_read_channels(int count, const char *const *path, volume *out,
                                 volume_grid *grid, pons_error *err);
 
+/*
+ * The voxels of a file as it stores them, i fastest, for readers to which their order is the same:
+ * one channel of whole numbers of 8 or 16 bits, in native byte order and without a scale.
+ */
+typedef struct nifti_stored {
+    volume_facts facts;
+    int64_t extent[3];         /* i, j, k                                                         */
+    int size;                  /* bytes of a voxel                                                */
+    const struct nifti_kind *kind;
+    void *content;             /* malloc'ed; NULL: the file stores other voxels                   */
+    const unsigned char *voxels; /* in 'content'                                                  */
+} nifti_stored;
+
+/* PONS_OK with a 'content' of NULL if the file stores other voxels. The caller clears *out. */
+pons_status nifti_read_stored(const char *path, nifti_stored *out, pons_error *err);
+void nifti_stored_clear(nifti_stored *s);
+/* Write voxels 'first' and so on as floats, which are those of nifti_read_image. */
+void nifti_stored_floats(const nifti_stored *s, int64_t first, int64_t count, float *to);
+
 #endif

@@ -8,6 +8,8 @@
 
 #include "base/file/json.h"
 #include "base/thread/parallel.h"
+#include "data/dataset/case_read.h"
+#include "plan/case_scan.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"
 
@@ -135,6 +137,64 @@ START_TEST(statistics_are_those_of_the_fingerprint)
     }
     ck_assert_int_eq(n, 2);
     json_decref(golden);
+}
+END_TEST
+
+static int compare_floats(const void *a, const void *b)
+{
+    float left = *(const float *)a, right = *(const float *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* The scan of a case in the order of its files, beside its volumes. */
+START_TEST(a_scan_finds_the_voxels_of_the_volumes)
+{
+    dataset *d = open_golden("Dataset101_TinyCT", 1);
+
+    for (int rank = 0; rank < CASES; rank++) {
+        int64_t class_voxels[3] = { 0 }, counted[3] = { 0 }, found = 0;
+        case_scan scan;
+        pons_case c;
+
+        ck_assert(case_scan_read(d, rank, &scan, class_voxels));
+        MUST(case_read(d, rank, &c, &error));
+        ck_assert_mem_eq(scan.grid.affine, c.image.affine, sizeof c.image.affine);
+        float *values = malloc((size_t)pons_volume_count(&c.image) * sizeof *values);
+        for (int64_t v = 0; v < pons_volume_count(&c.image); v++) {
+            uint8_t class = ((const uint8_t *)c.label.voxels)[v];
+            counted[class]++;
+            if (class != 0)
+                values[found++] = ((const float *)c.image.voxels)[v];
+        }
+        ck_assert_mem_eq(class_voxels, counted, sizeof counted);
+        ck_assert_int_eq(scan.foreground, found);
+        qsort(values, (size_t)found, sizeof *values, compare_floats);
+        qsort(scan.values, (size_t)found, sizeof *values, compare_floats);
+        ck_assert_mem_eq(values, scan.values, (size_t)found * sizeof *values);
+        free(values);
+        free(scan.values);
+        case_clear(&c);
+    }
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_scan_leaves_other_cases_to_the_reader)
+{
+    dataset *d = open_golden("Dataset101_TinyCT", 1);
+    dataset *channels = open_golden("Dataset102_TinyMR", 2);
+    int64_t class_voxels[3] = { 0 };
+    const int64_t none[3] = { 0 };
+    case_scan scan;
+
+    ck_assert(!case_scan_read(channels, 0, &scan, class_voxels));
+    dataset fewer = *d;
+    fewer.class_count = 2; /* an id of the label is not listed */
+    ck_assert(!case_scan_read(&fewer, 0, &scan, class_voxels));
+    ck_assert_mem_eq(class_voxels, none, sizeof none);
+    dataset_close(channels);
+    dataset_close(d);
 }
 END_TEST
 
@@ -315,6 +375,8 @@ int main(void)
     TCase *c = suite_new("dataset statistics");
 
     tcase_add_test(c, statistics_are_those_of_the_fingerprint);
+    tcase_add_test(c, a_scan_finds_the_voxels_of_the_volumes);
+    tcase_add_test(c, a_scan_leaves_other_cases_to_the_reader);
     tcase_add_test(c, threads_change_no_bit);
     tcase_add_test(c, kept_quantiles_hold_the_percentiles);
     tcase_add_test(c, cases_count_alike);
