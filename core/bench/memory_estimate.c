@@ -37,38 +37,55 @@ static double resident_bytes(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* True if all steps keep the number of different values, so that the cache stores codes. */
-static bool keeps_values(const experiment *e)
+/* The spacing that a step asks for; NULL: the step does not change it. */
+static const double *wanted_spacing(const pipeline_step *s)
 {
-    static const char *const exact[] = { "orient", "crop_foreground", "pad" };
-
-    for (int i = 0; i < e->preprocess->count; i++) {
-        bool found = strcmp(e->preprocess->step[i].plugin, "scale_range") == 0
-            || strcmp(e->preprocess->step[i].plugin, "normalize") == 0;
-        for (size_t k = 0; k < sizeof exact / sizeof exact[0]; k++)
-            found = found || strcmp(e->preprocess->step[i].plugin, exact[k]) == 0;
-        if (!found)
-            return false;
-    }
-    return true;
+    if (strcmp(s->plugin, "spacing") != 0)
+        return NULL;
+    for (const pons_option *o = s->options; o->name != NULL; o++)
+        if (strcmp(o->name, "mm") == 0 && o->type == PONS_OPTION_REAL_AXES)
+            return (const double *)((const char *)s->config + o->offset);
+    return NULL;
 }
 
-/* Voxels along each axis of the file after a change of spacing. */
-static void scaled_extent(const experiment *e, const volume_facts *f, double extent[3])
+/* True if a step keeps the number of different values of a case, or reduces it. */
+static bool step_keeps_values(const pipeline_step *s, const volume_facts *f)
+{
+    static const char *const exact[] = { "orient", "crop_foreground", "pad", "scale_range",
+                                         "normalize", "clip" };
+    const double *mm = wanted_spacing(s);
+    bool found = mm != NULL;
+
+    for (int a = 0; a < 3 && mm != NULL; a++)
+        found = found && fabs(mm[a] - f->grid.spacing[a]) <= 1e-5 * mm[a];
+    for (size_t k = 0; k < sizeof exact / sizeof exact[0]; k++)
+        found = found || strcmp(s->plugin, exact[k]) == 0;
+    return found;
+}
+
+/* True if all steps keep the number of different values, so that the cache stores codes. */
+static bool keeps_values(const experiment *e, const volume_facts *f)
+{
+    bool kept = true;
+
+    for (int i = 0; i < e->preprocess->count; i++)
+        kept = kept && step_keeps_values(&e->preprocess->step[i], f);
+    return kept;
+}
+
+/* Voxels along each axis of the file after a crop and a change of spacing. */
+static void scaled_extent(const experiment *e, const volume_facts *f, double cropped_share,
+                          double extent[3])
 {
     for (int a = 0; a < 3; a++)
         extent[a] = (double)f->grid.extent[a];
     for (int i = 0; i < e->preprocess->count; i++) {
         const pipeline_step *s = &e->preprocess->step[i];
-        if (strcmp(s->plugin, "spacing") != 0)
-            continue;
-        for (const pons_option *o = s->options; o->name != NULL; o++) {
-            const double *mm = (const double *)((const char *)s->config + o->offset);
-            if (strcmp(o->name, "mm") != 0 || o->type != PONS_OPTION_REAL_AXES)
-                continue;
-            for (int a = 0; a < 3; a++)
-                extent[a] *= mm[a] > 0 ? f->grid.spacing[a] / mm[a] : 1;
-        }
+        const double *mm = wanted_spacing(s);
+        for (int a = 0; a < 3 && mm != NULL; a++)
+            extent[a] *= mm[a] > 0 ? f->grid.spacing[a] / mm[a] : 1;
+        for (int a = 0; a < 3 && strcmp(s->plugin, "crop_foreground") == 0; a++)
+            extent[a] *= cbrt(cropped_share);
     }
 }
 
@@ -83,11 +100,18 @@ static double voxel_count(const double extent[3])
     return extent[0] * extent[1] * extent[2];
 }
 
+/* The cases whose sizes are estimated. */
+typedef struct case_sizes {
+    const experiment *e;
+    double cropped_share;
+    double largest[3];         /* the extent of the largest case                                  */
+} case_sizes;
+
 /* 'each' (NULL: none) receives the bytes of every case. */
-static pons_status add_cases(const experiment *e, int count, const int *ranks, double *each,
-                             double *bytes, double largest[3], pons_error *err)
+static pons_status add_cases(case_sizes *sizes, int count, const int *ranks, double *each,
+                             double *bytes, pons_error *err)
 {
-    bool levels = keeps_values(e);
+    const experiment *e = sizes->e;
 
     for (int i = 0; i < count; i++) {
         const data_case *c = &e->data->cases[ranks[i]];
@@ -95,16 +119,17 @@ static pons_status add_cases(const experiment *e, int count, const int *ranks, d
         double extent[3];
         if (nifti_read_facts(c->image[0], &f, err) != PONS_OK)
             return err->status;
-        scaled_extent(e, &f, extent);
+        scaled_extent(e, &f, sizes->cropped_share, extent);
         double voxels = voxel_count(extent);
-        bool narrow = levels && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
+        bool narrow = keeps_values(e, &f)
+            && (f.datatype == 2 || f.datatype == 4 || f.datatype == 512);
         double value = !narrow ? 4 : f.datatype == 2 ? 1 : 2;
         double size = voxels * (value * e->task.channels + (e->regions ? e->class_count : 1));
         *bytes += size;
         if (each != NULL)
             each[i] = size;
-        if (voxels > voxel_count(largest))
-            memcpy(largest, extent, sizeof extent);
+        if (voxels > voxel_count(sizes->largest))
+            memcpy(sizes->largest, extent, sizeof extent);
     }
     return PONS_OK;
 }
@@ -126,15 +151,14 @@ static double largest_window(const case_window *w, const double *each)
 }
 
 /* The bytes of the training cases that are in memory at a time. */
-static pons_status add_training(const experiment *e, double *bytes, double largest[3],
-                                pons_error *err)
+static pons_status add_training(case_sizes *sizes, double *bytes, pons_error *err)
 {
+    const experiment *e = sizes->e;
     double *each = malloc((size_t)e->data->training_count * sizeof *each + 1);
 
     if (each == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (add_cases(e, e->data->training_count, e->data->training, each, bytes, largest, err)
-        == PONS_OK)
+    if (add_cases(sizes, e->data->training_count, e->data->training, each, bytes, err) == PONS_OK)
         *bytes = largest_window(&e->epoch, each);
     free(each);
     return err->status;
@@ -194,23 +218,26 @@ static pons_status loader_bytes(const experiment *e, double *out, pons_error *er
 }
 
 pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
-                                 const program *evaluation, memory_estimate *out, pons_error *err)
+                                 const program *evaluation, double cropped_share,
+                                 memory_estimate *out, pons_error *err)
 {
     memory_estimate f = { .libraries = resident_bytes() };
     program_facts facts, more;
-    double largest[3] = { 0 }, training_extent[3] = { 0 }, volumes = 0, device = 0;
+    case_sizes sizes = { .e = e, .cropped_share = cropped_share };
+    double volumes = 0, device = 0;
     double limit = (double)e->sections.data.cache_limit;
 
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
     f.parameters = (double)facts.parameters;
     f.scratch = (double)(facts.packed + facts.inputs - facts.external_inputs + facts.grad_accum);
-    if (add_training(e, &f.cache, training_extent, err) != PONS_OK)
+    if (add_training(&sizes, &f.cache, err) != PONS_OK)
         return err->status;
     if (experiment_device_extracts(e)) /* the host has its own copy */
         device = f.cache * e->device_count;
-    if (evaluation != NULL && add_cases(e, e->data->validation_count, e->data->validation, NULL,
-                                        &f.cache, largest, err) != PONS_OK)
+    memset(sizes.largest, 0, sizeof sizes.largest);
+    if (evaluation != NULL && add_cases(&sizes, e->data->validation_count, e->data->validation,
+                                        NULL, &f.cache, err) != PONS_OK)
         return err->status;
     if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
         f.cache = 0; /* pages of mapped files are dropped when memory is short */
@@ -223,8 +250,8 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
         program_describe(evaluation, &more);
         f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;
         f.scratch += (double)(more.packed + more.inputs);
-        volumes = validation_bytes(e, largest);
-        f.sums = sums_bytes(e, largest, f.arena + f.parameters + f.scratch + device);
+        volumes = validation_bytes(e, sizes.largest);
+        f.sums = sums_bytes(e, sizes.largest, f.arena + f.parameters + f.scratch + device);
     }
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)

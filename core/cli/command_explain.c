@@ -188,7 +188,7 @@ static pons_status build(explained *x, pons_error *err)
                      != PONS_OK)
         return err->status;
     program_describe(x->training, &x->facts);
-    return memory_estimate_make(e, x->storage, x->training, x->evaluation, &x->memory_estimate,
+    return memory_estimate_make(e, x->storage, x->training, x->evaluation, 1, &x->memory_estimate,
                                 err);
 }
 

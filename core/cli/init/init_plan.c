@@ -25,7 +25,8 @@ enum { PLANS_MAX = 512 };
 /* ---- forecast -------------------------------------------------------------------------------- */
 
 /* Compile the programs of an experiment and estimate. */
-static pons_status estimate(const experiment *e, memory_estimate *out, pons_error *err)
+static pons_status estimate(const experiment *e, double cropped_share, memory_estimate *out,
+                            pons_error *err)
 {
     program_seat seat = { &e->device, NULL, experiment_device_extracts(e) };
     program *training = NULL, *evaluation = NULL;
@@ -38,7 +39,7 @@ static pons_status estimate(const experiment *e, memory_estimate *out, pons_erro
         && programs_build_training(e, &seat, s, &training, err) == PONS_OK
         && (e->data->validation_count == 0
             || programs_build_evaluation(e, &e->device, s, &evaluation, err) == PONS_OK))
-        memory_estimate_make(e, s, training, evaluation, out, err);
+        memory_estimate_make(e, s, training, evaluation, cropped_share, out, err);
     program_free(evaluation);
     program_free(training);
     if (s != NULL)
@@ -60,6 +61,16 @@ static void set_limit(init_plan *x, const pons_device_facts *facts)
                                            : "80 % of the device's memory";
 }
 
+/*
+ * Put the least resident size of all candidates in place of that of the last one: kernels of
+ * earlier candidates stay in this process, and a training has only its own.
+ */
+static void correct_libraries(init_plan *x, memory_estimate *f)
+{
+    x->libraries = x->libraries > 0 ? fmin(x->libraries, f->libraries) : f->libraries;
+    f->peak += x->libraries - f->libraries;
+}
+
 /* The memory of a candidate. Devices with memory of their own hold no cases and micro-batches. */
 static pons_status forecast(init_plan *x, const network_plan *network, double *bytes,
                             pons_error *err)
@@ -74,8 +85,9 @@ static pons_status forecast(init_plan *x, const network_plan *network, double *b
     init_plan_ini(x, network, &text);
     if (ini_text_open(&text, &c, err) == PONS_OK
         && experiment_open(c, EXPERIMENT_TRAIN, &known, &quiet, &e, err) == PONS_OK
-        && estimate(e, &found, err) == PONS_OK) {
+        && estimate(e, x->statistics->cropped_share, &found, err) == PONS_OK) {
         set_limit(x, &e->device.facts);
+        correct_libraries(x, &found);
         *bytes = e->device.facts.host_memory ? found.peak
                  : (found.arena + found.parameters + found.scratch + found.sums)
                    / e->device_count;

@@ -35,6 +35,7 @@ typedef struct init_plan {
     bool reference;            /* nnU-Net's own patch and batch fit                               */
     double limit;              /* bytes; infinite: unknown                                        */
     const char *limit_reason;
+    double libraries;          /* least resident bytes of this process, found by the forecasts    */
     double forecast;           /* bytes of the memory that 'limit' bounds                         */
 } init_plan;
 
