@@ -440,6 +440,37 @@ void config_item(const config *c, int index, const char **section, const char **
     *value = c->filled[index].value;
 }
 
+enum { LINE_WIDTH = 500 }; /* of written values; a line that is read may have 1000 characters    */
+
+/* The end of the part of a value that a line holds: before its last single blank that fits. */
+static const char *line_end(const char *value)
+{
+    const char *end = value + strlen(value), *last = NULL;
+
+    if (end - value <= LINE_WIDTH)
+        return end;
+    for (const char *at = value + 1; at + 1 < end && (last == NULL || at - value < LINE_WIDTH);
+         at++)
+        if (*at == ' ' && at[-1] != ' ' && at[-1] != '\\' && at[1] != ' ')
+            last = at;
+    return last != NULL ? last : end;
+}
+
+/* Write a value over several lines, each of which but the last ends in '\'. */
+static void write_long_value(const char *key, const char *value, FILE *to)
+{
+    const char *end = line_end(value);
+
+    fprintf(to, "%s = %.*s", key, (int)(end - value), value);
+    while (*end != '\0') {
+        value = end + 1;
+        end = line_end(value);
+        fprintf(to, " \\\n    %.*s", (int)(end - value), value);
+    }
+    /* an empty comment keeps a '\' at the end of the value from joining the next line */
+    fputs(end[-1] == '\\' ? " ;\n" : "\n", to);
+}
+
 /* Two tables may fill a section at different times. All its keys are printed together. */
 static void write_section(config *c, const char *section, FILE *to)
 {
@@ -449,13 +480,15 @@ static void write_section(config *c, const char *section, FILE *to)
         if (strcmp(f->section, section) != 0)
             continue;
         const char *value = f->path ? list_single(c->arena, f->value) : f->value;
-        /* a long value gets its own line, since a line has a maximum length */
-        if (strlen(value) + strlen(f->origin) > 500)
-            fprintf(to, "; %s%s%s\n%s = %s\n", f->origin, f->reason != NULL ? "; " : "",
-                    f->reason != NULL ? f->reason : "", f->key, value);
-        else
+        /* a long value gets its own lines, since a line has a maximum length */
+        if (*value != '\0' && strlen(value) + strlen(f->origin) > LINE_WIDTH) {
+            fprintf(to, "; %s%s%s\n", f->origin, f->reason != NULL ? "; " : "",
+                    f->reason != NULL ? f->reason : "");
+            write_long_value(f->key, value, to);
+        } else {
             fprintf(to, "%s =%s%s ; %s%s%s\n", f->key, *value != '\0' ? " " : "", value,
                     f->origin, f->reason != NULL ? "; " : "", f->reason != NULL ? f->reason : "");
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 /*
  * config_read.c - parse a file into entries. inih splits a line into section, key and value. It
  * would silently cut, join or skip some lines: long lines, indented lines, text after a section.
- * These lines are refused before inih sees them.
+ * These lines are refused before inih sees them. The value of a line that ends in '\' goes on in
+ * the next line, which may be indented.
  */
 #include <ini.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ typedef struct reading {
     const char *file, *folder;
     const char *next;     /* rest of the text                                                     */
     int line;             /* line number of the line that inih has                                */
+    int continued;        /* lines that were joined to it                                         */
     name_index lines;     /* line numbers of this file's keys                                     */
     const char *value;    /* value of a line that was shortened, else NULL                        */
     const char *include;  /* path, NULL: none                                                     */
@@ -71,19 +73,27 @@ static pons_status check_section(reading *r, const char *line, size_t size)
     return PONS_OK;
 }
 
-static pons_status check_line(reading *r, const char *line, size_t size)
+/* Length and characters. 'number' is that of the line. */
+static pons_status check_text(const reading *r, int number, const char *line, size_t size)
 {
-    size_t blanks = 0;
-
     if (size > LINE_LIMIT)
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: line has %zu characters, at most %d are "
-                         "expected", r->file, r->line, size, LINE_LIMIT);
+                         "expected", r->file, number, size, LINE_LIMIT);
     for (size_t i = 0; i < size; i++)
         if (((unsigned char)line[i] < 0x20 && line[i] != '\t' &&
              !(line[i] == '\r' && i + 1 == size)) ||
             line[i] == 0x7f)
             return pons_fail(r->err, PONS_CONFIG, "%s:%d: control character 0x%02x at column %zu",
-                             r->file, r->line, (unsigned char)line[i], i + 1);
+                             r->file, number, (unsigned char)line[i], i + 1);
+    return PONS_OK;
+}
+
+static pons_status check_line(reading *r, const char *line, size_t size)
+{
+    size_t blanks = 0;
+
+    if (check_text(r, r->line, line, size) != PONS_OK)
+        return r->err->status;
     if (size > 0 && line[size - 1] == '\r')
         size--;
     while (blanks < size && is_blank(line[blanks]))
@@ -136,22 +146,76 @@ static size_t shorten_line(reading *r, const char *line, size_t size, size_t roo
     return (size_t)(stop - line) + 1;
 }
 
+/* Take the next line of the text; false: there is none. */
+static bool take_line(reading *r, const char **line, size_t *size)
+{
+    const char *end = strchr(r->next, '\n');
+
+    *line = r->next;
+    *size = end != NULL ? (size_t)(end - r->next) : strlen(r->next);
+    r->next += *size + (end != NULL);
+    return **line != '\0';
+}
+
+/* Whether a key's line ends in '\', but for blanks; *size becomes that of the text before it. */
+static bool goes_on(const char *line, size_t *size)
+{
+    size_t end = *size;
+
+    while (end > 0 && (is_blank(line[end - 1]) || line[end - 1] == '\r'))
+        end--;
+    if (end == 0 || line[end - 1] != '\\' || strchr(";#[", line[0]) != NULL
+        || list_comment(line, line + end) < line + end)
+        return false;
+    for (end--; end > 0 && is_blank(line[end - 1]); end--)
+        continue;
+    *size = end;
+    return true;
+}
+
+/* Join the lines in which a value goes on, with a blank between them. */
+static pons_status join_lines(reading *r, const char **line, size_t *size)
+{
+    const char *joined = arena_format(r->config->arena, "%.*s", (int)*size, *line), *more;
+    bool open = true;
+    size_t left;
+
+    while (open && take_line(r, &more, &left)) {
+        r->continued++;
+        if (check_text(r, r->line + r->continued, more, left) != PONS_OK)
+            return r->err->status;
+        while (left > 0 && is_blank(*more)) {
+            more++;
+            left--;
+        }
+        open = left > 0 && goes_on(more, &left);
+        joined = arena_format(r->config->arena, "%s %.*s", joined, (int)left, more);
+    }
+    if (open)
+        return pons_fail(r->err, PONS_CONFIG, "%s:%d: line ends in '\\', but no line follows",
+                         r->file, r->line + r->continued);
+    *line = joined;
+    *size = strlen(joined);
+    return PONS_OK;
+}
+
 /* A reader for inih: returns one checked line, as fgets would. */
 static char *next_line(char *to, int room, void *stream)
 {
     reading *r = stream;
-    const char *line = r->next, *end = strchr(line, '\n');
-    size_t size = end != NULL ? (size_t)(end - line) : strlen(line);
+    const char *line;
+    size_t size;
 
-    if (*line == '\0' || r->err->status != PONS_OK)
+    if (r->err->status != PONS_OK || !take_line(r, &line, &size))
         return NULL;
-    r->line++;
-    r->next = end != NULL ? end + 1 : line + size;
+    r->line += 1 + r->continued;
+    r->continued = 0;
     if (r->line == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0) {
         line += 3;
         size -= 3;
     }
-    if (check_line(r, line, size) != PONS_OK)
+    if (check_line(r, line, size) != PONS_OK
+        || (size > 0 && goes_on(line, &size) && join_lines(r, &line, &size) != PONS_OK))
         return NULL;
     r->value = NULL;
     size = shorten_line(r, line, size, (size_t)room - 2);

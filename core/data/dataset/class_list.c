@@ -118,7 +118,7 @@ pons_status class_list_parse(arena *memory, const char *key, const pons_texts *i
                              const data_class **classes, int *count, pons_error *err)
 {
     data_class *list = arena_alloc(memory, (size_t)items->count * sizeof *list);
-    bool shared = strcmp(key, "labels") != 0;
+    bool shared = strcmp(key, "labels") != 0, rests = strcmp(key, "regions") != 0;
     int with_rest = -1, lowest = -1;
 
     for (int i = 0; i < items->count; i++) {
@@ -127,9 +127,9 @@ pons_status class_list_parse(arena *memory, const char *key, const pons_texts *i
             return err->status;
         if (rest < 0)
             continue;
-        if (shared || with_rest >= 0)
+        if (!rests || with_rest >= 0)
             return pons_fail(err, PONS_CONFIG, "'%s' holds '%s', expected %s", key,
-                             items->item[i], shared ? "ids, since only 'labels' has a rest"
+                             items->item[i], !rests ? "ids, since only 'labels' has a rest"
                                                     : "one entry with rest or *");
         with_rest = i;
         lowest = rest;

@@ -283,6 +283,8 @@ expect 0 stdout "1       dice                   3      1.0000 " evaluate --metri
     --label "$folder/seed1/labelsTr" "$folder/seed1/labelsTr" "$folder/seed2/labelsTr"
 expect 0 stdout '"better":0,"worse":3}' evaluate --metrics dice --json \
     --label "$folder/seed1/labelsTr" "$folder/seed1/labelsTr" "$folder/seed2/labelsTr"
+expect 0 stdout "mean         all       1.0000" evaluate --metrics dice --labels "none:7 all:*" \
+    --prediction "$folder/seed1/labelsTr" --label "$folder/seed1/labelsTr"
 expect 0 stdout "95 % from    1" evaluate --label "$folder/seed1/labelsTr" \
     --prediction "$folder/seed2/labelsTr"
 expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \

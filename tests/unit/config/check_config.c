@@ -286,6 +286,47 @@ START_TEST(long_values_are_kept_with_and_without_a_comment)
 }
 END_TEST
 
+START_TEST(a_value_goes_on_after_a_backslash)
+{
+    pons_error err = PONS_ERROR_INIT;
+    config *c = open_text("[data]\nlabels = a:0 \\\n    b:1\\  \r\n\tc:2 ; comment \\\nlabel = x\\y\n"
+                          "; no value \\\n[train]\nepochs = 3\n");
+    sections s;
+
+    ck_assert_str_eq(config_find(c, "data", "labels")->value, "a:0 b:1 c:2");
+    ck_assert_int_eq(sections_fill(c, &s, &err), PONS_OK);
+    ck_assert_int_eq(s.data.labels.count, 3);
+    ck_assert_str_eq(config_find(c, "data", "label")->value, "x\\y");
+    ck_assert_int_eq(config_find(c, "data", "labels")->line, 2);
+    ck_assert_int_eq(config_find(c, "data", "label")->line, 5);
+    ck_assert_int_eq(config_find(c, "train", "epochs")->line, 8);
+    config_close(c);
+}
+END_TEST
+
+START_TEST(a_value_of_many_lines_is_written_and_read_again)
+{
+    static char text[20000] = "[data]\nlabels =";
+    pons_error err = PONS_ERROR_INIT;
+    config *c;
+
+    for (int i = 0; i < 300; i++)
+        sprintf(text + strlen(text), " %sname_of_a_class_%d:%d", i % 7 == 0 ? "\\\n  " : "", i, i);
+    strcat(text, "\n");
+    c = open_text(text);
+    ck_assert_uint_gt(strlen(config_find(c, "data", "labels")->value), 6000);
+    filled_sections(c);
+    ck_assert_int_eq(config_write(c, in_root("r.ini"), &err), PONS_OK);
+    config_close(c);
+    ck_assert_msg(config_open(in_root("r.ini"), 0, NULL, &c, &err) == PONS_OK, "%s", err.text);
+    sections s;
+    ck_assert_int_eq(sections_fill(c, &s, &err), PONS_OK);
+    ck_assert_int_eq(s.data.labels.count, 300);
+    ck_assert_str_eq(s.data.labels.item[299], "name_of_a_class_299:299");
+    config_close(c);
+}
+END_TEST
+
 START_TEST(written_values_have_their_origin_and_reason_in_a_comment)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -462,6 +503,8 @@ int main(void)
     tcase_add_test(c, written_configuration_reads_back_equal);
     tcase_add_test(c, a_written_configuration_ends_with_its_digest);
     tcase_add_test(c, long_values_are_kept_with_and_without_a_comment);
+    tcase_add_test(c, a_value_goes_on_after_a_backslash);
+    tcase_add_test(c, a_value_of_many_lines_is_written_and_read_again);
     tcase_add_test(c, written_values_have_their_origin_and_reason_in_a_comment);
     tcase_add_test(c, skipped_sections_are_known_but_not_checked);
     tcase_add_test(c, the_default_of_an_option_does_not_depend_on_its_value);
