@@ -1,14 +1,14 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
 	core/cli/command.h core/cli/command_devices.c core/cli/command_doctor.c \
-	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_help.c \
-	core/cli/command_launch.c core/cli/command_predict.c core/cli/command_train.c core/cli/commands.c \
-	core/cli/predict_dataset.c core/cli/predict_dataset.h \
-	core/cli/environment.c core/cli/environment.h core/cli/help_transforms.c \
-	core/cli/help_transforms.h core/cli/machine.c core/cli/machine.h \
-	core/cli/options_list.c core/cli/options_list.h core/cli/pons_main.c core/cli/train_folds.c \
-	core/cli/train_folds.h core/cli/usage.c \
-	core/cli/usage.h
+	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_launch.c \
+	core/cli/command_train.c core/cli/commands.c core/cli/environment.c core/cli/environment.h \
+	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
+	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
+libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
+	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
+libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_dataset.c \
+	core/cli/predict/predict_dataset.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \
 	core/cli/bench/bench_model.h core/cli/bench/bench_modes.c core/cli/bench/bench_modes.h \
@@ -28,4 +28,4 @@ libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/com
 	core/cli/plugin/plugin_check_transform.c
 libcore_la_SOURCES += core/cli/init/command_init.c core/cli/init/ini_text.c core/cli/init/ini_text.h \
 	core/cli/init/init_plan.c core/cli/init/init_plan.h core/cli/init/init_plan_ini.c \
-	core/cli/init/init_plan_table.c core/cli/init/init_trial.c
+	core/cli/init/init_plan_table.c core/cli/init/init_plan_trial.c

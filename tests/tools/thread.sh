@@ -107,8 +107,9 @@ for precision in fp32 bf16; do
     done
 done
 # All random steps, and steps of [preprocess] that loop over slabs.
+sed '/^\[augment/,/^offsets/d' a.ini >heavy.ini
 for loaders in 0 4; do
-    try 0 "$pons" train a.ini --set experiment.name=heavy-$loaders --set data.loader_threads=$loaders --set augment.steps= \
+    try 0 "$pons" train heavy.ini --set experiment.name=heavy-$loaders --set data.loader_threads=$loaders \
         --set augment.profile=heavy --set "preprocess.steps=crop_foreground normalize spacing" \
         --set preprocess.normalize.scheme=zscore --set preprocess.normalize.use_mask_for_norm=yes \
         --set preprocess.spacing.mm=0.9 --set preprocess.spacing.method=nnunet

@@ -43,7 +43,7 @@ typedef struct init_plan {
 pons_status init_plan_make(init_plan *x, pons_error *err);
 
 /*
- * init_trial.c: refuse --set values that no plan of 'data' can have, without reading the cases. An
+ * init_plan_trial.c: refuse --set values that no plan of 'data' can have, without reading the cases. An
  * error that may be one of the data is none here.
  */
 pons_status init_plan_try(const init_plan *x, pons_error *err);

@@ -10,7 +10,7 @@
 #include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
-#include "cli/predict_dataset.h"
+#include "cli/predict/predict_dataset.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"

@@ -1,7 +1,7 @@
 /*
  * predict_dataset.c - cases without labels, by the layouts of [data].
  */
-#include "cli/predict_dataset.h"
+#include "cli/predict/predict_dataset.h"
 
 #include <string.h>
 #include <unistd.h>

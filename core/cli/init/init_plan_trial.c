@@ -1,5 +1,5 @@
 /*
- * init_trial.c - open the INI file of a plan that is guessed from the header of one case.
+ * init_plan_trial.c - open the INI file of a plan that is guessed from the header of one case.
  *
  * A wrong --set value is refused so, before all cases are read. The guess has every step that a
  * plan may have.

@@ -8,7 +8,7 @@
  * of all commands. 'preprocess.NAME' is the place of keys that every step has. PLUGIN is '-' for
  * options of the core. DEFAULT is '-' for a required option and empty for an unset one.
  */
-#include "cli/options_list.h"
+#include "cli/help/options_list.h"
 
 #include <string.h>
 

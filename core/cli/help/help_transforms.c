@@ -4,7 +4,7 @@
  * A transform of [preprocess] runs on the host. A random one runs there too, in the loader's
  * threads, and with cache = device on the device if it has a form for that.
  */
-#include "cli/help_transforms.h"
+#include "cli/help/help_transforms.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
  * options_list.h - every option of the program, one a line, for scripts.
  */
-#ifndef CORE_CLI_OPTIONS_LIST_H
-#define CORE_CLI_OPTIONS_LIST_H
+#ifndef CORE_CLI_HELP_OPTIONS_LIST_H
+#define CORE_CLI_HELP_OPTIONS_LIST_H
 
 #include <pons/plugin.h>
 

@@ -1,8 +1,8 @@
 /*
  * predict_dataset.h - the cases of a dataset, or of file patterns, for pons predict.
  */
-#ifndef CORE_CLI_PREDICT_DATASET_H
-#define CORE_CLI_PREDICT_DATASET_H
+#ifndef CORE_CLI_PREDICT_PREDICT_DATASET_H
+#define CORE_CLI_PREDICT_PREDICT_DATASET_H
 
 #include "data/dataset/dataset.h"
 

@@ -1,8 +1,8 @@
 /*
  * help_transforms.h - the list of transforms, and the devices that each runs on.
  */
-#ifndef CORE_CLI_HELP_TRANSFORMS_H
-#define CORE_CLI_HELP_TRANSFORMS_H
+#ifndef CORE_CLI_HELP_HELP_TRANSFORMS_H
+#define CORE_CLI_HELP_HELP_TRANSFORMS_H
 
 #include <pons/plugin.h>
 
