@@ -61,6 +61,7 @@ build=${1:-build}
 # ---- parts ---------------------------------------------------------------------------------------
 
 golden="check_cuda_losses check_cuda_optimizers check_cuda_networks check_cuda_trajectory"
+golden="$golden check_cuda_nnunet_networks"
 kernels="check_cuda check_recording check_blas check_dnn"
 runs="check_cuda_train.sh check_autotune.sh check_gpus.sh check_options.sh check_nccl"
 # Nothing on a single card: NAME:WHY.

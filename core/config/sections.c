@@ -145,7 +145,8 @@ static const pons_option loss_table[] = {
                 "Function from logits to probabilities; "
                 "auto is softmax for several classes, else sigmoid."),
     PONS_REALS(loss_options, heads, "", 0, 1e9,
-               "Weight of each output of the network; 1 0.5 0.25 and so on if empty."),
+               "Weight of each output of the network; 1 0.5 0.25 and so on if empty. "
+               "An output of weight 0 is not trained."),
     PONS_FLAG(loss_options, sync, "no",
               "Sum over the batches of all replicas, not of one; needs accumulate = 1."),
     PONS_OPTIONS_END

@@ -74,9 +74,12 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
                          e->sections.loss.heads.count,
                          e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
     for (int i = 0; i < outputs->count; i++) {
-        pons_target t = { shrink(g, target, outputs->item[i]), NULL, e->activation };
+        pons_target t = { NULL, NULL, e->activation };
         pons_node *value;
         double weight = head_weight(e, i);
+        if (weight == 0)
+            continue;
+        t.node = shrink(g, target, outputs->item[i]);
         if (e->data->ignored != NULL)
             split_ignored(g, &t);
         if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
@@ -86,6 +89,9 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
             value = pons_scale(g, value, weight);
         sum = sum == NULL ? value : pons_add(g, sum, value);
     }
+    if (sum == NULL)
+        return pons_fail(err, PONS_CONFIG, "%s: [loss] heads has only zeros, expected a number "
+                         "above 0", config_location(e->config, "loss", "heads"));
     *out = sum;
     return pons_graph_status(g, err);
 }

@@ -8,8 +8,9 @@
 #include "base/text/text.h"
 #include "cli/init/init_plan.h"
 
-/* A dynunet has at least three levels. */
-enum { LEVELS_MIN = 3, UNET_LEVELS = 5, UNET_FEATURES = 16, WINDOW_BATCH = 2 };
+#include <pons/model.h>
+
+enum { LEVELS_MIN = 2, UNET_LEVELS = 5, UNET_FEATURES = 16, WINDOW_BATCH = 2 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -336,48 +337,51 @@ static void put_unet(const init_plan *x, const network_plan *n, ini_text *t)
     ini_text_put(t, "model", "norm", NULL, "batch");
 }
 
-/* All outputs but the one of the last decoder level are supervised. */
-static int supervised_heads(int levels)
+/* nnU-Net's residual encoders have 1 3 4 6 6 ... blocks. */
+static const char *block_counts(const init_plan *x, int levels)
 {
-    return levels - 3;
-}
-
-static void put_dynunet(const init_plan *x, const network_plan *n, ini_text *t)
-{
-    int levels = max_int(n->levels, LEVELS_MIN), heads = supervised_heads(levels);
-    int64_t most = x->flat ? 512 : 320;
-    const char *filters = "";
+    static const int first[] = { 1, 3, 4 };
+    const char *counts = "";
 
     for (int level = 0; level < levels; level++)
-        filters = joined(x, filters, arena_format(x->memory, "%lld",
-                                                  (long long)min_i64(most, INT64_C(32) << level)));
-    ini_text_put(t, "model", "plugin", NULL, "dynunet");
-    ini_text_put(t, "model", "filters", NULL, "%s", filters);
-    ini_text_put(t, "model", "kernel_size", NULL, "%s", level_list(x, n, false, 0, levels));
-    ini_text_put(t, "model", "strides", NULL, "%s", level_list(x, n, true, 0, levels));
-    ini_text_put(t, "model", "upsample_kernel_size", NULL, "%s",
-                 level_list(x, n, true, 1, levels));
-    ini_text_put(t, "model", "trans_bias", NULL, "yes");
-    if (n->residual)
-        ini_text_put(t, "model", "res_block",
-                     "one residual block a level; nnU-Net's encoders have 1 3 4 6 6 6", "yes");
-    if (heads > 0) {
-        ini_text_put(t, "model", "deep_supervision", NULL, "yes");
-        ini_text_put(t, "model", "deep_supr_num", NULL, "%d", heads);
-    }
+        counts = joined(x, counts, arena_format(x->memory, "%d", level < 3 ? first[level] : 6));
+    return counts;
 }
 
-/* Each head weighs half of the one above. The sum is 1. */
+static void put_nnunet(const init_plan *x, const network_plan *n, ini_text *t)
+{
+    int levels = max_int(n->levels, LEVELS_MIN);
+    int64_t most = x->flat ? 512 : 320;
+    const char *features = "";
+
+    for (int level = 0; level < levels; level++)
+        features = joined(x, features,
+                          arena_format(x->memory, "%lld",
+                                       (long long)min_i64(most, INT64_C(32) << level)));
+    ini_text_put(t, "model", "plugin", NULL, n->residual ? "residual_unet" : "plain_unet");
+    ini_text_put(t, "model", "features_per_stage", NULL, "%s", features);
+    ini_text_put(t, "model", "kernel_sizes", NULL, "%s", level_list(x, n, false, 0, levels));
+    ini_text_put(t, "model", "strides", NULL, "%s", level_list(x, n, true, 0, levels));
+    if (n->residual)
+        ini_text_put(t, "model", "n_blocks_per_stage", NULL, "%s", block_counts(x, levels));
+    if (levels == 2)
+        ini_text_put(t, "model", "deep_supervision", NULL, "no");
+}
+
+/* Each output weighs half of the one above, the deepest nothing. The sum is 1. */
 static void put_heads(const init_plan *x, const network_plan *n, ini_text *t)
 {
-    int heads = supervised_heads(max_int(n->levels, LEVELS_MIN));
+    int outputs = max_int(n->levels, LEVELS_MIN) - 1, shown = min_int(outputs, PONS_OUTPUTS_MAX);
+    double sum = 2 - exp2(2 - outputs);
     const char *weights = "";
 
-    for (int i = 0; i <= heads; i++)
-        weights = joined(x, weights, arena_format(x->memory, "%.6g",
-                                                  exp2(heads - i) / (exp2(heads + 1) - 1)));
-    if (heads > 0)
-        ini_text_put(t, "loss", "heads", NULL, "%s", weights);
+    if (outputs == 1)
+        return;
+    for (int i = 0; i < shown; i++)
+        weights = joined(x, weights, i == outputs - 1
+                                         ? "0" : arena_format(x->memory, "%.6g", exp2(-i) / sum));
+    ini_text_put(t, "loss", "heads", "weights of the outputs, the full extent first", "%s",
+                 weights);
 }
 
 /* Lines that do not depend on the data. */
@@ -440,7 +444,7 @@ void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *ou
     if (x->style == INIT_MONAI)
         put_unet(x, network, out);
     else
-        put_dynunet(x, network, out);
+        put_nnunet(x, network, out);
     put_training(x, network, out);
     put_window(x, network, out);
     for (int i = 0; i < x->call->set_count; i++)

@@ -27,6 +27,9 @@ typedef struct small_value {
 
 static const small_value small[] = {
     { "channels", PONS_OPTION_INTEGERS, "4 8", NULL },
+    { "features_per_stage", PONS_OPTION_INTEGERS, "2 4", "kernel_sizes" },
+    { "kernel_sizes", PONS_OPTION_TRIPLES, "3", "features_per_stage" },
+    { "strides", PONS_OPTION_TRIPLES, "1 2", "features_per_stage" },
     { "strides", PONS_OPTION_TRIPLES, "1 1 2", "upsample_kernel_size" },
     { "strides", PONS_OPTION_TRIPLES, "2", NULL },
     { "kernel_size", PONS_OPTION_TRIPLES, "3 3 3", "upsample_kernel_size" },

@@ -1,7 +1,7 @@
 /*
- * check_golden_networks.c - unet, segresnet and dynunet against MONAI's UNet, SegResNet and
- * DynUNet: logits, loss, gradients and running statistics. Names, shapes and counts of parameters
- * are compared for published networks.
+ * check_golden_networks.c - networks against those of MONAI and nobrainer whose names they have:
+ * logits of all outputs, loss, gradients and running statistics. Names, shapes and counts of
+ * parameters are compared for published networks.
  */
 #include "support/graph/golden_program.h"
 #include "support/suite.h"
@@ -28,22 +28,24 @@ typedef struct net_case {
     storage *storage;
     golden_plugin model, loss, optimizer;
     pons_shape image;
-    int classes;
-    bool flat;
+    pons_task task;
+    int stored;               /* the file has every so many voxels of the logits                  */
 } net_case;
 
 static void case_open(net_case *n, const golden *g, const json_t *c, const golden_mode *m,
                       device *d)
 {
-    json_t *arguments = json_object_get(c, "arguments");
+    const json_t *stored = json_object_get(c, "stored");
 
     *n = (net_case){ .golden = g, .name = golden_text(c, "name"), .mode = m, .device = d };
-    n->flat = golden_number(arguments, "spatial_dims") == 2;
-    n->classes = (int)golden_number(arguments, "out_channels");
     n->image = golden_image_shape(golden_find(g, "%s/image", n->name));
+    n->task = golden_network_task(c, n->image);
+    n->stored = stored != NULL ? (int)json_integer_value(stored) : 1;
     golden_load(&n->model, PONS_KIND_MODEL, golden_network_plugin(c),
-                sizeof(pons_model_operations), arguments, n->flat);
-    golden_load(&n->loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
+                sizeof(pons_model_operations), golden_network_options(c), n->task.flat);
+    golden_load(&n->loss, PONS_KIND_LOSS,
+                n->task.target == PONS_TARGET_REGIONS ? "dice" : "dice_ce",
+                sizeof(pons_loss_operations), NULL, false);
     golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
     MUST(storage_new(d, &n->storage, &error));
@@ -60,16 +62,16 @@ static void case_close(net_case *n)
 static program *compile_program(const net_case *n, bool training)
 {
     program_settings settings = golden_settings(n->mode);
-    golden_net net = golden_build(&n->model, training ? &n->loss : NULL, n->image, n->classes,
-                                  n->flat, training);
+    golden_net net = golden_build_task(&n->model, training ? &n->loss : NULL, n->image, &n->task,
+                                       training);
     program *p;
 
     if (training) {
         settings.optimizer = n->optimizer.plugin->operations;
         settings.optimizer_config = n->optimizer.options;
     }
-    MUST(program_new(n->storage, n->device, net.graph, net.loss, 1, &net.logits, &settings, &p,
-                     &error));
+    MUST(program_new(n->storage, n->device, net.graph, net.loss, net.outputs.count,
+                     net.outputs.item, &settings, &p, &error));
     return p;
 }
 
@@ -81,15 +83,34 @@ static void fill_inputs(const net_case *n, program *p, const char *name)
     golden_read(golden_find(n->golden, "%s/%s", n->name, name), tensor, true, memory);
 }
 
+/* The first output is the prediction, 'logits' in the file; 'head1' and so on are the others. */
+static void check_output(const net_case *n, program *p, const char *name, int output,
+                         double tolerance)
+{
+    const safetensor *expected =
+        output == 0 ? golden_find(n->golden, "%s/%s/logits", n->name, name)
+                    : golden_find(n->golden, "%s/%s/head%d", n->name, name, output);
+    pons_tensor tensor;
+    const void *memory = program_output(p, output, &tensor);
+    golden_difference away;
+
+    if (expected == NULL && output > 0)
+        return;
+    away = golden_compare_sampled(expected, n->stored, tensor, memory);
+    ck_assert_msg(away.largest <= tolerance * away.of,
+                  "%s output %d of %s on %s: away by %g of %g", name, output, n->name,
+                  n->mode->name, away.largest, away.of);
+}
+
 static void check_logits(const net_case *n, program *p, const char *name, double tolerance)
 {
-    pons_tensor tensor;
-    const void *memory = program_output(p, 0, &tensor);
-    golden_difference away = golden_compare(golden_find(n->golden, "%s/%s/logits", n->name, name),
-                                            tensor, true, memory);
+    check_output(n, p, name, 0, tolerance);
+}
 
-    ck_assert_msg(away.largest <= tolerance * away.of, "%s logits of %s on %s: away by %g of %g",
-                  name, n->name, n->mode->name, away.largest, away.of);
+static void check_heads(const net_case *n, program *p, int count)
+{
+    for (int i = 0; i < count; i++)
+        check_output(n, p, "train", i, NETWORK_OF_LARGEST);
 }
 
 static double largest_gradient(const net_case *n)
@@ -166,7 +187,7 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, d
     step_result r;
 
     case_open(&n, g, c, m, d);
-    loss = golden_number(c, "loss");
+    loss = golden_number(c, json_object_get(c, "value") != NULL ? "value" : "loss");
     train = compile_program(&n, true);
     evaluate = compile_program(&n, false);
     restore_weights(&n);
@@ -175,7 +196,7 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, d
     MUST(program_evaluate(evaluate, &error));
     check_logits(&n, evaluate, "eval", NETWORK_OF_LARGEST);
     r = run_step(&n, train);
-    check_logits(&n, train, "train", NETWORK_OF_LARGEST);
+    check_heads(&n, train, (int)golden_number(c, "heads"));
     ck_assert_msg(fabs(r.loss - loss) <= LOSS_RELATIVE * loss, "loss of %s on %s: %.9g, not %.9g",
                   n.name, m->name, r.loss, loss);
     check_gradients(&n, train);
@@ -185,8 +206,9 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, d
     case_close(&n);
 }
 
-static void each_network(const golden_mode *m, void (*check)(const golden *, const json_t *,
-                                                             const golden_mode *, device *))
+typedef void net_check(const golden *, const json_t *, const golden_mode *, device *);
+
+static void each_network(const char *file, int expected, const golden_mode *m, net_check *check)
 {
     const json_t *c;
     golden g;
@@ -194,14 +216,14 @@ static void each_network(const golden_mode *m, void (*check)(const golden *, con
     int count = 0;
     size_t i;
 
-    golden_open(&g, "networks");
+    golden_open(&g, file);
     golden_device(m, &d);
     json_array_foreach(g.cases, i, c)
-        if (golden_network_plugin(c) != NULL && json_object_get(c, "arguments") != NULL) {
+        if (golden_network_plugin(c) != NULL && golden_network_options(c) != NULL) {
             check(&g, c, m, &d);
             count++;
         }
-    ck_assert_int_eq(count, 10);
+    ck_assert_int_eq(count, expected);
     golden_close(&g);
     if (m->plugin != NULL)
         device_close(&d);
@@ -209,7 +231,13 @@ static void each_network(const golden_mode *m, void (*check)(const golden *, con
 
 START_TEST(networks_are_those_of_monai)
 {
-    each_network(&golden_modes[_i], check_case);
+    each_network("networks", 10, &golden_modes[_i], check_case);
+}
+END_TEST
+
+START_TEST(further_networks_are_those_of_monai_and_nobrainer)
+{
+    each_network("networks_more", 14, &golden_modes[_i], check_case);
 }
 END_TEST
 
@@ -233,7 +261,7 @@ static void check_bf16(const golden *g, const json_t *c, const golden_mode *m, d
 
 START_TEST(logits_in_bf16_stay_near_monai)
 {
-    each_network(&golden_bf16_modes[_i], check_bf16);
+    each_network("networks", 10, &golden_bf16_modes[_i], check_bf16);
 }
 END_TEST
 
@@ -315,6 +343,8 @@ int main(void)
     TCase *c = suite_new("golden networks");
 
     tcase_add_loop_test(c, networks_are_those_of_monai, 0, golden_mode_count);
+    tcase_add_loop_test(c, further_networks_are_those_of_monai_and_nobrainer, 0,
+                        golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,
                         (int)(sizeof counts / sizeof counts[0]));

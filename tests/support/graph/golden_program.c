@@ -3,6 +3,7 @@
  */
 #include "support/graph/golden_program.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,6 +103,20 @@ static void put_number(char *out, const json_t *v)
         sprintf(out + strlen(out), "%.17g", json_number_value(v));
 }
 
+/* MONAI takes names of layers in capitals too. */
+static void put_word(char *out, const char *word)
+{
+    for (out += strlen(out); *word != '\0'; word++)
+        *out++ = (char)tolower((unsigned char)*word);
+    *out = '\0';
+}
+
+/* A number that stands for all axes, or that of one axis. */
+static int number_of(const json_t *v, size_t axis)
+{
+    return (int)json_integer_value(json_is_array(v) ? json_array_get(v, axis) : v);
+}
+
 /* Items of a list, separated by 'between'. */
 static void put_list(char *out, const json_t *list, const char *between, bool flat)
 {
@@ -136,46 +151,67 @@ static void put_option(char *out, const char *section, const pons_option *o, con
 
     sprintf(out, "%s.%s=", section, o->name);
     if (json_is_string(v)) {
-        strcat(out, json_string_value(v));
+        put_word(out, json_string_value(v));
     } else if (!json_is_array(v)) {
         put_number(out, v);
     } else if (flat && o->type == PONS_OPTION_TRIPLES) {
         json_array_foreach(v, i, item)
-            sprintf(out + strlen(out), "%s1,%d,%d", i > 0 ? " " : "",
-                    (int)json_integer_value(item), (int)json_integer_value(item));
+            sprintf(out + strlen(out), "%s1,%d,%d", i > 0 ? " " : "", number_of(item, 0),
+                    number_of(item, 1));
     } else {
         put_list(out, v, " ", flat && o->type == PONS_OPTION_AXES);
+    }
+}
+
+/* Assignments of options, as 'pons --set' takes them. */
+typedef struct assignments {
+    const plugin *plugin;
+    const char *section;
+    bool flat;
+    int count;
+    char text[32][256];
+    const char *set[32];
+} assignments;
+
+static char *next_assignment(assignments *a)
+{
+    ck_assert_int_lt(a->count, 32);
+    a->set[a->count] = a->text[a->count];
+    return a->text[a->count++];
+}
+
+static void assign(assignments *a, json_t *options)
+{
+    const char *key;
+    json_t *v;
+
+    json_object_foreach(options, key, v) {
+        const pons_option *o = option_named(a->plugin->descriptor->options, key);
+
+        if (o == NULL || json_is_null(v))
+            continue;
+        if (json_is_array(v) && json_is_string(json_array_get(v, 0))) {
+            assign(a, json_array_get(v, 1));
+            v = json_array_get(v, 0);
+        }
+        put_option(next_assignment(a), a->section, o, v, a->flat);
     }
 }
 
 void golden_load(golden_plugin *p, pons_kind kind, const char *name, size_t operations_size,
                  json_t *options, bool flat)
 {
-    static char text[32][256];
-    const char *key;
-    json_t *v;
-    const char *set[32], *section = plugin_kind_name(kind);
-    int count = 0;
+    static assignments a;
 
     MUST(plugin_load(kind, name, operations_size, NULL, &p->plugin, &golden_error));
-    json_object_foreach(options, key, v) {
-        const pons_option *o = option_named(p->plugin->descriptor->options, key);
-
-        if (o == NULL)
-            continue;
-        put_option(text[count], section, o, v, flat);
-        set[count] = text[count];
-        count++;
-    }
+    a = (assignments){ .plugin = p->plugin, .section = plugin_kind_name(kind), .flat = flat };
+    assign(&a, options);
     for (const pons_option *o = p->plugin->descriptor->options; flat && o->name != NULL; o++)
-        if (o->type == PONS_OPTION_AXES && json_object_get(options, o->name) == NULL) {
-            sprintf(text[count], "%s.%s=1 3 3", section, o->name);
-            set[count] = text[count];
-            count++;
-        }
-    MUST(config_open(NULL, count, set, &p->config, &golden_error));
+        if (o->type == PONS_OPTION_AXES && json_object_get(options, o->name) == NULL)
+            sprintf(next_assignment(&a), "%s.%s=1 3 3", a.section, o->name);
+    MUST(config_open(NULL, a.count, a.set, &p->config, &golden_error));
     p->options = calloc(1, p->plugin->descriptor->config_size + 1);
-    MUST(config_fill(p->config, section, p->plugin->descriptor->options, p->options,
+    MUST(config_fill(p->config, a.section, p->plugin->descriptor->options, p->options,
                      &golden_error));
 }
 
@@ -183,18 +219,6 @@ void golden_unload(golden_plugin *p)
 {
     free(p->options);
     config_close(p->config);
-}
-
-const char *golden_network_plugin(const json_t *c)
-{
-    static const char *const plugins[][2] = {
-        { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" }
-    };
-
-    for (int i = 0; i < 3; i++)
-        if (strcmp(golden_text(c, "network"), plugins[i][0]) == 0)
-            return plugins[i][1];
-    return NULL;
 }
 
 /* ---- axis orders ----------------------------------------------------------------------------- */
@@ -282,6 +306,31 @@ golden_difference golden_compare(const safetensor *expected, pons_tensor found, 
     return d;
 }
 
+golden_difference golden_compare_sampled(const safetensor *expected, int step, pons_tensor found,
+                                         const void *memory)
+{
+    pons_shape from = found.shape, to = from;
+    double *kept;
+    golden_difference d;
+
+    for (int i = 1; i < 4; i++)
+        to.extent[i] = (from.extent[i] + step - 1) / step;
+    kept = malloc((size_t)shape_count(to) * sizeof *kept);
+    for (int64_t k = 0; k < shape_count(to); k++) {
+        int64_t rest = k, at = 0, stride = 1;
+
+        for (int i = 4; i >= 0; i--) {
+            at += rest % to.extent[i] * (i % 4 != 0 ? step : 1) * stride;
+            rest /= to.extent[i];
+            stride *= from.extent[i];
+        }
+        kept[k] = number_at(found.type, memory, at);
+    }
+    d = golden_compare(expected, (pons_tensor){ PONS_F64, to }, true, kept);
+    free(kept);
+    return d;
+}
+
 pons_shape golden_image_shape(const safetensor *t)
 {
     bool flat = t->rank == 4;
@@ -295,40 +344,122 @@ pons_tensor golden_tensor(const device *d, pons_shape shape)
     return (pons_tensor){ d->wide ? PONS_F64 : PONS_F32, shape };
 }
 
+pons_task golden_task(pons_shape image, int classes, bool flat)
+{
+    return (pons_task){ .size = sizeof(pons_task), .channels = (int)image.extent[4],
+                        .classes = classes, .target = PONS_TARGET_LABELS, .flat = flat,
+                        .flat_axis = flat ? 0 : -1 };
+}
+
+/* ---- cases of networks ----------------------------------------------------------------------- */
+
+const char *const golden_network_files[] = { "networks", "nnunet/networks", NULL };
+
+static const char *const network_plugins[][2] = {
+    { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
+    { "PlainConvUNet", "plain_unet" }, { "ResidualEncoderUNet", "residual_unet" },
+};
+
+const char *golden_network_plugin(const json_t *c)
+{
+    const json_t *architecture = json_object_get(c, "architecture");
+    const char *name = architecture != NULL ? strrchr(golden_text(architecture,
+                                                                  "network_class_name"), '.') + 1
+                                            : golden_text(c, "network");
+
+    for (size_t i = 0; i < sizeof network_plugins / sizeof network_plugins[0]; i++)
+        if (strcmp(name, network_plugins[i][0]) == 0)
+            return network_plugins[i][1];
+    return NULL;
+}
+
+/* A case of nnU-Net that has a state has arrays. */
+json_t *golden_network_options(const json_t *c)
+{
+    if (json_object_get(c, "architecture") == NULL)
+        return json_object_get(c, "arguments");
+    if (json_object_get(c, "value") == NULL)
+        return NULL;
+    return json_object_get(json_object_get(c, "architecture"), "arch_kwargs");
+}
+
+bool golden_network_flat(const json_t *c)
+{
+    return json_array_size(json_object_get(c, "extent")) == 2;
+}
+
+/* Without its last convolution a SegResNet has as many logits as features. */
+static int classes_of(const json_t *c, const json_t *options)
+{
+    if (json_object_get(c, "architecture") != NULL)
+        return (int)golden_number(c, "heads");
+    if (json_is_false(json_object_get(options, "use_conv_final")))
+        return (int)golden_number(options, "init_filters");
+    return (int)golden_number(options, json_object_get(options, "out_channels") != NULL
+                                           ? "out_channels" : "n_classes");
+}
+
+pons_task golden_network_task(const json_t *c, pons_shape image)
+{
+    const json_t *options = golden_network_options(c);
+    const char *target = json_string_value(json_object_get(c, "target"));
+    pons_task task = golden_task(image, classes_of(c, options), golden_network_flat(c));
+
+    if (target != NULL && strcmp(target, "regions") == 0)
+        task.target = PONS_TARGET_REGIONS;
+    return task;
+}
+
 /* ---- networks -------------------------------------------------------------------------------- */
+
+static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, pons_shape image,
+                             const pons_task *task, const pons_outputs *outputs)
+{
+    const pons_loss_operations *value = loss->plugin->operations;
+    bool regions = task->target == PONS_TARGET_REGIONS;
+    pons_target target = { .activation = regions ? PONS_ACTIVATION_SIGMOID
+                                                 : PONS_ACTIVATION_SOFTMAX };
+    pons_node *sum = NULL, *full;
+
+    image.extent[4] = regions ? task->classes : 1;
+    full = node_input(g, "target", PONS_U8, image);
+    g->scope = SCOPE_LOSS;
+    for (int i = 0; i < outputs->count; i++) {
+        pons_shape to = pons_shape_of(outputs->item[i]);
+        pons_node *of_head;
+        target.node = to.extent[2] == image.extent[2]
+                          ? full : pons_resize(g, full, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
+        MUST(value->build(g, loss->options, task, outputs->item[i], &target, &of_head,
+                          &golden_error));
+        of_head = i == 0 ? of_head : pons_scale(g, of_head, ldexp(1, -i));
+        sum = i == 0 ? of_head : pons_add(g, sum, of_head);
+    }
+    return sum;
+}
+
+golden_net golden_build_task(const golden_plugin *model, const golden_plugin *loss,
+                             pons_shape image, const pons_task *task, bool training)
+{
+    golden_net n = { .graph = graph_new(training) };
+    pons_graph *g = n.graph;
+    pons_named_node named = { "image", node_input(g, "image", PONS_F32, image) };
+    pons_inputs inputs = { 1, &named };
+    const pons_model_operations *build = model->plugin->operations;
+
+    g->scope = SCOPE_MODEL;
+    MUST(build->build(g, model->options, task, &inputs, &n.outputs, &golden_error));
+    n.logits = n.outputs.item[0];
+    if (loss != NULL)
+        n.loss = build_loss(g, loss, image, task, &n.outputs);
+    return n;
+}
 
 golden_net golden_build(const golden_plugin *model, const golden_plugin *loss, pons_shape image,
                         int classes, bool flat, bool training)
 {
-    golden_net n = { graph_new(training), NULL, NULL };
-    pons_graph *g = n.graph;
-    pons_named_node named = { "image", node_input(g, "image", PONS_F32, image) };
-    pons_task task = { .size = sizeof task, .channels = (int)image.extent[4], .classes = classes,
-                       .target = PONS_TARGET_LABELS, .flat = flat, .flat_axis = flat ? 0 : -1 };
-    pons_inputs inputs = { 1, &named };
-    pons_outputs outputs = { 0 };
-    const pons_model_operations *build = model->plugin->operations;
+    pons_task task = golden_task(image, classes, flat);
 
-    g->scope = SCOPE_MODEL;
-    MUST(build->build(g, model->options, &task, &inputs, &outputs, &golden_error));
-    n.logits = outputs.item[0];
-    if (loss != NULL) {
-        const pons_loss_operations *value = loss->plugin->operations;
-        pons_shape labels = image;
-        pons_target target = { .activation = PONS_ACTIVATION_SOFTMAX };
-
-        labels.extent[4] = 1;
-        target.node = node_input(g, "target", PONS_U8, labels);
-        g->scope = SCOPE_LOSS;
-        for (int i = 0; i < outputs.count; i++) {
-            pons_node *of_head;
-            MUST(value->build(g, loss->options, &task, outputs.item[i], &target, &of_head,
-                              &golden_error));
-            of_head = i == 0 ? of_head : pons_scale(g, of_head, ldexp(1, -i));
-            n.loss = i == 0 ? of_head : pons_add(g, n.loss, of_head);
-        }
-    }
-    return n;
+    return golden_build_task(model, loss, image, &task, training);
 }
 
 void golden_restore(const golden *g, const char *prefix, storage *s)

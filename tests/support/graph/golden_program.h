@@ -56,14 +56,24 @@ typedef struct golden_plugin {
 } golden_plugin;
 
 /*
- * 'options' is a JSON object. Members that the plugin's table does not list are ignored. Lists of
- * two values for a 2D network get a leading 1.
+ * 'options' is a JSON object. Members that the plugin's table does not list are ignored, null too.
+ * Lists of two values for a 2D network get a leading 1. A list of a word and an object, as in
+ * norm = ["group", {"num_groups": 2}], sets the option and those of the object.
  */
 void golden_load(golden_plugin *p, pons_kind kind, const char *name, size_t operations_size,
                  json_t *options, bool flat);
 void golden_unload(golden_plugin *p);
-/* The plugin for MONAI's class in a case's 'network'; NULL: there is none. */
+/*
+ * A case of a network, of MONAI ('network', 'arguments') or nnU-Net ('architecture'): the plugin of
+ * its class, its options, whether it is 2D, and its task. Plugin NULL: there is none; options NULL:
+ * the case only counts parameters.
+ */
 const char *golden_network_plugin(const json_t *c);
+json_t *golden_network_options(const json_t *c);
+bool golden_network_flat(const json_t *c);
+pons_task golden_network_task(const json_t *c, pons_shape image);
+/* The files of such cases; ends with NULL. */
+extern const char *const golden_network_files[];
 
 /* Read an array into our axis order: an image if 'image', else a weight or a vector. */
 void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory);
@@ -71,6 +81,9 @@ void golden_read(const safetensor *from, pons_tensor to, bool image, void *memor
 typedef struct golden_difference { double largest, of; } golden_difference;
 golden_difference golden_compare(const safetensor *expected, pons_tensor found, bool image,
                                  const void *memory);
+/* The same of an image of which 'expected' holds every 'step'-th voxel of each axis. */
+golden_difference golden_compare_sampled(const safetensor *expected, int step, pons_tensor found,
+                                         const void *memory);
 /* The shape of an image array in our order. */
 pons_shape golden_image_shape(const safetensor *t);
 
@@ -78,8 +91,14 @@ pons_shape golden_image_shape(const safetensor *t);
 typedef struct golden_net {
     pons_graph *graph;
     pons_node *logits, *loss;
+    pons_outputs outputs;     /* the first is 'logits'                                            */
 } golden_net;
 
+/* A task of an image; 'classes' labels that exclude each other. */
+pons_task golden_task(pons_shape image, int classes, bool flat);
+/* The loss sums that of each output, weighted by 1, 1/2, 1/4 and so on. */
+golden_net golden_build_task(const golden_plugin *model, const golden_plugin *loss,
+                             pons_shape image, const pons_task *task, bool training);
 golden_net golden_build(const golden_plugin *model, const golden_plugin *loss, pons_shape image,
                         int classes, bool flat, bool training);
 /* Write the parameters and states '<prefix>/<name>' into the storage. */

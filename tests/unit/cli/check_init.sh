@@ -48,13 +48,14 @@ check "the default is nnunet" plans default ph
 sed '/^name =/d; /^; Forecast/d' nnunet.ini >left
 sed '/^name =/d; /^; Forecast/d' default.ini >right
 check "two plans of a dataset are equal" cmp left right
-check "the options of nnU-Net are written" has nnunet 'plugin = dynunet' 'plugin = sgd' 'momentum = 0.99' \
+check "the options of nnU-Net are written" has nnunet 'plugin = plain_unet' 'plugin = sgd' 'momentum = 0.99' \
     'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
     'scheme = zscore' 'use_mask_for_norm = yes'
 check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33'
 check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
     'scale_range = -0.3 0.4' 'axes = 0 1 2'
-check "a residual plan has residual blocks" has resenc_m 'res_block = yes'
+check "the weights of nnU-Net's outputs are written" has nnunet 'heads = 0.666667 0.333333 0'
+check "a residual plan has nnU-Net's residual encoder" has resenc_m 'plugin = residual_unet' 'n_blocks_per_stage = 1 3 4 6'
 check "a plan like monai has MONAI's network" has monai 'plugin = unet' 'num_res_units = 2'
 check "the table has intensities" grep -q '^0 *contrast0 .* z-score$' nnunet.out
 check "the table has classes" grep -qE '^brain +6 ' nnunet.out
@@ -69,7 +70,7 @@ for i in 0 1 2; do
 done
 printf '{"modality":{"0":"CT"},"labels":{"0":"background","1":"a","2":"b"},"training":[%s]}\n' "$cases" >ct/dataset.json
 check "a CT is planned" plans ct ct
-check "axes are those of the files" has ct 'mm = 0.99 0.88 3.3' 'extent = 24 24 12' 'kernel_size = 3,3,1 3 3' \
+check "axes are those of the files" has ct 'mm = 0.99 0.88 3.3' 'extent = 24 24 12' 'kernel_sizes = 3,3,1 3 3' \
     'strides = 1 2,2,1 2'
 check "a CT is clipped and normalised by its foreground" has ct 'steps = normalize_ct spacing' 'scheme = ct' \
     'lower = -50' 'upper = 254' 'plugin = normalize'

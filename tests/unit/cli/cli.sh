@@ -131,7 +131,9 @@ export PONS_TEST_EFFECT
 expect 6 stderr "holds schedule 'effect', expected the file name 'effect.so'" plugin check "$folder/other.so"
 [ ! -e "$folder/trace" ] || fail "plugin check runs a file that it refuses"
 unset PONS_TEST_EFFECT
-expect 0 stdout "gradients agree with finite differences" plugin check stage/model/dynunet.so
+for model in dynunet plain_unet residual_unet; do
+    expect 0 stdout "gradients agree with finite differences" plugin check stage/model/$model.so
+done
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
 expect 2 stderr "no help on 'trian'; did you mean 'train'?" help trian
 expect 0 stdout "Passes over the training cases" help train.epochs
