@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
 #include "metric/lesions.h"
 #include "metric/surface_distance.h"
@@ -143,7 +144,7 @@ static pons_status score_masks(const label_pair *p, metric_set set, double toler
     for (int axis = 0; axis < 3; axis++)
         f->extent[axis] = f->box->high[axis] - f->box->low[axis];
     int64_t plane = f->extent[1] * f->extent[2];
-    f->masks = malloc((size_t)(f->extent[0] * plane) + 1);
+    f->masks = huge_pages_alloc((size_t)(f->extent[0] * plane) + 1);
     if (f->masks == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the masks of a class");
     parallel_run(f->extent[0], parallel_piece(plane), fill_planes, f);

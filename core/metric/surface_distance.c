@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
@@ -161,7 +162,7 @@ pons_status surface_distance_compute(const voxel_box *masks, double tolerance,
         return PONS_OK;
     }
     voxel_box boundary = *masks;
-    uint8_t *bits = malloc((size_t)(extent[0] * extent[1] * extent[2]));
+    uint8_t *bits = huge_pages_alloc((size_t)(extent[0] * extent[1] * extent[2]));
     uint8_t *outside = calloc((size_t)extent[2], 1);
     if (bits == NULL || outside == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory for surfaces");

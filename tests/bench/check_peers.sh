@@ -28,7 +28,7 @@ refused() {
     }
 }
 
-for script in brain data ddp files scaling step; do
+for script in brain cases data ddp files prep scaling step; do
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
@@ -43,7 +43,9 @@ refused step "'0' of ROUNDS" -- "$program" 0
 refused ddp "'tf32' of PRECISIONS" PRECISIONS=tf32 -- "$program" 1
 refused ddp "'monai' of SIDES" SIDES=monai -- "$program" 1
 refused ddp "'x' of ROUNDS" -- "$program" x
+refused cases "'0' of COUNT" -- "$program" 0
 refused data "'-1' of ROUNDS" -- "$program" -1
+refused prep "'two' of ROUNDS" -- "$program" two
 refused brain "'torch' of SIDES" SIDES=torch -- "$program"
 refused brain "'x' of STEPS" "STEPS=20 x" -- "$program"
 refused scaling "'thread' of PARTS" PARTS=thread -- "$program"
