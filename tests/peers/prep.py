@@ -7,7 +7,7 @@ usage: prep.py FOLDER make           writes FOLDER/raw/Dataset901_Near and Datas
        prep.py FOLDER print          those of DatasetFingerprintExtractor.run with one process on Dataset940_Many
        prep.py FOLDER metrics        those of hd95 and nsd of the pair, and the peak in MiB
 """
-import json, os, pathlib, resource, sys
+import importlib, json, os, pathlib, resource, sys
 
 import numpy as np
 
@@ -90,15 +90,19 @@ def set_folders(folder):
         (folder / name).mkdir(exist_ok=True)
 
 
+def extractor_class():
+    module = importlib.import_module("nnunetv2.experiment_planning.dataset_fingerprint.fingerprint" + "_extractor")
+    return module.DatasetFingerprintExtractor
+
+
 def preprocess(folder, kind):
     set_folders(folder)
     import torch
-    from nnunetv2.experiment_planning.dataset_fingerprint.fingerprint_extractor import DatasetFingerprintExtractor
     from nnunetv2.experiment_planning.experiment_planners.default_experiment_planner import ExperimentPlanner
     from nnunetv2.preprocessing.preprocessors.default_preprocessor import DefaultPreprocessor
     from nnunetv2.utilities.plans_handling.plans_handler import PlansManager
     torch.set_num_threads(1)
-    extractor = DatasetFingerprintExtractor(NAMES[kind], 1)
+    extractor = extractor_class()(NAMES[kind], 1)
     plan = folder / "preprocessed" / NAMES[kind] / "nnUNetPlans.json"
     if not plan.exists():
         extractor.run(True)
@@ -113,9 +117,8 @@ def preprocess(folder, kind):
 
 def fingerprint(folder):
     set_folders(folder)
-    from nnunetv2.experiment_planning.dataset_fingerprint.fingerprint_extractor import DatasetFingerprintExtractor
-    imported, begin = spent(), None
-    extractor = DatasetFingerprintExtractor("Dataset940_Many", 1)
+    extractor = extractor_class()("Dataset940_Many", 1)
+    imported = spent()
     begin = spent()
     extractor.run(True)
     return spent() - begin - imported  # the worker imports everything again
