@@ -3,7 +3,8 @@
 sink_LTLIBRARIES += plugins/sinks/csv.la
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.la \
 	plugins/schedules/flat_cos.la plugins/schedules/poly.la
-model_LTLIBRARIES += plugins/models/dynunet.la plugins/models/plain_unet.la plugins/models/residual_unet.la \
+model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/dynunet.la plugins/models/highresnet.la \
+	plugins/models/meshnet.la plugins/models/plain_unet.la plugins/models/residual_unet.la \
 	plugins/models/segresnet.la plugins/models/unet.la
 NNUNET_BLOCKS = plugins/models/nnunet_blocks.c plugins/models/nnunet_blocks.h
 plugins_models_plain_unet_la_SOURCES = plugins/models/plain_unet.c $(NNUNET_BLOCKS)

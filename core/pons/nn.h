@@ -47,6 +47,13 @@ typedef struct pons_conv {
 } pons_conv;
 
 /*
+ * A convolution that is the same along all axes; in a 2D network ('flat' of the task) its kernel,
+ * stride and dilation are 1 along D. It is padded so that the stride alone changes the extent, also
+ * when it is transposed. It has no bias.
+ */
+pons_conv pons_conv_cube(int64_t out, int kernel, int stride, int dilation, bool flat);
+
+/*
  * A convolution with NAME.weight and, with 'bias', NAME.bias. Output extent per axis, where n is
  * that of x: (n + 2 padding - dilation (kernel - 1) - 1) / stride + 1; transposed:
  * (n - 1) stride - 2 padding + dilation (kernel - 1) + 1 + output_padding.

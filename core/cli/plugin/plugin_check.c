@@ -56,6 +56,9 @@ static const small_value quick[] = {
     { "num_groups", PONS_OPTION_INTEGER, "2", NULL },
     { "blocks_down", PONS_OPTION_INTEGERS, "1 1", "blocks_up" },
     { "blocks_up", PONS_OPTION_INTEGERS, "1", "blocks_down" },
+    { "filters", PONS_OPTION_INTEGER, "2", "receptive_field" },
+    { "base_filters", PONS_OPTION_INTEGER, "2", "n_blocks" },
+    { "n_blocks", PONS_OPTION_INTEGER, "1", "base_filters" },
     { "probability", PONS_OPTION_REAL, "1", NULL },
     { "rotate_range", PONS_OPTION_REALS, "0.5", "shear_range" },
 };

@@ -58,6 +58,20 @@ static pons_node *bias_parameter(pons_graph *g, const char *name, const pons_con
                                pons_shape_make(1, &c->out), init);
 }
 
+pons_conv pons_conv_cube(int64_t out, int kernel, int stride, int dilation, bool flat)
+{
+    pons_conv c = { .out = out };
+
+    for (int i = flat ? 1 : 0; i < 3; i++) {
+        c.kernel[i] = kernel;
+        c.stride[i] = stride;
+        c.dilation[i] = dilation;
+        c.padding[i] = (kernel - 1) / 2 * dilation;
+        c.output_padding[i] = 2 * c.padding[i] + stride - dilation * (kernel - 1) - 1;
+    }
+    return c;
+}
+
 pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, pons_node *x)
 {
     pons_shape shape = weight_shape(c, pons_channels_of(x));

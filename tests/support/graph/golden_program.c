@@ -353,10 +353,11 @@ pons_task golden_task(pons_shape image, int classes, bool flat)
 
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
-const char *const golden_network_files[] = { "networks", "nnunet/networks", NULL };
+const char *const golden_network_files[] = { "networks", "networks_more", "nnunet/networks", NULL };
 
 static const char *const network_plugins[][2] = {
     { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
+    { "MeshNet", "meshnet" }, { "HighResNet", "highresnet" }, { "AttentionUnet", "attention_unet" },
     { "PlainConvUNet", "plain_unet" }, { "ResidualEncoderUNet", "residual_unet" },
 };
 
