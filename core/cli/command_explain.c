@@ -184,8 +184,8 @@ static pons_status build(explained *x, pons_error *err)
     if (storage_new(&e->device, &x->storage, err) != PONS_OK
         || programs_build_training(e, &place, x->storage, &x->training, err) != PONS_OK)
         return err->status;
-    if (validates && programs_build_evaluation(e, &e->device, x->storage, &x->evaluation, err)
-                     != PONS_OK)
+    if (validates && programs_build_evaluation(e, &e->device, x->storage, false, &x->evaluation,
+                                               err) != PONS_OK)
         return err->status;
     program_describe(x->training, &x->facts);
     return memory_estimate_make(e, x->storage, x->training, x->evaluation, 1, &x->memory_estimate,

@@ -201,14 +201,15 @@ static pons_status join_processes(predictor *p, const predictor *beside,
  * Open the network. Kernels use the run's timed choices; new choices are added to the run's file.
  */
 static pons_status open_replicas(predictor *p, const found_weights *f, const predictor *beside,
-                                 pons_error *err)
+                                 bool dropout, pons_error *err)
 {
     const experiment *e = p->experiment;
+    unsigned programs = REPLICAS_EVALUATION | (dropout ? REPLICAS_DROPOUT : 0);
 
     if (tuning_read(e->tuning, f->run, err) != PONS_OK)
         return err->status;
-    if ((beside == NULL ? replicas_open(e, REPLICAS_EVALUATION, &p->replicas, err)
-         : replicas_open_beside(&beside->replicas, e, REPLICAS_EVALUATION, &p->replicas, err))
+    if ((beside == NULL ? replicas_open(e, programs, &p->replicas, err)
+         : replicas_open_beside(&beside->replicas, e, programs, &p->replicas, err))
         == PONS_OK)
         tuning_add(e->tuning, f->run);
     return err->status;
@@ -277,7 +278,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         return err->status;
     tensor_format format = { .flat = p->experiment->task.flat,
                              .wide = p->experiment->device.wide };
-    if (open_replicas(p, f, beside, err) != PONS_OK
+    if (open_replicas(p, f, beside, s->dropout, err) != PONS_OK
         || tensor_names_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format,
                                   err)
            != PONS_OK)

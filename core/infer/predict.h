@@ -19,6 +19,7 @@ typedef struct predict_source {
     const char *const *set;   /* --set                                                            */
     int image_channels;       /* channels of the images; 0: unknown                               */
     bool any;                 /* use another checkpoint if the best one is damaged                */
+    bool dropout;             /* its dropout acts; PONS_CONFIG: it has none                       */
 } predict_source;
 
 /*
@@ -56,6 +57,12 @@ typedef struct predict_work {
      * of a single network, which then predicts each flip once more. PONS_CONFIG: neither.
      */
     bool uncertainty;
+    /*
+     * Entropy and variance of a single network are over this number of passes of 'dropped' instead,
+     * the same network opened with 'dropout'; 0: NULL. Windows of these passes are not flipped.
+     */
+    int dropout_passes;
+    const predictor *dropped;
     bool force;               /* accept an image whose orientation training never saw             */
     size_t record_size;       /* bytes that 'take' passes to 'tell'                               */
     /*

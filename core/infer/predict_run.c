@@ -3,7 +3,7 @@
  * resampling to the file's grid.
  *
  * A case takes passes: one for each network, or for the uncertainty of a single network one with
- * all flips and one for each flip. With m passes, case n is volumes n m .. n m + m - 1 of
+ * all flips and one for each flip, or for each sample of its dropout. With m passes, case n is volumes n m .. n m + m - 1 of
  * window_scheduler.h.
  */
 #include "infer/infer_internal.h"
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/random.h"
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
 #include "data/cache/case_hash.h"
@@ -25,7 +26,7 @@
 typedef struct prediction {
     int count;
     int passes, samples;      /* samples are the summed passes, which are the last                */
-    unsigned flip[8];         /* of the samples of a single network                               */
+    unsigned flip[8];         /* of the samples of a single network without dropout               */
     predictor *const *p;
     const predict_work *work;
     group *group;             /* NULL: a single process                                           */
@@ -106,6 +107,16 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
                   m->c.image.channels, m->c.image.channels == 1 ? "" : "s", e->task.channels);
 }
 
+/* The key of a sample of dropout. It does not depend on the other cases of the prediction. */
+static uint64_t sample_key(const char *name, int sample)
+{
+    uint32_t drawn[4];
+
+    random_data(random_stream_hash(name), random_stream_hash("dropout_passes"), 0, 0,
+                (uint64_t)sample, 0, drawn);
+    return drawn[0];
+}
+
 static pons_status prepare_volume(void *context, int number, window_scheduler_volume *out,
                                   pons_error *err)
 {
@@ -132,7 +143,12 @@ static pons_status prepare_volume(void *context, int number, window_scheduler_vo
         return pons_fail(err, m->problem.status, "%s", m->problem.text);
     out->network = &s->p[network_of(s, pass)]->replicas;
     out->one_flip = s->count == 1 && sample >= 0;
-    out->flip = out->one_flip ? s->flip[sample] : 0;
+    if (out->one_flip && s->work->dropout_passes > 0) {
+        out->network = &s->work->dropped->replicas;
+        out->sample = sample_key(input->name, sample);
+    } else if (out->one_flip) {
+        out->flip = s->flip[sample];
+    }
     memcpy(out->extent, m->c.image.extent, sizeof out->extent);
     out->image = m->c.image.voxels;
     return PONS_OK;
@@ -501,11 +517,16 @@ static pons_status plan_passes(prediction *s, pons_error *err)
     s->samples = s->count > 1 ? s->count : 0;
     if (!s->work->uncertainty || s->count > 1)
         return PONS_OK;
+    s->samples = s->work->dropout_passes;
+    s->passes = 1 + s->samples;
+    if (s->samples > 0)
+        return PONS_OK;
     experiment_window_settings(s->p[0]->experiment, &settings);
     if ((settings.mirror & 7) == 0)
         return pons_fail(err, PONS_CONFIG, "--uncertainty compares networks, folds or flipped "
                          "windows, found one network and no [window] mirror\nhint: --set "
-                         "'window.mirror=0 1 2' flips along all axes");
+                         "'window.mirror=0 1 2' flips along all axes, --passes 16 samples the "
+                         "network's dropout");
     for (unsigned flip = 0; flip < 8; flip++)
         if ((flip & ~settings.mirror) == 0)
             s->flip[s->samples++] = flip;

@@ -165,6 +165,7 @@ static pons_status predict_batch(scheduler *s, device_state *l, const item *i, i
     if (programs_predictor(network->experiment, network->item[l->number].evaluation, &p, err)
         != PONS_OK)
         return err->status;
+    program_set_sample(network->item[l->number].evaluation, i->volume.sample, (uint64_t)batch);
     return window_blend_predict(i->blender, batch, &p, l->sum, logits, err);
 }
 

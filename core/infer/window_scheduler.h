@@ -24,6 +24,7 @@ typedef struct window_scheduler_volume {
     const float *image;       /* [extent][channels]; NULL: there is nothing to predict            */
     bool one_flip;            /* windows are flipped along the axes 'flip' in place of [window]   */
     unsigned flip;            /* mirror; bit a: axis a                                            */
+    uint64_t sample;          /* key of the network's random numbers, with the batch              */
     void *caller_data;        /* of the caller                                                    */
 } window_scheduler_volume;
 

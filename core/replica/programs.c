@@ -192,19 +192,41 @@ pons_status programs_build_training(const experiment *e, const program_seat *pla
     return PONS_OK;
 }
 
-pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s,
+static bool has_dropout(const pons_graph *g)
+{
+    for (int i = 0; i < g->node_count; i++)
+        if (g->node[i]->kind == NODE_UNIFORM)
+            return true;
+    return false;
+}
+
+/* The network of an evaluation. */
+static pons_status build_network(const experiment *e, pons_graph *g, bool drops, pons_outputs *out,
+                                 pons_error *err)
+{
+    pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
+
+    g->drops = drops;
+    if (build_model(e, g, node_input(g, "image", PONS_F32, shape), out, err) == PONS_OK && drops
+        && !has_dropout(g))
+        pons_fail(err, PONS_CONFIG, "%s: model '%s' has no dropout, which random passes vary",
+                  config_location(e->config, "model", "plugin"),
+                  e->model.plugin->descriptor->name);
+    return err->status;
+}
+
+pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err)
 {
     pons_graph *g = graph_new(false);
     program_settings settings = settings_of(e, false);
-    pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     pons_outputs outputs;
     pons_node *output[2];
     bool holds = window_nodes_wanted(e, d);
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_model(e, g, node_input(g, "image", PONS_F32, shape), &outputs, err) != PONS_OK) {
+    if (build_network(e, g, drops, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }

@@ -25,9 +25,10 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
                                     pons_node **loss, pons_error *err);
 /*
  * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
- * to add windows to sums that it holds (window_nodes.h) also what that wants.
+ * to add windows to sums that it holds (window_nodes.h) also what that wants. With 'drops' the
+ * network's dropout acts; PONS_CONFIG: it has none.
  */
-pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s,
+pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err);
 
 /* An evaluation program as what predicts windows. */

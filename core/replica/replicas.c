@@ -98,7 +98,8 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     if (o->programs & REPLICAS_TRAINING)
         programs_build_training(e, &place, one->storage, &one->training, err);
     if (o->programs & REPLICAS_EVALUATION && err->status == PONS_OK)
-        programs_build_evaluation(e, one->device, one->storage, &one->evaluation, err);
+        programs_build_evaluation(e, one->device, one->storage,
+                                  (o->programs & REPLICAS_DROPOUT) != 0, &one->evaluation, err);
     if (err->status != PONS_OK)
         return err->status;
     device_compile(one->device);

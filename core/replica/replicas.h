@@ -39,10 +39,12 @@ typedef struct replicas {
 
 /*
  * TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. GIVEN: its training reads
- * image and target from the host, also where the device is to cut them.
+ * image and target from the host, also where the device is to cut them. DROPOUT: its evaluation has
+ * the network's dropout.
  */
 enum {
-    REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4, REPLICAS_GIVEN = 8
+    REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4, REPLICAS_GIVEN = 8,
+    REPLICAS_DROPOUT = 16
 };
 enum { REPLICAS_TRACE_STEPS = 1000 };
 

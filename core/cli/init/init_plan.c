@@ -38,7 +38,7 @@ static pons_status estimate(const experiment *e, double cropped_share, memory_es
     if (err->status == PONS_OK && storage_new(&e->device, &s, err) == PONS_OK
         && programs_build_training(e, &seat, s, &training, err) == PONS_OK
         && (e->data->validation_count == 0
-            || programs_build_evaluation(e, &e->device, s, &evaluation, err) == PONS_OK))
+            || programs_build_evaluation(e, &e->device, s, false, &evaluation, err) == PONS_OK))
         memory_estimate_make(e, s, training, evaluation, cropped_share, out, err);
     program_free(evaluation);
     program_free(training);

@@ -19,10 +19,12 @@
 #include "infer/predict.h"
 
 #define MEMBERS_MAX 64
+enum { PASSES_MAX = 1000 };
 
 typedef struct predict_flags {
     const char *output, *config;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
+    int64_t passes;
     bool logits, probabilities, uncertainty, any, force, label_map;
     int split;
 } predict_flags;
@@ -41,7 +43,9 @@ static const pons_option flags[] = {
     PONS_FLAG(predict_flags, probabilities, "no", "Also write OUT_probabilities.nii.gz."),
     PONS_FLAG(predict_flags, uncertainty, "no",
               "Also write OUT_entropy.nii.gz and OUT_variance.nii.gz: of the probabilities over "
-              "folds or networks, of a single network over the flips of [window] mirror."),
+              "folds or networks, of a single network over the flips of [window] mirror or --passes."),
+    PONS_INTEGER(predict_flags, passes, "0", 0, PASSES_MAX,
+                 "With --uncertainty of a single network: passes with its dropout."),
     PONS_FLAG(predict_flags, any, "no",
               "Where the run's best checkpoint is damaged, take another and warn."),
     PONS_CHOICE(predict_flags, split, "auto", splits, "Cases of a datalist or a table; auto: those "
@@ -59,6 +63,7 @@ typedef struct job {
     arena *memory;
     int member_count;
     predictor *member[MEMBERS_MAX];
+    predictor *dropped;      /* the network with its dropout, for --passes; or NULL               */
     int case_count, case_room;
     predict_input *cases;
     bool folder;             /* output is a folder                                                */
@@ -466,7 +471,8 @@ static pons_status predict_cases(job *j, pons_error *err)
     const predict_work work = {
         .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
         .probabilities = j->flags->probabilities, .force = j->flags->force,
-        .uncertainty = j->flags->uncertainty,
+        .uncertainty = j->flags->uncertainty, .dropout_passes = (int)j->flags->passes,
+        .dropped = j->dropped,
         .record_size = sizeof(outcome),
         .take = take_result, .tell = tell_result, .context = j
     };
@@ -483,7 +489,7 @@ static pons_status open_member(job *j, predict_source *source, const char *run, 
 {
     if (j->member_count == MEMBERS_MAX)
         return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
-    source->run = run;
+    source->run = arena_string(j->memory, run);
     if (predictor_open(source, j->member_count > 0 ? j->member[0] : NULL, j->call->log,
                        &j->member[j->member_count], err) == PONS_OK)
         j->member_count++;
@@ -538,6 +544,20 @@ static pons_status open_run(job *j, predict_source *source, const char *run, pon
     return open_member(j, source, run, err);
 }
 
+/* For --passes open the network, which 'source' names, once more with its dropout. */
+static pons_status open_dropped(job *j, predict_source *source, pons_error *err)
+{
+    if (j->flags->passes == 0)
+        return PONS_OK;
+    if (!j->flags->uncertainty)
+        return pons_fail(err, PONS_USAGE, "--passes is for --uncertainty");
+    if (j->member_count > 1)
+        return pons_fail(err, PONS_USAGE, "--passes samples the dropout of one network, found %d",
+                         j->member_count);
+    source->dropout = true;
+    return predictor_open(source, j->member[0], j->call->log, &j->dropped, err);
+}
+
 static pons_status open_members(job *j, pons_error *err)
 {
     const invocation *call = j->call;
@@ -553,7 +573,7 @@ static pons_status open_members(job *j, pons_error *err)
         open_run(j, &source, word, err);
     if (err->status == PONS_OK && j->member_count == 0)
         pons_fail(err, PONS_USAGE, "RUN is empty");
-    return err->status;
+    return err->status != PONS_OK ? err->status : open_dropped(j, &source, err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
@@ -567,6 +587,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         tell_ids(&j);
         predict_cases(&j, err);
     }
+    predictor_close(j.dropped, err);
     while (j.member_count-- > 0)
         predictor_close(j.member[j.member_count], err);
     arena_free(j.memory);

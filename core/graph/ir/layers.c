@@ -152,7 +152,7 @@ static bool dropout_applies(pons_graph *g, pons_node *x, double p)
         return false;
     if (!(p >= 0 && p <= 1))
         node_refuse(g, NODE_UNIFORM, "dropout with probability %g, expected 0 to 1", p);
-    return g->training && p > 0 && p <= 1;
+    return (g->training || g->drops) && p > 0 && p <= 1;
 }
 
 pons_node *pons_dropout(pons_graph *g, pons_node *x, double p, const char *stream)

@@ -149,6 +149,7 @@ struct pons_graph {
     struct arena *arena;      /* the memory of everything in the graph                            */
     pons_error error;
     bool training;
+    bool drops;               /* dropout also without training: samples of an evaluation          */
     /* Batch statistics, and batch-wise sums of the loss, span several replicas. */
     bool join_norms, join_loss;
     node_section section;     /* of new nodes                                                     */

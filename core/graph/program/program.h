@@ -108,6 +108,8 @@ pons_status program_evaluate(program *p, pons_error *err);
  * later reads of device memory wait for the run.
  */
 pons_status program_evaluate_ahead(program *p, pons_error *err);
+/* The step and micro-batch of R5 for random numbers of later evaluations; 0 and 0 at first. */
+void program_set_sample(program *p, uint64_t sample, uint64_t batch);
 void program_weights_changed(program *p);
 
 /*

@@ -253,6 +253,7 @@ void *bind_address_of(const program *p, const program_tensor *t);
 typedef struct program_run {
     uint64_t weights_version;  /* The storage's version when begin ran.                           */
     uint64_t step;             /* The step that runs.                                             */
+    uint64_t sample, batch;    /* Key of the random numbers of evaluations.                       */
     int micro;                 /* Micro-batches that have run in this step.                       */
     bool sums_ended;           /* The sums over replicas of this step have ended.                 */
     bool inputs_in_flight;     /* The copy of the inputs may not have left the host.              */

@@ -183,11 +183,11 @@ static pons_status run_evaluation(program *p, pons_error *err)
 {
     pons_status status = bind_addresses(p, err);
 
-    p->run.step = 0;
+    p->run.step = p->run.sample;
     if (status == PONS_OK && p->run.weights_version != p->storage->version)
         status = run_begin(p, err);
     if (status == PONS_OK)
-        status = give_inputs(p, 0, err);
+        status = give_inputs(p, p->run.batch, err);
     if (status == PONS_OK)
         status = captured_graphs_run(p, p->schedules.micro[0], err);
     return status;
@@ -201,6 +201,12 @@ pons_status program_evaluate(program *p, pons_error *err)
 pons_status program_evaluate_ahead(program *p, pons_error *err)
 {
     return end_piece(p, run_evaluation(p, err), err);
+}
+
+void program_set_sample(program *p, uint64_t sample, uint64_t batch)
+{
+    p->run.sample = sample;
+    p->run.batch = batch;
 }
 
 void program_weights_changed(program *p)
