@@ -403,6 +403,13 @@ const char *config_resolve(config *c, const char *section, const char *key, cons
     return f->value;
 }
 
+void config_derive(config *c, const char *section, const char *key, const char *value,
+                   const char *reason)
+{
+    config_resolve(c, section, key, value, reason);
+    filled_find(c, section, key)->derived = true;
+}
+
 void config_add_comment(config *c, const char *text)
 {
     c->remarks = arena_format(c->arena, "%s; %s\n", c->remarks != NULL ? c->remarks : "", text);
@@ -481,7 +488,9 @@ static void write_section(config *c, const char *section, FILE *to)
             continue;
         const char *value = f->path ? list_single(c->arena, f->value) : f->value;
         /* a long value gets its own lines, since a line has a maximum length */
-        if (*value != '\0' && strlen(value) + strlen(f->origin) > LINE_WIDTH) {
+        if (f->derived) {
+            fprintf(to, "; %s = %s ; %s\n", f->key, value, f->reason);
+        } else if (*value != '\0' && strlen(value) + strlen(f->origin) > LINE_WIDTH) {
             fprintf(to, "; %s%s%s\n", f->origin, f->reason != NULL ? "; " : "",
                     f->reason != NULL ? f->reason : "");
             write_long_value(f->key, value, to);

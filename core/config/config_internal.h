@@ -21,6 +21,7 @@ typedef struct filled {
     const char *origin; /* "spleen.ini:12", "--set", "default", "resolved"                        */
     const char *reason; /* reason of a resolved value, or NULL                                    */
     bool path;          /* a single path, stored without quotes                                   */
+    bool derived;       /* config_derive                                                          */
 } filled;
 
 typedef struct known_section {

@@ -193,8 +193,8 @@ static const pons_option train_table[] = {
     PONS_INTEGER(train_options, validate_steps, "0", 0, ANY_INTEGER,
                  "Steps between validations, instead of epochs; 0 is not used."),
     PONS_TEXT(train_options, best, "dice.mean",
-              "Metric that selects the best checkpoint: dice.mean, iou.mean, or dice or iou of a "
-              "class, as in dice.liver."),
+              "Metric that selects the best checkpoint: one of 'pons evaluate', then .mean or a "
+              "class, as in hd95.liver."),
     PONS_INTEGER(train_options, checkpoint_every, "1", 0, ANY_INTEGER,
                  "Epochs between checkpoints; 0 is only at the end."),
     PONS_INTEGER(train_options, keep, "2", 1, ANY_INTEGER,
@@ -305,8 +305,6 @@ const section_table section_tables[] = {
 static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache", "lmdb" },
     { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
-    { "train", "best", "hd" }, { "train", "best", "hd95" }, { "train", "best", "asd" },
-    { "train", "best", "nsd" },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
 

@@ -1,5 +1,5 @@
 /*
- * validation.c - predict, decide and count the validation cases; the trainer reports the result.
+ * validation.c - predict, decide and score the validation cases; the trainer reports the result.
  */
 #include "evaluate/validation.h"
 
@@ -13,18 +13,22 @@
 #include "data/dataset/class_list.h"
 #include "infer/activation.h"
 #include "infer/window_scheduler.h"
+#include "metric/label_pair.h"
 
 int validation_first_class(const experiment *e)
 {
     return !e->regions && e->class_count > 1 ? 1 : 0;
 }
 
-/* All cases and their counts [case][class]. */
+/* The tolerance of nsd in millimetres, as the default of pons evaluate. */
+static const double NSD_TOLERANCE = 1;
+
+/* All cases and their scores [case][class]. */
 typedef struct counting {
     const validation *validation;
     const experiment *experiment;
     int first, step;          /* this process has cases first, first + step, ...                  */
-    metric_count *count;
+    class_score *score;
 } counting;
 
 static bool is_stopped(void *context)
@@ -105,15 +109,9 @@ static pons_status decide_planes(void *context, int number, window_scheduler_vol
     return PONS_OK;
 }
 
-static pons_status count_voxels(void *context, int number, window_scheduler_volume *v,
-                                pons_error *err)
+static void count_voxels(const experiment *e, const counted_case *caller_data, metric_count *count)
 {
-    const counting *all = context;
-    const experiment *e = all->experiment;
-    const counted_case *caller_data = v->caller_data;
-    int64_t voxels = pons_volume_count(&caller_data->c.image);
-    metric_count *count = all->count + (all->first + number * all->step) * e->class_count;
-    int64_t ignored = 0;
+    int64_t voxels = pons_volume_count(&caller_data->c.image), ignored = 0;
 
     if (e->data->ignored != NULL)
         ignored = metric_clear_ignored(caller_data->decided, caller_data->c.label.voxels, voxels,
@@ -125,7 +123,43 @@ static pons_status count_voxels(void *context, int number, window_scheduler_volu
         metric_count_labels(caller_data->decided, caller_data->c.label.voxels, voxels,
                             e->class_count, count);
     metric_count_drop(count, e->class_count, e->regions, ignored);
-    return PONS_OK;
+}
+
+/* Measure surfaces and lesions of all classes but the background, in millimetres. */
+static pons_status score_masks(const counting *all, const counted_case *caller_data,
+                               class_score *score, pons_error *err)
+{
+    const experiment *e = all->experiment;
+    int first = validation_first_class(e), count = e->class_count - first;
+    volume decided = caller_data->c.label;
+    int32_t area[CLASS_COUNT_MAX];
+    class_areas areas[CLASS_COUNT_MAX];
+    label_pair p = { .prediction = &decided, .label = &caller_data->c.label,
+                     .area_count = e->regions ? 2 : CLASS_COUNT_MAX, .class_count = count,
+                     .classes = areas };
+
+    decided.voxels = caller_data->decided;
+    for (int c = 0; c < count; c++) {
+        area[c] = e->regions ? 1 : c + first;
+        areas[c] = (class_areas){ 1, &area[c] };
+    }
+    pons_volume_spacing(&caller_data->c.image, p.spacing);
+    return label_pair_score(&p, all->validation->metrics, NSD_TOLERANCE, score + first, err);
+}
+
+static pons_status score_case(void *context, int number, window_scheduler_volume *v,
+                              pons_error *err)
+{
+    const counting *all = context;
+    int classes = all->experiment->class_count;
+    const counted_case *caller_data = v->caller_data;
+    class_score *score = all->score + (all->first + number * all->step) * classes;
+    metric_count count[CLASS_COUNT_MAX];
+
+    count_voxels(all->experiment, caller_data, count);
+    for (int c = 0; c < classes; c++)
+        score[c] = class_score_of_counts(count[c]);
+    return score_masks(all, caller_data, score, err);
 }
 
 static void release_case(void *context, window_scheduler_volume *v)
@@ -141,38 +175,38 @@ static void release_case(void *context, window_scheduler_volume *v)
 
 /* ---- several processes ----------------------------------------------------------------------- */
 
-/* The message of a process: whether it was interrupted, then its counts, case by case. */
-typedef struct share_counts {
+/* The message of a process: whether it was interrupted, then its scores, case by case. */
+typedef struct share_scores {
     int64_t interrupted;
-    metric_count count[];
-} share_counts;
+    class_score score[];
+} share_scores;
 
-static void put_share(const counting *all, int first, int replicas, share_counts *to)
+static void put_share(const counting *all, int first, int replicas, share_scores *to)
 {
     int classes = all->experiment->class_count;
 
     for (int i = first, n = 0; i < all->validation->count; i += replicas, n++)
-        memcpy(to->count + n * classes, all->count + i * classes,
-               (size_t)classes * sizeof *to->count);
+        memcpy(to->score + n * classes, all->score + i * classes,
+               (size_t)classes * sizeof *to->score);
 }
 
-static void take_share(const share_counts *from, int first, int replicas, counting *all)
+static void take_share(const share_scores *from, int first, int replicas, counting *all)
 {
     int classes = all->experiment->class_count;
 
     for (int i = first, n = 0; i < all->validation->count; i += replicas, n++)
-        memcpy(all->count + i * classes, from->count + n * classes,
-               (size_t)classes * sizeof *from->count);
+        memcpy(all->score + i * classes, from->score + n * classes,
+               (size_t)classes * sizeof *from->score);
 }
 
-/* Every process then has the counts of all cases, and is interrupted where one of them is. */
-static pons_status exchange_counts(counting *all, bool *interrupted, pons_error *err)
+/* Every process then has the scores of all cases, and is interrupted where one of them is. */
+static pons_status exchange_scores(counting *all, bool *interrupted, pons_error *err)
 {
     const experiment *e = all->experiment;
     int replicas = e->replicas, cases = ceil_div_int(all->validation->count, replicas);
-    size_t size = sizeof(share_counts)
-                  + (size_t)(cases * e->class_count) * sizeof(metric_count);
-    share_counts *mine = calloc(1, size);
+    size_t size = sizeof(share_scores)
+                  + (size_t)(cases * e->class_count) * sizeof(class_score);
+    share_scores *mine = calloc(1, size);
     char *theirs = malloc(size * (size_t)replicas);
 
     if (mine == NULL || theirs == NULL) {
@@ -184,7 +218,7 @@ static pons_status exchange_counts(counting *all, bool *interrupted, pons_error 
     if (group_all_gather(e->group, mine, size, theirs, err) != PONS_OK)
         goto release;
     for (int r = 0; r < replicas; r++) {
-        const share_counts *s = (const share_counts *)(theirs + size * (size_t)r);
+        const share_scores *s = (const share_scores *)(theirs + size * (size_t)r);
 
         *interrupted = *interrupted || s->interrupted != 0;
         take_share(s, r, replicas, all);
@@ -198,14 +232,19 @@ release:
 /* Sum up in order of cases, so the bits do not depend on the number of replicas. */
 static void summarise_cases(const counting *all, validation_result *result)
 {
-    int classes = all->experiment->class_count;
+    int classes = all->experiment->class_count, first = validation_first_class(all->experiment);
 
-    memset(result->classes, 0, (size_t)classes * sizeof *result->classes);
-    for (int i = 0; i < all->validation->count; i++)
-        for (int c = 0; c < classes; c++) {
-            class_score score = class_score_of_counts(all->count[i * classes + c]);
-            metric_summary_add(&result->classes[c], &score);
-        }
+    memset(result->classes, 0, ((size_t)classes + 1) * sizeof *result->classes);
+    for (int i = 0; i < all->validation->count; i++) {
+        const class_score *score = all->score + i * classes;
+        class_score whole = class_score_of_counts((metric_count){ 0 });
+
+        for (int c = 0; c < classes; c++)
+            metric_summary_add(&result->classes[c], &score[c]);
+        whole.value[METRIC_GENERALIZED_DICE] = metric_generalized_dice(score + first,
+                                                                       classes - first);
+        metric_summary_add(&result->classes[classes], &whole);
+    }
     result->cases = all->validation->count;
 }
 
@@ -218,12 +257,12 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
     pons_error problem = PONS_ERROR_INIT;
 
     result->interrupted = false;
-    all.count = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.count);
-    if (all.count == NULL)
+    all.score = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.score);
+    if (all.score == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     const window_scheduler_work work = {
         .count = ceil_div_int(v->count - all.first, all.step), .prepare = prepare_case,
-        .take = decide_planes, .finish = count_voxels, .release = release_case,
+        .take = decide_planes, .finish = score_case, .release = release_case,
         .stop = is_stopped, .context = &all
     };
     window_scheduler_run(r, &work, &problem);
@@ -231,9 +270,9 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
     if (problem.status != PONS_OK && !result->interrupted)
         pons_fail(err, problem.status, "%s", problem.text);
     else if (all.experiment->group != NULL)
-        exchange_counts(&all, &result->interrupted, err);
+        exchange_scores(&all, &result->interrupted, err);
     if (err->status == PONS_OK && !result->interrupted)
         summarise_cases(&all, result);
-    free(all.count);
+    free(all.score);
     return err->status;
 }

@@ -14,16 +14,17 @@ typedef struct validation {
     cache *cache;
     int count;
     const int *ranks;
+    metric_set metrics;       /* of surfaces and lesions, which cost time; others are always there */
     /* Called before batches of windows, by the thread of any replica; may be NULL. */
     bool (*stop)(void *context);
     void *context;
 } validation;
 
-/* One summary for each class of the target. */
+/* One summary for each class of the target, and one of the metrics of whole cases. */
 typedef struct validation_result {
     int cases;
     bool interrupted;         /* nothing else is set then                                         */
-    metric_summary *classes;  /* class_count; malloc'ed by the caller                             */
+    metric_summary *classes;  /* class_count + 1, the last of whole cases; of the caller          */
 } validation_result;
 
 pons_status validation_run(const validation *v, validation_result *result, pons_error *err);

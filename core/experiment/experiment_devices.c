@@ -436,6 +436,9 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
                          e->replicas > 1 ? "s" : "");
     e->micro_batches = (int)t->micro_batches;
     e->accumulate = e->micro_batches / e->replicas;
+    if (!given)
+        config_derive(e->config, "train", "accumulate",
+                      arena_format(e->memory, "%d", e->accumulate), "micro_batches / replicas");
     return PONS_OK;
 }
 

@@ -3,43 +3,59 @@
  */
 #include "metric/best_metric.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#include "config/sections.h"
 #include "data/dataset/class_list.h"
 
-/* True if 'name' is this metric's name, a point and more text. */
-static bool is_metric(const char *name, const char *metric)
+/* The metric whose name ends at a point or at the end of 'name'; METRIC_KIND_COUNT: none. */
+static metric_kind find_metric(const char *name)
 {
-    size_t size = strlen(metric);
+    int kind = 0;
 
-    return strncmp(name, metric, size) == 0 && name[size] == '.';
+    while (kind < METRIC_KIND_COUNT
+           && (strncmp(name, metric_facts[kind].name, strlen(metric_facts[kind].name)) != 0
+               || strchr(".", name[strlen(metric_facts[kind].name)]) == NULL))
+        kind++;
+    return (metric_kind)kind;
 }
 
-static pons_status refuse_best(const char *name, pons_error *err)
+static pons_status refuse_metric(const char *name, pons_error *err)
 {
-    size_t size = strcspn(name, ".");
+    char names[512];
+    size_t used = 0;
 
-    if (sections_lack_value("train", "best", name, size))
-        return pons_fail(err, PONS_CONFIG, "[train] best is '%s': '%.*s' is not in this build",
-                         name, (int)size, name);
-    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected dice.mean, iou.mean, or "
-                     "dice or iou of a class", name);
+    for (int kind = 0; kind < METRIC_KIND_COUNT && used < sizeof names; kind++)
+        used += (size_t)snprintf(names + used, sizeof names - used, " %s",
+                                 metric_facts[kind].name);
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s', expected a metric, a point, and "
+                     "'mean' or a class, as in dice.mean; metrics are%s", name, names);
 }
 
 pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
                              best_metric *out, pons_error *err)
 {
-    for (int kind = 0; kind <= METRIC_IOU; kind++) {
-        if (!is_metric(name, metric_facts[kind].name))
-            continue;
-        const char *of = name + strlen(metric_facts[kind].name) + 1;
-        *out = (best_metric){ (metric_kind)kind, -1 };
-        if (strcmp(of, "mean") == 0)
-            return PONS_OK;
-        out->class_index = class_index_of_name(classes, class_count, of);
-        if (out->class_index >= 0)
-            return PONS_OK;
-    }
-    return refuse_best(name, err);
+    metric_kind kind = find_metric(name);
+
+    *out = (best_metric){ kind, -1 };
+    if (kind == METRIC_KIND_COUNT)
+        return refuse_metric(name, err);
+    const char *of = name + strlen(metric_facts[kind].name);
+    if (of[0] == '\0' || strcmp(of, ".mean") == 0)
+        return PONS_OK;
+    if (metric_facts[kind].source == METRIC_OF_CASE)
+        return pons_fail(err, PONS_CONFIG, "[train] best is '%s', but %s is a metric of all "
+                         "classes of a case, expected %s.mean", name, metric_facts[kind].name,
+                         metric_facts[kind].name);
+    out->class_index = class_index_of_name(classes, class_count, of + 1);
+    if (out->class_index >= 0)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "[train] best is '%s': there is no class '%s', expected "
+                     "%s.mean or %s of a class", name, of + 1, metric_facts[kind].name,
+                     metric_facts[kind].name);
+}
+
+bool best_metric_improves(best_metric m, double value, double best)
+{
+    return metric_badness(m.kind, value) < metric_badness(m.kind, best);
 }

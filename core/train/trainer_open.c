@@ -166,7 +166,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
                          (long long)t->experiment->sections.train.early_stop);
     if (t->training_count == 0)
         return pons_fail(err, PONS_DATA, "no case is left to train on");
-    t->summaries = calloc((size_t)t->experiment->class_count, sizeof *t->summaries);
+    t->summaries = calloc((size_t)t->experiment->class_count + 1, sizeof *t->summaries);
     t->devices = calloc((size_t)t->experiment->device_count, sizeof *t->devices);
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

@@ -22,14 +22,29 @@ static bool validation_stop_due(void *context)
     return signals_pending(t->settings->signals);
 }
 
-static double best_value(const trainer *t)
+/* The mean over classes, or of the values that whole cases have. */
+static double mean_value(const trainer *t, metric_kind kind)
 {
     const experiment *e = t->experiment;
 
-    if (e->best.class_index < 0)
-        return metric_summary_mean_of(t->summaries, validation_first_class(e), e->class_count,
-                                      e->best.kind);
-    return metric_summary_mean(&t->summaries[e->best.class_index], e->best.kind);
+    if (metric_facts[kind].source == METRIC_OF_CASE)
+        return metric_summary_mean(&t->summaries[e->class_count], kind);
+    return metric_summary_mean_of(t->summaries, validation_first_class(e), e->class_count, kind);
+}
+
+static double best_value(const trainer *t)
+{
+    best_metric best = t->experiment->best;
+
+    if (best.class_index < 0)
+        return mean_value(t, best.kind);
+    return metric_summary_mean(&t->summaries[best.class_index], best.kind);
+}
+
+/* The metrics of a record: Dice, IoU and the one that selects the best checkpoint. */
+static metric_set recorded_metrics(const experiment *e)
+{
+    return 1u << METRIC_DICE | 1u << METRIC_IOU | 1u << e->best.kind;
 }
 
 static pons_status record_validation(trainer *t, int cases, pons_error *err)
@@ -39,11 +54,12 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
     pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 1];
     arena *names = arena_new();
 
-    for (int kind = 0; kind <= METRIC_IOU; kind++) {
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (!metric_set_has(recorded_metrics(e), (metric_kind)kind))
+            continue;
         metric[n++] = (pons_metric){ arena_format(names, "%s.mean", metric_facts[kind].name),
-                                     metric_summary_mean_of(t->summaries, first, e->class_count,
-                                                            (metric_kind)kind) };
-        for (int c = first; c < e->class_count; c++)
+                                     mean_value(t, (metric_kind)kind) };
+        for (int c = first; c < e->class_count && metric_facts[kind].source != METRIC_OF_CASE; c++)
             metric[n++] = (pons_metric){
                 arena_format(names, "%s.%s", metric_facts[kind].name, e->classes[c].name),
                 metric_summary_mean(&t->summaries[c], (metric_kind)kind) };
@@ -59,7 +75,8 @@ static void note_best(trainer *t)
 {
     double value = best_value(t);
 
-    if (isfinite(value) && (t->state.best_step == 0 || value > t->state.best)) {
+    if (isfinite(value) && (t->state.best_step == 0
+                            || best_metric_improves(t->experiment->best, value, t->state.best))) {
         t->state.best = value;
         t->state.best_step = t->state.step;
         t->state.stale = 0;
@@ -105,8 +122,9 @@ static pons_status validate_now(trainer *t, pons_error *err)
 {
     const experiment *e = t->experiment;
     bool ema = e->sections.train.ema_decay > 0;
-    validation v = { &t->replicas, t->cache, t->validation_count, t->experiment->data->validation,
-                     validation_stop_due, t };
+    validation v = { .replicas = &t->replicas, .cache = t->cache, .count = t->validation_count,
+                     .ranks = e->data->validation, .metrics = recorded_metrics(e),
+                     .stop = validation_stop_due, .context = t };
     validation_result result = { .classes = t->summaries };
     int64_t steps = t->state.step - t->state.validated;
     double begin = seconds_now();

@@ -159,8 +159,7 @@ expect 2 stderr "hint: pons help model PLUGIN" help model.channels
 expect 0 stdout "pons init DATASET -o FILE.ini" help init
 expect 2 stderr "hint: pons help" help import
 expect 0 stdout "splits_final.json" help data.validation
-expect 0 stdout "dice or iou of a class" help train.best
-expect 0 stdout "Not in this build: hd hd95 asd nsd" help train.best
+expect 0 stdout "class, as in hd95.liver" help train.best
 expect 6 stderr "a file is for pons plugin check" plugin show stage/loss/dice.so
 expect 0 stdout "schedule" plugin list
 expect 0 stdout "sha256" plugin show schedule/poly

@@ -166,8 +166,12 @@ refused "x.ini:21: [data] image: no file matches" \
 refused "x.ini:18: [train] pretrained: " -e 's/^steps = 1/&\npretrained = nowhere/'
 unset found
 for command in "explain" "data check" "train"; do
-    refused "x.ini:18: [train] best is 'hd95.mean': 'hd95' is not in this build" \
-        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd95.mean/'
+    refused "x.ini:18: [train] best is 'hd9.mean', expected a metric, a point, and 'mean' or a class" \
+        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd9.mean/'
+    refused "x.ini:18: [train] best is 'hd95.left': there is no class 'left', expected hd95.mean" \
+        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = hd95.left/'
+    refused "x.ini:18: [train] best is 'generalized_dice.left', but generalized_dice is a metric of" \
+        -e 's/^name = .*/name = told/' -e 's/^steps = 1/&\nbest = generalized_dice.left/'
     refused "x.ini:19: [predict] keep_largest: there is no class 'left'; did you mean 'left part'?" \
         -e 's/^\[data\]/[predict]\nkeep_largest = left\n&/'
 done

@@ -321,11 +321,12 @@ END_TEST
 START_TEST(the_best_checkpoint_is_chosen_by_a_recorded_metric)
 {
     make_experiment();
-    EXPECT(3, "[train] best is 'hd95.mean': 'hd95' is not in this build", "train", "e.ini", "--set",
-           "train.best=hd95.mean");
-    EXPECT(3, "[train] best is 'dice.nobody', expected dice.mean, iou.mean, or dice or iou of a "
-           "class", "train", "e.ini", "--set", "train.best=dice.nobody");
-    EXPECT(3, "[train] best is 'dice', expected", "train", "e.ini", "--set", "train.best=dice");
+    EXPECT(3, "[train] best is 'hd9.mean', expected a metric, a point, and 'mean' or a class",
+           "train", "e.ini", "--set", "train.best=hd9.mean");
+    EXPECT(3, "[train] best is 'dice.nobody': there is no class 'nobody', expected dice.mean or "
+           "dice of a class", "train", "e.ini", "--set", "train.best=dice.nobody");
+    EXPECT(3, "[train] best is 'dice.': there is no class ''", "train", "e.ini", "--set",
+           "train.best=dice.");
     EXPECT(0, NULL, "train", "e.ini", "--set", "train.best=iou.brain");
     remove_root();
 }
