@@ -112,6 +112,8 @@ pons_status device_accumulator_open(device_accumulator *h, const experiment *e, 
     h->device = d;
     log_detail(e->log, "windows: '%s' accumulates them in %.3g GB", d->facts.name,
                (double)h->size / 1e9);
+    h->experiment = e;
+    h->program = r->evaluation;
     bind_memory(h, e, r->evaluation);
     window_blend_use_device(s);
     *accumulates = true;
@@ -125,6 +127,8 @@ void device_accumulator_close(device_accumulator *h)
     if (h->memory == NULL)
         return;
     staging_wait(h->device, &unread); /* after a failure batches may be under way                 */
+    /* The host may accumulate the next volume, whose batches run with the same program. */
+    window_nodes_bind(h->experiment, h->program, NULL);
     h->device->operations->memory.release(h->device->handle, h->memory, h->size);
     h->memory = NULL;
 }

@@ -27,6 +27,8 @@ typedef struct device_accumulator {
     char *memory;
     size_t size, first;       /* bytes of 'memory'; offset of the volume's sums                   */
     bool memory_logged;       /* a lack of memory has been logged                                 */
+    const experiment *experiment; /* of 'program', which adds to 'memory'                         */
+    program *program;
 } device_accumulator;
 
 /*

@@ -103,6 +103,9 @@ void window_nodes_clear(program *p)
 
 void window_nodes_bind(const experiment *e, program *p, const window_memory *m)
 {
+    static const window_memory none;
+
+    m = m != NULL ? m : &none;
     program_bind_resident(p, WEIGHTS, m->weights);
     if (window_nodes_flip(e)) {
         program_bind_resident(p, SHARES, m->shares);

@@ -34,6 +34,7 @@ typedef struct window_memory {
     void *shares, *mirrored;  /* of flips: the same two                                           */
 } window_memory;
 
+/* 'm' NULL: the program has no memory, which is right while all places are -1. */
 void window_nodes_bind(const experiment *e, program *p, const window_memory *m);
 
 #endif

@@ -178,6 +178,14 @@ if given faults "sums for which the card has no room"; then
     check "which says so" adds held 1
     check "the same bytes from all of them" same_windows held forecast
     check "and the last" same_windows held refused
+    mkdir -p fitting/imagesTr
+    cp ph/imagesTr/phantom_001.nii.gz fitting/imagesTr/a.nii.gz
+    cp wide/imagesTr/phantom_000.nii.gz fitting/imagesTr/b.nii.gz
+    images=fitting
+    check "a case of the card, then one of the host" small FAKE_CUDA_MOST=700000 second
+    check "the card has the first" adds second 1
+    check "the host the second" hosts second 4.29
+    check "the second is as by itself" cmp second/b_logits.nii.gz held/phantom_000_logits.nii.gz
 fi
 
 # ---- channels in multiples of 8: convolutions of cuDNN -------------------------------------------
