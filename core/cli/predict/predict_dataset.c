@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/file/folder_list.h"
 #include "base/text/text.h"
 #include "config/list.h"
 #include "data/volume/volume_files.h"
@@ -22,14 +23,16 @@ static bool holds_volumes(const char *folder)
 {
     pons_error ignored = PONS_ERROR_INIT;
     arena *memory = arena_new();
-    volume_file *file;
+    folder_entry *entry;
     int count = 0;
+    bool found = memory == NULL;
 
-    if (memory == NULL)
-        return true;
-    volume_files_list(memory, folder, &file, &count, &ignored);
+    if (memory != NULL && folder_list(memory, folder, &entry, &count, &ignored) != PONS_OK)
+        count = 0;
+    for (int i = 0; i < count; i++)
+        found = found || volume_file_has_suffix(entry[i].name);
     arena_free(memory);
-    return count > 0;
+    return found;
 }
 
 bool predict_dataset_is(const char *argument)
