@@ -150,11 +150,11 @@ pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *e
     else
         add_fact(&f, "plugin of the model", e->model.plugin->sha256, err);
     if (d != NULL) {
+        add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
+        add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
         add_fact(&f, "the cases of an epoch",
                  arena_format(f.memory, "%d, %d of them replaced", e->epoch.count,
                               e->epoch.replaced), err);
-        add_cases(&f, e, "the list of training cases", d->training_count, d->training, err);
-        add_cases(&f, e, "the list of validation cases", d->validation_count, d->validation, err);
     }
     return close_list(&f, g, err);
 }
