@@ -51,6 +51,7 @@ typedef struct patch_options {
     pons_reals class_weights;
     pons_reals background_above; /* at most one number                                            */
     int pad;                  /* 0 zero, 1 edge                                                   */
+    bool count_padding;
 } patch_options;
 
 typedef struct model_options {

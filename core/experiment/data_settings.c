@@ -106,7 +106,7 @@ void loader_settings_fill(const sections *s, loader_settings *out)
         .positive = p->positive, .negative = p->negative,
         .foreground_share = p->foreground_share,
         .class_weight_count = p->class_weights.count, .class_weights = p->class_weights.item,
-        .pad = (loader_pad)p->pad,
+        .pad = (loader_pad)(p->pad | (p->count_padding ? 0 : LOADER_PAD_UNCOUNTED)),
         .threads = s->data.loader_threads == OPTION_AUTO ? -1 : (int)s->data.loader_threads
     };
     memcpy(out->extent, p->extent, sizeof out->extent);

@@ -80,7 +80,7 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
         if (weight == 0)
             continue;
         t.node = shrink(g, target, outputs->item[i]);
-        if (e->data->ignored != NULL)
+        if (e->data->ignored != NULL || !e->sections.patch.count_padding)
             split_ignored(g, &t);
         if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
                               &value, err) != PONS_OK)

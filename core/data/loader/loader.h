@@ -14,7 +14,11 @@
 
 typedef struct device_case_layout device_case_layout;
 
-typedef enum loader_pad { LOADER_PAD_ZERO = 0, LOADER_PAD_EDGE } loader_pad;
+/* Voxels of a patch beyond its case: the image's values, and whether the loss counts them. */
+typedef enum loader_pad {
+    LOADER_PAD_ZERO = 0, LOADER_PAD_EDGE = 1,
+    LOADER_PAD_UNCOUNTED = 2     /* a flag: the target is TARGET_IGNORED, else 0                  */
+} loader_pad;
 
 typedef struct loader_settings {
     uint64_t seed;

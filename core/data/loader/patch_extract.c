@@ -70,6 +70,11 @@ void patch_extract_box(const pons_sample *sample, int64_t extent[3])
         extent[i] = sample->extent[permutes ? axis[i] : i];
 }
 
+uint8_t patch_extract_outside(loader_pad pad)
+{
+    return (pad & LOADER_PAD_UNCOUNTED) != 0 ? TARGET_IGNORED : 0;
+}
+
 /* ---- signed permutations --------------------------------------------------------------------- */
 
 /*
@@ -174,7 +179,7 @@ static void pad_row(const extraction *c, int64_t base, const axis_steps *w, int6
 {
     int64_t channels = c->p->image.channels;
 
-    if (c->pad == LOADER_PAD_EDGE)
+    if ((c->pad & LOADER_PAD_EDGE) != 0)
         copy_voxels(c->p, base + steps_nearest(w, begin), 0, end - begin, image + begin * channels);
     else
         memset(image + begin * channels, 0, (size_t)((end - begin) * channels) * sizeof *image);
@@ -187,7 +192,7 @@ static void extract_row(const extraction *c, const axis_steps w[3], int64_t d, i
     int64_t low = w[2].low, high = w[2].high, from = base + w[2].begin + low * w[2].step;
     bool inside = steps_contain(&w[0], d) && steps_contain(&w[1], h);
 
-    if (inside || c->pad == LOADER_PAD_EDGE)
+    if (inside || (c->pad & LOADER_PAD_EDGE) != 0)
         copy_voxels(c->p, from, w[2].step, high - low, image + low * c->p->image.channels);
     else
         pad_row(c, base, &w[2], low, high, image);
@@ -196,7 +201,7 @@ static void extract_row(const extraction *c, const axis_steps w[3], int64_t d, i
     if (label == NULL)
         return;
     if (!inside || high - low < count)
-        memset(label, 0, (size_t)(count * c->p->label.channels));
+        memset(label, patch_extract_outside(c->pad), (size_t)(count * c->p->label.channels));
     if (inside)
         copy_labels(c->p, from, w[2].step, high - low, label + low * c->p->label.channels);
 }
@@ -223,7 +228,7 @@ static void write_offsets(const axis_steps *w, int64_t count, loader_pad pad, in
 {
     for (int64_t t = 0; t < count; t++) {
         label[t] = steps_contain(w, t) ? (int32_t)steps_nearest(w, t) : -1;
-        image[t] = pad == LOADER_PAD_EDGE ? (int32_t)steps_nearest(w, t) : label[t];
+        image[t] = (pad & LOADER_PAD_EDGE) != 0 ? (int32_t)steps_nearest(w, t) : label[t];
     }
 }
 

@@ -24,6 +24,7 @@ typedef struct interpolation {
     const packed_case *p;
     const pons_sample *sample;
     bool repeat;               /* outside of the case the nearest voxel; else zeros               */
+    uint8_t outside;           /* label outside of the case                                       */
     double centre[3];          /* position in the volume of the patch's centre                    */
     int64_t stride[3];         /* voxels                                                          */
 } interpolation;
@@ -242,7 +243,7 @@ static void put_linear_label(const interpolation *c, const position *x, uint8_t 
     for (int k = 0; k < c->p->label.channels; k++) {
         int found = has_one_class(c, voxel, k) ? class_at(c, voxel[0], k)
                                                : linear_class(c, x, voxel, k);
-        out[k] = found == NO_CLASS ? 0 : (uint8_t)found;
+        out[k] = found == NO_CLASS ? c->outside : (uint8_t)found;
     }
 }
 
@@ -251,7 +252,7 @@ static void put_nearest_label(const interpolation *c, const position *x, uint8_t
     int64_t nearest = nearest_voxel(c, x);
 
     for (int k = 0; k < c->p->label.channels; k++)
-        out[k] = nearest == OUTSIDE ? 0 : (uint8_t)class_at(c, nearest, k);
+        out[k] = nearest == OUTSIDE ? c->outside : (uint8_t)class_at(c, nearest, k);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -305,7 +306,8 @@ void patch_interpolate(const packed_case *p, const pons_sample *sample, const in
                        loader_pad pad, int64_t first, int64_t count, float *image, uint8_t *label)
 {
     const int64_t *e = sample->extent, *n = p->image.extent;
-    interpolation c = { .p = p, .sample = sample, .repeat = pad == LOADER_PAD_EDGE,
+    interpolation c = { .p = p, .sample = sample, .repeat = (pad & LOADER_PAD_EDGE) != 0,
+                        .outside = patch_extract_outside(pad),
                         .stride = { n[1] * n[2], n[2], 1 } };
     int64_t box[3];
 

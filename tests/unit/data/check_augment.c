@@ -263,6 +263,46 @@ START_TEST(an_affine_map_off_the_grid_interpolates)
 }
 END_TEST
 
+/* The label of a voxel whose nearest or heaviest neighbour lies beyond the case is left out. */
+START_TEST(padding_is_left_out_where_a_map_reads_beyond_the_case)
+{
+    const double turn = 0.3;
+    pons_sample sample = { .size = sizeof sample, .extent = { SIDE, SIDE, SIDE },
+                           .linear_labels = _i != 0,
+                           .map = { { cos(turn), -sin(turn), 0, 0 }, { sin(turn), cos(turn), 0, 0 },
+                                    { 0, 0, 1, 0.7 } } };
+    const int64_t start[3] = { 0, 0, 0 };
+    uint8_t counted[SIDE * SIDE * SIDE];
+    int out = 0;
+    run r;
+
+    run_open(&r, "[augment]\n");
+    patch_extract(&r.packed, &sample, start, LOADER_PAD_ZERO, 0, SIDE, r.image, r.label);
+    memcpy(counted, r.label, sizeof counted);
+    patch_extract(&r.packed, &sample, start, LOADER_PAD_UNCOUNTED, 0, SIDE, r.image, r.label);
+    for (int i = 0; i < SIDE; i++)
+        for (int j = 0; j < SIDE; j++)
+            for (int k = 0; k < SIDE; k++) {
+                double d = i - 0.5 * (SIDE - 1), h = j - 0.5 * (SIDE - 1), middle = 0.5 * (SIDE - 1);
+                double at[2] = { middle + cos(turn) * d - sin(turn) * h,
+                                 middle + sin(turn) * d + cos(turn) * h };
+                bool beyond = k == SIDE - 1 || fmin(at[0], at[1]) < -0.5
+                              || fmax(at[0], at[1]) > SIDE - 0.5;
+
+                if (beyond && _i == 0) /* the slice beyond the last is the nearest of the last */
+                    ck_assert_int_eq(r.label[number(i, j, k)], TARGET_IGNORED);
+                if (r.label[number(i, j, k)] != TARGET_IGNORED)
+                    ck_assert_int_eq(r.label[number(i, j, k)], counted[number(i, j, k)]);
+                else
+                    ck_assert_int_eq(counted[number(i, j, k)], 0);
+                out += r.label[number(i, j, k)] == TARGET_IGNORED;
+            }
+    ck_assert_int_ge(out, SIDE * SIDE);
+    ck_assert_int_lt(out, SIDE * SIDE * SIDE / 2);
+    run_close(&r);
+}
+END_TEST
+
 /* Two scales whose product is 1 leave every voxel exactly where it was: one interpolation. */
 START_TEST(steps_that_undo_each_other_do_not_blur)
 {
@@ -751,6 +791,7 @@ int main(void)
     tcase_add_test(c, a_turned_patch_keeps_its_extent);
     tcase_add_test(c, all_numbers_of_quarter_turns_are_equally_likely);
     tcase_add_test(c, an_affine_map_off_the_grid_interpolates);
+    tcase_add_loop_test(c, padding_is_left_out_where_a_map_reads_beyond_the_case, 0, 2);
     tcase_add_test(c, steps_that_undo_each_other_do_not_blur);
     tcase_add_test(c, a_shrunk_patch_reads_the_case_beyond_its_border);
     tcase_add_test(c, a_turn_by_less_than_a_quarter_keeps_the_middle_of_the_box);

@@ -481,13 +481,15 @@ END_TEST
  */
 START_TEST(small_volumes_are_padded_with_the_odd_voxel_last)
 {
-    for (int edge = 0; edge < 2; edge++) {
+    for (int pad = 0; pad < 4; pad++) {
+        bool edge = (pad & LOADER_PAD_EDGE) != 0;
+        int outside = (pad & LOADER_PAD_UNCOUNTED) != 0 ? TARGET_IGNORED : 0;
         bench b;
         bench_open(&b, CACHE_MEMORY, SAMPLING_WHOLE, NULL);
         loader_settings s = settings_of(5, 1, 12, 16, 8);
         s.sampling = SAMPLING_WHOLE;
         s.per_case = 1;
-        s.pad = edge ? LOADER_PAD_EDGE : LOADER_PAD_ZERO;
+        s.pad = (loader_pad)pad;
         loader *l = open_loader(&b, &s);
         const loader_batch *batch = next_loader_batch(l);
         for (int p = 0; p < 5; p++) {
@@ -498,7 +500,8 @@ START_TEST(small_volumes_are_padded_with_the_odd_voxel_last)
                 bool inside = j == near;
                 float expected = inside || edge ? (float)position(i, near, k) : 0;
                 ck_assert_float_eq(batch->image[(p * 1536 + v) * 2], expected);
-                ck_assert_int_eq(batch->label[p * 1536 + v], inside && in_organ(i, j, k));
+                ck_assert_int_eq(batch->label[p * 1536 + v],
+                                 inside ? in_organ(i, j, k) : outside);
             }
         }
         loader_close(l);
