@@ -87,10 +87,14 @@ nodes() {
 check "parts on two devices" train parted-two --set data.cache_share=rank --set distribute.devices=cpu:0,cpu:1
 check "parts of two ranks" train parted-ranks --set data.cache_share=rank --set distribute.mode=ddp \
     --set distribute.devices=cpu:0,cpu:1
-check "parts of two nodes" nodes
-for run in parted-two parted-ranks nodes; do
+for run in parted-two parted-ranks; do
     check "have the same bits" cmp runs/$run/$last runs/parted/$last
 done
+if nodes 2>&1 | grep -q 'nothing can join'; then
+    echo "SKIPPED: parts of two nodes: needs gloo"
+else
+    check "parts of two nodes have the same bits" cmp runs/nodes/$last runs/parted/$last
+fi
 check "parts need a smart cache" ends 3 "cache_share = rank needs cache = smart" \
     train none --set data.cache_share=rank --set data.cache=memory
 check "too few cases for the parts" ends 3 "the 16 micro-batches of a step, but there are 11" \
@@ -99,7 +103,11 @@ check "another window" train other --set data.smart_replace=0.5
 check "has others" differ other $last
 
 # Commands that read each case once have a cache without a window.
-check "patches are shown" "$program" data show a.ini -o shown
+if "$program" data show a.ini -o shown 2>&1 | grep -q 'needs libpng'; then
+    echo "SKIPPED: patches of a smart cache are shown: needs libpng"
+else
+    check "patches are shown" "$program" data show a.ini -o again
+fi
 check "data are timed" "$program" bench a.ini --data
 check "a step is timed" "$program" bench a.ini
 check "debug takes four cases" ends 0 "2 of 4 training cases are in the cache" train small --debug
@@ -186,7 +194,7 @@ peak() {
         --set train.epochs=6 --set preprocess.steps= "$@" >told 2>&1 &
     most=0
     while kill -0 $! 2>/dev/null; do
-        now=$(awk '/^RssAnon/ { print $2 }' "/proc/$!/status" 2>/dev/null)
+        now=$(awk '/^VmHWM/ { print $2 }' "/proc/$!/status" 2>/dev/null)
         [ "${now:-0}" -le "$most" ] || most=$now
     done
     wait $! && echo "$most"
