@@ -148,9 +148,12 @@ static void put_at_border(const interpolation *c, const position *x, float *out)
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
+/* Padding that nothing counts is one class with ignored voxels. */
 static int class_at(const interpolation *c, int64_t voxel, int channel)
 {
-    return voxel == OUTSIDE ? NO_CLASS : c->p->target[voxel * c->p->label.channels + channel];
+    if (voxel == OUTSIDE)
+        return c->outside == TARGET_IGNORED ? TARGET_IGNORED : NO_CLASS;
+    return c->p->target[voxel * c->p->label.channels + channel];
 }
 
 /* The class with the largest sum of weights. */
@@ -218,8 +221,24 @@ static int linear_class(const interpolation *c, const position *x, const int64_t
     for (int n = 0; n < CORNERS; n++) {
         corner_at(c, x->at, n, false, &weight[n]);
         class[n] = class_at(c, voxel[n], channel);
+        if (c->p->label.channels > 1 && class[n] == TARGET_IGNORED)
+            weight[n] = 0;
     }
     return heaviest_class(class, weight, class_at(c, nearest_voxel(c, x), channel));
+}
+
+/* Whether at least half of the weight is that of voxels that are ignored, in all channels. */
+static bool is_mostly_ignored(const interpolation *c, const position *x,
+                              const int64_t voxel[CORNERS])
+{
+    double ignored = 0;
+
+    for (int n = 0; n < CORNERS; n++) {
+        double weight;
+        corner_at(c, x->at, n, false, &weight);
+        ignored += class_at(c, voxel[n], 0) == TARGET_IGNORED ? weight : 0;
+    }
+    return ignored >= 0.5;
 }
 
 /* Whether all neighbours have the label of the lowest one, in a case of one label channel. */
@@ -240,6 +259,10 @@ static void put_linear_label(const interpolation *c, const position *x, uint8_t 
     int64_t voxel[CORNERS];
 
     find_corners(c, x, voxel);
+    if (c->p->label.channels > 1 && is_mostly_ignored(c, x, voxel)) {
+        memset(out, TARGET_IGNORED, (size_t)c->p->label.channels);
+        return;
+    }
     for (int k = 0; k < c->p->label.channels; k++) {
         int found = has_one_class(c, voxel, k) ? class_at(c, voxel[0], k)
                                                : linear_class(c, x, voxel, k);

@@ -379,6 +379,49 @@ START_TEST(linear_labels_are_the_class_with_the_largest_share)
 }
 END_TEST
 
+/*
+ * A row of four voxels along k with two regions: (1, 0), ignored, (1, 1), (0, 1). A shift weighs
+ * the next voxel by 'moved', also behind the last one. Equal weights: the even voxel.
+ */
+static void assert_regions(double moved, loader_pad pad, const uint8_t expected[8])
+{
+    static const uint8_t target[8] = { 1, 0, 1, 1, 1, 1, 0, 1 };
+    const int64_t extent[3] = { 1, 1, 4 }, start[3] = { 0, 0, 0 };
+    pons_sample sample = { .size = sizeof sample, .extent = { 1, 1, 4 }, .linear_labels = true,
+                           .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, moved } } };
+    sampling_spec none = { SAMPLING_SETS_NONE, 0, 0 };
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c = { .size = sizeof c };
+    packed_case packed;
+    float image[4];
+    uint8_t label[8];
+
+    ck_assert_int_eq(pons_volume_init(&c.image, PONS_F32, 1, extent, &err), PONS_OK);
+    ck_assert_int_eq(pons_volume_init(&c.label, PONS_U8, 2, extent, &err), PONS_OK);
+    ck_assert_int_eq(pons_volume_init(&c.valid, PONS_U8, 1, extent, &err), PONS_OK);
+    memcpy(c.label.voxels, target, sizeof target);
+    memcpy(c.valid.voxels, (const uint8_t[]){ 1, 0, 1, 1 }, 4);
+    ck_assert_int_eq(packed_case_init(&packed, &c, &none, &err), PONS_OK);
+    patch_extract(&packed, &sample, start, pad, 0, 1, image, label);
+    for (int i = 0; i < 8; i++)
+        ck_assert_msg(label[i] == expected[i], "shift %g: voxel %d, region %d is %d, expected %d",
+                      moved, i / 2, i % 2, label[i], expected[i]);
+    packed_case_clear(&packed);
+}
+
+/* Half of the weight decides for both regions of a voxel; below it the other voxels decide. */
+START_TEST(interpolated_regions_are_ignored_together)
+{
+    enum { OFF = TARGET_IGNORED };
+
+    assert_regions(0.25, LOADER_PAD_ZERO, (const uint8_t[]){ 1, 0, OFF, OFF, 1, 1, 0, 1 });
+    assert_regions(0.5, LOADER_PAD_ZERO, (const uint8_t[]){ OFF, OFF, OFF, OFF, 1, 1, 0, 0 });
+    assert_regions(0.75, LOADER_PAD_ZERO, (const uint8_t[]){ OFF, OFF, 1, 1, 0, 1, 0, 0 });
+    assert_regions(0.25, LOADER_PAD_UNCOUNTED, (const uint8_t[]){ 1, 0, OFF, OFF, 1, 1, 0, 1 });
+    assert_regions(0.75, LOADER_PAD_UNCOUNTED, (const uint8_t[]){ OFF, OFF, 1, 1, 0, 1, OFF, OFF });
+}
+END_TEST
+
 /* Offsets in [-1, 1] have the variance 1/3; a Gaussian keeps (2 sqrt(pi) sigma)^-3 of it. */
 START_TEST(elastic_fields_have_the_deviation_of_smoothed_offsets)
 {
@@ -796,6 +839,7 @@ int main(void)
     tcase_add_test(c, a_shrunk_patch_reads_the_case_beyond_its_border);
     tcase_add_test(c, a_turn_by_less_than_a_quarter_keeps_the_middle_of_the_box);
     tcase_add_test(c, linear_labels_are_the_class_with_the_largest_share);
+    tcase_add_test(c, interpolated_regions_are_ignored_together);
     tcase_add_test(c, elastic_fields_have_the_deviation_of_smoothed_offsets);
     tcase_add_test(c, displacements_are_turned_by_the_steps_before);
     tcase_add_test(c, scaling_multiplies_by_a_factor_in_the_range);
