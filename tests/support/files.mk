@@ -7,7 +7,8 @@ tests_libsupport_la_SOURCES = %D%/asserts.h %D%/dataset_maker.c %D%/dataset_make
 	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h %D%/whole_resample.c %D%/whole_resample.h
 tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h
 tests_libsupport_la_SOURCES += %D%/process/fork_child.c %D%/process/fork_child.h \
-	%D%/process/free_port.c %D%/process/free_port.h %D%/process/process_state.c \
+	%D%/process/free_port.c %D%/process/free_port.h %D%/process/gathering.c \
+	%D%/process/gathering.h %D%/process/process_state.c \
 	%D%/process/process_state.h %D%/process/proxy.c %D%/process/proxy.h %D%/process/shared_table.c \
 	%D%/process/shared_table.h
 tests_libsupport_la_SOURCES += %D%/run/comm_suite.c %D%/run/comm_suite.h %D%/run/comm_trial.c \

@@ -4,6 +4,7 @@
  * are the control.
  */
 #include "support/dataset_maker.h"
+#include "support/process/gathering.h"
 #include "support/suite.h"
 
 #include "data/cache/case_hash.h"
@@ -12,7 +13,6 @@
 
 #include <dirent.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ static const bool counts_are_ours = false;
 static const bool counts_are_ours = true;
 #endif
 
-enum { CASES = 5, SIDE = 72, PROCESSES_MAX = 4, GATHERED = 8192 };
+enum { CASES = 5, SIDE = 72, PROCESSES_MAX = GATHERING_PROCESSES };
 
 static const char plain[] = "[preprocess]\nsteps = scale_range\n"
                             "[preprocess.scale_range]\nfrom = 0 4000\n";
@@ -75,8 +75,7 @@ typedef struct seen {
 
 /* Shared memory of the test and its processes. */
 typedef struct shared {
-    pthread_barrier_t barrier;
-    char gathered[PROCESSES_MAX][GATHERED];
+    gathering meeting;
     seen process[PROCESSES_MAX];
 } shared;
 
@@ -93,29 +92,9 @@ typedef struct plan {
     void (*then)(cache *c, int self);
 } plan;
 
-typedef struct member {
-    const plan *plan;
-    int self;
-} member;
-
-static pons_status gather_processes(void *context, const void *mine, size_t size, void *out,
-                                    pons_error *err)
-{
-    const member *m = context;
-
-    if (size > GATHERED)
-        return pons_fail(err, PONS_FAILURE, "%zu bytes are too many", size);
-    memcpy(all->gathered[m->self], mine, size);
-    pthread_barrier_wait(&all->barrier);
-    for (int r = 0; r < m->plan->processes; r++)
-        memcpy((char *)out + (size_t)r * size, all->gathered[r], size);
-    pthread_barrier_wait(&all->barrier);
-    return PONS_OK;
-}
-
 static void note_failure(void *context, const pons_error *failure)
 {
-    const member *m = context;
+    const gathering_member *m = context;
     seen *s = &all->process[m->self];
 
     s->failures++;
@@ -186,8 +165,8 @@ static pons_status open_data(opened *o, const char *steps, int self, pons_error 
 static pons_status open_cache(opened *o, const plan *p, int self, pons_error *err)
 {
     seen *s = &all->process[self];
-    member me = { p, self };
-    cache_peers peers = { self, p->processes, gather_processes, note_failure, &me };
+    gathering_member me = { &all->meeting, self };
+    cache_peers peers = { self, p->processes, gathering_all_gather, note_failure, &me };
     cache_settings settings = { .mode = p->mode, .threads = 2, .limit = p->limit,
                                 .folder = maker_path("kept"), .sampling = SAMPLING_BALANCED,
                                 .background_above = 0.1, .peers = p->alone ? NULL : &peers };
@@ -260,7 +239,7 @@ static void run_process(const plan *p, int self)
         return;
     before = memory_share();
     read = proc_number("/proc/self/io", "rchar:");
-    pthread_barrier_wait(&all->barrier);
+    gathering_wait(&all->meeting);
     if (open_cache(&o, p, self, &s->err) != PONS_OK)
         return;
     s->bytes_read = proc_number("/proc/self/io", "rchar:") - read;
@@ -268,9 +247,9 @@ static void run_process(const plan *p, int self)
     s->size = cache_size(o.held);
     for (int n = 0; n < CASES; n++)
         read_all_cases(o.held, n, s);
-    pthread_barrier_wait(&all->barrier);
+    gathering_wait(&all->meeting);
     s->pss = memory_share() - before;
-    pthread_barrier_wait(&all->barrier);
+    gathering_wait(&all->meeting);
     if (p->then != NULL)
         p->then(o.held, self);
     for (int n = 0; n < CASES; n++)
@@ -283,14 +262,9 @@ static void run_process(const plan *p, int self)
 
 static void make_shared(int processes)
 {
-    pthread_barrierattr_t among;
-
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(all != MAP_FAILED);
-    pthread_barrierattr_init(&among);
-    pthread_barrierattr_setpshared(&among, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&all->barrier, &among, (unsigned)processes);
-    pthread_barrierattr_destroy(&among);
+    gathering_init(&all->meeting, processes);
 }
 
 /* All processes begin and end by themselves; the result counts those that a signal ended. */

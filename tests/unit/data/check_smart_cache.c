@@ -4,14 +4,14 @@
  */
 #include "data/loader/loader.h"
 #include "support/dataset_maker.h"
+#include "support/process/gathering.h"
 #include "support/suite.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
-enum { CASES = 9, SIDE = 44, EPOCHS = 12, PROCESSES_MAX = 3, GATHERED = 8192 };
+enum { CASES = 9, SIDE = 44, EPOCHS = 12, PROCESSES_MAX = 3 };
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
@@ -309,34 +309,13 @@ END_TEST
 /* ---- processes ------------------------------------------------------------------------------- */
 
 typedef struct shared {
-    pthread_barrier_t barrier;
-    char gathered[PROCESSES_MAX][GATHERED];
+    gathering meeting;
     sequence seen[PROCESSES_MAX];
     pons_error err[PROCESSES_MAX];
     int64_t blocks;            /* of the memory files of all processes after the last step        */
 } shared;
 
 static shared *all;
-
-typedef struct member {
-    const plan *plan;
-    int self;
-} member;
-
-static pons_status gather_processes(void *context, const void *mine, size_t size, void *out,
-                                    pons_error *err)
-{
-    const member *m = context;
-
-    if (size > GATHERED)
-        return pons_fail(err, PONS_FAILURE, "%zu bytes are too many", size);
-    memcpy(all->gathered[m->self], mine, size);
-    pthread_barrier_wait(&all->barrier);
-    for (int r = 0; r < m->plan->processes; r++)
-        memcpy((char *)out + (size_t)r * size, all->gathered[r], size);
-    pthread_barrier_wait(&all->barrier);
-    return PONS_OK;
-}
 
 /* Bytes of the memory files that this process has open: those of all processes. */
 static int64_t memory_files(void)
@@ -358,8 +337,8 @@ static int64_t memory_files(void)
 /* Steps are taken together, as gradients are summed after each. */
 static void run_process(const plan *p, int self, int steps, int damaged_at)
 {
-    member me = { p, self };
-    cache_peers peers = { self, p->processes, gather_processes, NULL, &me };
+    gathering_member me = { &all->meeting, self };
+    cache_peers peers = { self, p->processes, gathering_all_gather, NULL, &me };
     bool failed = false;
     bench b;
 
@@ -367,28 +346,24 @@ static void run_process(const plan *p, int self, int steps, int damaged_at)
     for (int i = 0; i < steps; i++) {
         if (i == damaged_at && self == 0)
             maker_text("d/case7_image.nii", "no volume");
-        pthread_barrier_wait(&all->barrier);
+        gathering_wait(&all->meeting);
         failed = failed || take_batch(&b, &all->seen[self], &all->err[self]) != PONS_OK;
-        pthread_barrier_wait(&all->barrier);
+        gathering_wait(&all->meeting);
     }
     for (int i = 0; i < 60; i++) { /* others free what this process has passed */
         nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
         if (self == 0)
             all->blocks = memory_files();
     }
-    pthread_barrier_wait(&all->barrier);
+    gathering_wait(&all->meeting);
     bench_close(&b);
 }
 
 static void run_together(const plan *p, int steps, int damaged_at)
 {
-    pthread_barrierattr_t among;
-
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert(all != MAP_FAILED);
-    pthread_barrierattr_init(&among);
-    pthread_barrierattr_setpshared(&among, PTHREAD_PROCESS_SHARED);
-    pthread_barrier_init(&all->barrier, &among, (unsigned)p->processes);
+    gathering_init(&all->meeting, p->processes);
     for (int n = 0; n < p->processes; n++) {
         pid_t child = fork();
         ck_assert_int_ge(child, 0);
