@@ -380,15 +380,6 @@ static pons_status check_foreground_share(config *c, const patch_options *p, pon
                      config_origin(c, "patch", "foreground_share"), sampling_words[p->sampling]);
 }
 
-static pons_status check_count_padding(config *c, const sections *s, pons_error *err)
-{
-    if (s->patch.count_padding || s->data.cache != CACHE_DEVICE)
-        return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "%s: [patch] count_padding = no does not work with cache = "
-                     "device, which cuts patches on the device\nhint: --set data.cache=memory",
-                     config_origin(c, "patch", "count_padding"));
-}
-
 /* The hint removes the key that a file gives, not the key that --set gives. */
 static pons_status check_length(config *c, const train_options *t, pons_error *err)
 {
@@ -420,8 +411,7 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          s->patch.background_above.count);
     if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
-    if (check_foreground_share(c, &s->patch, err) != PONS_OK
-        || check_count_padding(c, s, err) != PONS_OK)
+    if (check_foreground_share(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
     for (int i = 0; i < s->window.mirror.count; i++)
         for (int j = 0; j < i; j++)

@@ -13,6 +13,7 @@
 typedef struct holding {
     const device_case_layout *layout;
     const cache *held;
+    bool count_padding;
 } holding;
 
 static pons_status put_bytes(void *context, size_t offset, const void *from, size_t size,
@@ -45,7 +46,7 @@ static pons_status hold_cases(void *context, replica *r, pons_error *err)
         return refuse_cases(h->layout, r->device->facts.name,
                             (double)r->device->facts.memory_size, err);
     program_bind_resident(r->training, PATCH_CASES, r->held);
-    return device_case_layout_copy(h->layout, h->held, put_bytes, r, err);
+    return device_case_layout_copy(h->layout, h->held, !h->count_padding, put_bytes, r, err);
 }
 
 /* Pages come as they are touched. */
@@ -64,7 +65,7 @@ static pons_status check_memory(const replicas *r, pons_error *err)
 
 pons_status device_cases_load(replicas *r, const cache *held, int count, pons_error *err)
 {
-    holding h = { &r->layout, held };
+    holding h = { &r->layout, held, r->experiment->sections.patch.count_padding };
 
     if (device_case_layout_make(held, count, r->experiment->data->training, &r->layout,
                                 err) != PONS_OK

@@ -92,6 +92,14 @@ pons_node *patch_nodes_image(const experiment *e, pons_graph *g, pons_shape shap
     return image;
 }
 
+/* The target t of resident cases that hold 255 - t (device_case_layout_copy). */
+static pons_node *complement(pons_graph *g, pons_node *target)
+{
+    pons_node *x = pons_sub(g, pons_scalar(g, 255), pons_cast(g, target, PONS_F32));
+
+    return pons_cast(g, x, PONS_U8);
+}
+
 pons_node *patch_nodes_target(const experiment *e, pons_graph *g, pons_shape shape,
                               pons_error *err)
 {
@@ -102,7 +110,10 @@ pons_node *patch_nodes_target(const experiment *e, pons_graph *g, pons_shape sha
     if (list_parts(e, &parts, err) != PONS_OK)
         return g->failed;
     g->scope = SCOPE_CORE;
-    target = pons_reshape(g, cut(e, g, &parts.item[BATCH_TARGET], PONS_U8, shape), shape);
+    target = cut(e, g, &parts.item[BATCH_TARGET], PONS_U8, shape);
+    if (!e->sections.patch.count_padding)
+        target = complement(g, target);
+    target = pons_reshape(g, target, shape);
     g->scope = scope;
     batch_layout_clear(&parts);
     return target;

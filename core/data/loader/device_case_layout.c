@@ -101,8 +101,25 @@ device_case_offsets device_case_layout_find(const device_case_layout *l, int ran
     return l->offsets[i];
 }
 
+/* Write 'size' bytes t at 'offset' as 255 - t. */
+static pons_status write_complement(device_case_layout_writer *write, void *context, size_t offset,
+                                    const void *from, size_t size, pons_error *err)
+{
+    const uint8_t *byte = from;
+    uint8_t part[16384];
+
+    for (size_t first = 0; first < size; first += sizeof part) {
+        size_t count = min_size(size - first, sizeof part);
+        for (size_t i = 0; i < count; i++)
+            part[i] = (uint8_t)~byte[first + i];
+        if (write(context, offset + first, part, count, err) != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
 pons_status device_case_layout_copy(const device_case_layout *l, const cache *cases,
-                                    device_case_layout_writer *write,
+                                    bool complement, device_case_layout_writer *write,
                                     void *context, pons_error *err)
 {
     for (int i = 0; i < l->count; i++) {
@@ -112,11 +129,14 @@ pons_status device_case_layout_copy(const device_case_layout *l, const cache *ca
         case_array piece[PIECE_COUNT];
 
         list_arrays(p, piece);
-        for (int k = 0; k < PIECE_COUNT; k++)
-            if (piece[k].size > 0 && write(context, (size_t)begin[k] * PONS_PATCH_UNIT,
-                                           piece[k].from, piece[k].size, err) != PONS_OK)
-                return err->status;
-        if (packed_case_check(p, err) != PONS_OK)
+        for (int k = 0; k < PIECE_COUNT && err->status == PONS_OK; k++) {
+            size_t offset = (size_t)begin[k] * PONS_PATCH_UNIT;
+            if (complement && k == PIECE_TARGET)
+                write_complement(write, context, offset, piece[k].from, piece[k].size, err);
+            else if (piece[k].size > 0)
+                write(context, offset, piece[k].from, piece[k].size, err);
+        }
+        if (err->status != PONS_OK || packed_case_check(p, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;

@@ -28,9 +28,12 @@ device_case_offsets device_case_layout_find(const device_case_layout *l, int ran
 /* Copy 'size' bytes to 'offset' of the buffer. */
 typedef pons_status device_case_layout_writer(void *context, size_t offset, const void *from,
                                               size_t size, pons_error *err);
-/* Copy all cases, array by array. */
+/*
+ * Copy all cases, array by array. With 'complement' a target t is written as 255 - t, so that the 0
+ * of what lies beyond a case stands for TARGET_IGNORED.
+ */
 pons_status device_case_layout_copy(const device_case_layout *l, const cache *cases,
-                                    device_case_layout_writer *write,
+                                    bool complement, device_case_layout_writer *write,
                                     void *context, pons_error *err);
 
 #endif

@@ -83,6 +83,13 @@ for cache in none disk device; do
     checks=$((checks + 1))
     [ "$(losses ignore)" = "$(losses $cache)" ] || fail "losses with cache = $cache: $(losses $cache)"
 done
+train counted --set patch.extent=24
+for cache in memory device; do
+    train padded-$cache --set patch.extent=24 --set patch.count_padding=no --set data.cache=$cache
+done
+checks=$((checks + 1))
+[ "$(losses padded-device)" = "$(losses padded-memory)" ] && [ "$(losses counted)" != "$(losses padded-device)" ] ||
+    fail "losses without padding: $(losses padded-memory), on the device $(losses padded-device)"
 expect 0 "grey" "$program" evaluate --run runs/ignore
 checks=$((checks + 1))
 grep -q lesion said && fail "an ignored id is scored: $(cat said)"

@@ -128,8 +128,10 @@ static pons_status put_input(void *context, size_t offset, const void *from, siz
 
 static void cutter_open(cutter *c, const bench *b, const device *d, const loader_settings *s)
 {
+    bool counts = (s->pad & LOADER_PAD_UNCOUNTED) == 0;
     experiment e = { .augment = b->chain, .class_count = 2,
                      .task = { .channels = CHANNELS, .classes = 2 },
+                     .sections.patch.count_padding = counts,
                      .patch = { s->extent[0], s->extent[1], s->extent[2] } };
     int64_t n = (int64_t)s->batch * s->per_case;
     pons_shape shape = { 5, { n, s->extent[0], s->extent[1], s->extent[2], CHANNELS } };
@@ -147,8 +149,8 @@ static void cutter_open(cutter *c, const bench *b, const device *d, const loader
                   == PONS_OK, "%s", err.text);
     c->held = d->operations->memory.allocate(d->handle, c->size, &err);
     ck_assert_ptr_nonnull(c->held);
-    ck_assert_msg(device_case_layout_copy(&b->layout, b->held, put_input, c, &err) == PONS_OK, "%s",
-                  err.text);
+    ck_assert_msg(device_case_layout_copy(&b->layout, b->held, !counts, put_input, c, &err)
+                  == PONS_OK, "%s", err.text);
     program_bind_resident(c->program, PATCH_CASES, c->held);
 }
 
@@ -223,7 +225,9 @@ static const struct { int extent[3]; loader_pad pad; sampling_mode sampling; } w
     { { 6, 5, 4 }, LOADER_PAD_ZERO, SAMPLING_BALANCED },
     { { 14, 13, 11 }, LOADER_PAD_ZERO, SAMPLING_UNIFORM },
     { { 14, 13, 11 }, LOADER_PAD_EDGE, SAMPLING_UNIFORM },
+    { { 14, 13, 11 }, LOADER_PAD_UNCOUNTED, SAMPLING_UNIFORM },
     { { 7, 1, 6 }, LOADER_PAD_EDGE, SAMPLING_BALANCED },
+    { { 8, 6, 4 }, LOADER_PAD_EDGE | LOADER_PAD_UNCOUNTED, SAMPLING_BALANCED },
     { { 8, 8, 8 }, LOADER_PAD_ZERO, SAMPLING_WHOLE },
 };
 
