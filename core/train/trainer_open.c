@@ -3,6 +3,7 @@
  */
 #include "train/trainer_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,20 @@ static void warn_validation(const experiment *e, const case_geometry *training,
                     case_geometry_orientations(e->memory, training));
 }
 
+/* Padding beyond all cases costs time and memory, and the network learns nothing from it. */
+static void warn_large_patch(const experiment *e, const case_geometry *g)
+{
+    double inside = 1;
+
+    for (int a = 0; a < 3; a++)
+        inside *= fmin(1, (double)g->largest[a] / e->patch[a]);
+    if (inside < 0.5)
+        log_warning(e->log, "at least %.0f %% of each patch is padding: [patch] extent is %d x %d "
+                    "x %d voxels, the cases have at most %lld x %lld x %lld", 100 * (1 - inside),
+                    e->patch[0], e->patch[1], e->patch[2], (long long)g->largest[0],
+                    (long long)g->largest[1], (long long)g->largest[2]);
+}
+
 /* Store the geometry of the training images, which predictions are compared with. */
 static pons_status note_geometry(trainer *t, pons_error *err)
 {
@@ -35,6 +50,7 @@ static pons_status note_geometry(trainer *t, pons_error *err)
     const case_geometry *g = cache_geometry(t->cache);
 
     warn_validation(e, g, cache_validation_geometry(t->cache));
+    warn_large_patch(e, g);
     if (case_geometry_orientation_count(g) > 1)
         log_warning(e->log, "images of different orientations are trained on together: %s; step "
                     "'orient' in [preprocess] turns them alike",

@@ -49,6 +49,8 @@ void case_geometry_join(case_geometry *g, const case_geometry *other)
 {
     g->orientations |= other->orientations;
     g->channels = max_int(other->channels, g->channels);
+    for (int a = 0; a < 3; a++)
+        g->largest[a] = max_i64(other->largest[a], g->largest[a]);
     ranges_join(g->spacing, other->spacing, 3);
     ranges_join(g->extent, other->extent, 3);
     ranges_join(g->field, other->field, 3);
@@ -126,6 +128,7 @@ void case_geometry_of_position(const volume *v, case_geometry *out)
     for (int a = 0; a < 3; a++) {
         double extent = (double)v->extent[a], field = extent * spacing[a];
 
+        out->largest[a] = v->extent[a];
         range_extend(&out->spacing[world[a]], spacing[a], spacing[a]);
         range_extend(&out->extent[world[a]], extent, extent);
         range_extend(&out->field[world[a]], field, field);

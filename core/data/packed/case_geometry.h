@@ -26,6 +26,7 @@ typedef struct case_geometry {
     uint64_t orientations;    /* bit n: orientation n occurs                                      */
     geometry_range spacing[3], extent[3];           /* mm; voxels                                 */
     geometry_range field[3];                        /* field of view, mm                          */
+    int64_t largest[3];       /* voxels along the axes of files; not part of a checkpoint         */
     int channels;             /* channels with values; 0: values unknown                          */
     geometry_range value[GEOMETRY_CHANNELS_MAX];    /* all values of a channel                    */
     geometry_range span[GEOMETRY_CHANNELS_MAX];     /* largest - smallest value of one image      */

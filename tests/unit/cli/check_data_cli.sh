@@ -168,6 +168,16 @@ if [ $? -ne 0 ] || grep -q "no case contains" stderr; then
     cat stderr
 fi
 
+# A patch that is mostly padding is told before the first step, one of a few voxels more is not.
+phrase='warning: at least 82 % of each patch is padding: [patch] extent is 32 x 32 x 48 voxels, the cases have at most'
+for extent in "32 32 48" "32 24 24"; do
+    checks=$((checks + 1))
+    "$program" train a.ini --fresh --set "data.labels=b:0 brain:1" --set "patch.extent=$extent" 2>stderr
+    code=$?
+    [ "$code" -eq 0 ] && [ "$(grep -cF "$phrase 24 x 20 x 18" stderr)" -eq "$([ "$extent" = "32 24 24" ]; echo $?)" ] ||
+        fail "a patch of $extent voxels: code $code, $(cat stderr)"
+done
+
 # A validation that takes longer than the steps before it is told once, with a remedy.
 "$program" data phantom -o large --cases 2 --extent 40,36,32 2>/dev/null || exit 1
 for rule in validate_every=1 validate_steps=1; do

@@ -161,6 +161,7 @@ START_TEST(a_geometry_is_restored_from_its_text)
 
     case_geometry_join(&a, &b);
     ck_assert(read_text(case_geometry_text(memory, &a), &again));
+    memset(a.largest, 0, sizeof a.largest); /* no part of the text */
     ck_assert(memcmp(&a, &again, sizeof a) == 0);
     arena_free(memory);
 }
