@@ -48,8 +48,8 @@ static const pons_option flags[] = {
                  "With --uncertainty of a single network: passes with its dropout."),
     PONS_FLAG(predict_flags, any, "no",
               "Where the run's best checkpoint is damaged, take another and warn."),
-    PONS_CHOICE(predict_flags, split, "auto", splits, "Cases of a datalist or a table; auto: those "
-                "for tests if it has some, else all."),
+    PONS_CHOICE(predict_flags, split, "auto", splits, "Cases of a dataset; auto: those for tests "
+                "if it has some, else all."),
     PONS_FLAG(predict_flags, label_map, "no", "Write regions as one label: each region in order "
               "writes its id that no later region has."),
     PONS_FLAG(predict_flags, force, "no", "Take an image as it is whose orientation training never "

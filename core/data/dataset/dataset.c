@@ -288,9 +288,9 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
         found.origin = choice.file;
         d->layout = choice.name;
         d->layout_recognised = choice.recognised;
-        status = settings->tests && !choice.lists
-                     ? pons_fail(err, PONS_CONFIG, "layout '%s' has no list of cases for tests, "
-                                 "expected a datalist or a table", choice.name)
+        status = settings->tests && !choice.tests
+                     ? pons_fail(err, PONS_CONFIG, "layout '%s' has no cases for tests, expected "
+                                 "decathlon, nnunet, datalist or csv", choice.name)
                      : choice.reader(settings, &found, err);
         d->unused_count = found.unused_count;
         d->lists_tests = found.lists_tests;

@@ -62,7 +62,7 @@ typedef struct dataset_settings {
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
     bool every_case;           /* no split: all cases are in 'training'                           */
-    bool tests;                /* the cases that a list keeps for tests, in place of all others   */
+    bool tests;                /* the cases that a dataset keeps for tests, in place of others    */
     /*
      * Put problems of cases into 'problem' and leave these cases out, instead of failing in
      * dataset_open.

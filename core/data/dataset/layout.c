@@ -29,16 +29,19 @@ static const struct layout {
     layout_sign *is;           /* whether a file of that name tells it; NULL: it does             */
     layout_sign *is_folder;    /* whether a folder tells it; NULL: its files alone do             */
     const char *looked_for;    /* the sign in messages                                            */
+    bool tests;                /* whether it may have cases for tests (dataset_settings.tests)    */
 } layouts[] = {
-    { "globs", layout_globs_read, NULL, NULL, NULL, NULL },
+    { "globs", layout_globs_read, NULL, NULL, NULL, NULL, false },
     { "decathlon", layout_decathlon_read, "dataset.json", layout_decathlon_is, NULL,
-      "dataset.json" },
-    { "nnunet", layout_nnunet_read, "dataset.json", layout_nnunet_is, NULL, NULL },
-    { "datalist", layout_datalist_read, NULL, layout_datalist_is, NULL, ".json with 'training'" },
-    { "csv", layout_csv_read, NULL, layout_csv_is, NULL, ".csv or .tsv with a column 'image'" },
-    { "brats", layout_brats_read, NULL, NULL, layout_brats_is, "names of BraTS" },
+      "dataset.json", true },
+    { "nnunet", layout_nnunet_read, "dataset.json", layout_nnunet_is, NULL, NULL, true },
+    { "datalist", layout_datalist_read, NULL, layout_datalist_is, NULL, ".json with 'training'",
+      true },
+    { "csv", layout_csv_read, NULL, layout_csv_is, NULL, ".csv or .tsv with a column 'image'",
+      true },
+    { "brats", layout_brats_read, NULL, NULL, layout_brats_is, "names of BraTS", false },
     { "bids", layout_bids_read, "dataset_description.json", NULL, NULL,
-      "dataset_description.json" },
+      "dataset_description.json", false },
 };
 enum { LAYOUT_COUNT = sizeof layouts / sizeof layouts[0] };
 
@@ -282,7 +285,7 @@ pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choic
     out->name = l->name;
     out->reader = l->reader;
     out->recognised = automatic;
-    out->lists = l->reader == layout_datalist_read || l->reader == layout_csv_read;
+    out->tests = l->tests;
     return PONS_OK;
 }
 

@@ -67,7 +67,7 @@ typedef struct layout_choice {
     layout_read *reader;
     const char *file;          /* the file that told the layout, or the source                    */
     bool recognised;           /* found by 'auto'                                                 */
-    bool lists;                /* a file that may list cases for tests                            */
+    bool tests;                /* it may have cases for tests                                     */
 } layout_choice;
 
 /* PONS_CONFIG: the layout has no reader in this build, or several files tell different datasets. */

@@ -5,9 +5,10 @@
  *   "labels":   { "0": "background", "1": "spleen" } id to name
  *   "training": [ { "image": "./imagesTr/a.nii.gz", "label": "./labelsTr/a.nii.gz" } ]
  *   "validation": as "training"; held out unless the INI file has a rule of its own
+ *   "test":     [ "./imagesTs/b.nii.gz" ]           for pons predict alone
  *
  * 'image' may be a list of files, one per channel. Paths are relative to the file's folder and
- * stay in it. All other keys are ignored ("tensorImageSize", "numTraining" and "test" are wrong in
+ * stay in it. All other keys are ignored ("tensorImageSize" and "numTraining" are wrong in
  * published datasets).
  */
 #include "data/dataset/layout.h"
@@ -117,15 +118,21 @@ static bool is_hidden(const char *path)
     return (slash != NULL ? slash + 1 : path)[0] == '.';
 }
 
-/* The image of an item and with it the case's id; *listed: it is one of the cases. */
+/*
+ * The image of an item and with it the case's id; *listed: it is one of the cases. A path alone is
+ * a case for tests.
+ */
 static pons_status read_image_and_id(const layout_json *r, const char *field, const json_t *item,
-                                     data_case *c, bool *listed, pons_error *err)
+                                     bool test, data_case *c, bool *listed, pons_error *err)
 {
+    bool object = json_is_object(item);
+
     *listed = false;
-    if (!json_is_object(item))
-        return layout_json_wrong_type(r, field, item, "an object with 'image' and 'label'", err);
-    if (read_images(r, arena_format(r->memory, "%s.image", field), json_object_get(item, "image"),
-                    c, err) != PONS_OK)
+    if (!object && !(test && json_is_string(item)))
+        return layout_json_wrong_type(r, field, item, test ? "a path" :
+                                      "an object with 'image' and 'label'", err);
+    if (read_images(r, object ? arena_format(r->memory, "%s.image", field) : field,
+                    object ? json_object_get(item, "image") : item, c, err) != PONS_OK)
         return err->status;
     c->id = case_id(r->memory, c->image[0]);
     *listed = !is_hidden(c->image[0]);
@@ -140,7 +147,7 @@ static void read_item(const layout_json *r, const char *field, const json_t *ite
     const json_t *label;
     bool listed;
 
-    if (read_image_and_id(r, field, item, &c, &listed, &cause) != PONS_OK) {
+    if (read_image_and_id(r, field, item, false, &c, &listed, &cause) != PONS_OK) {
         layout_problem(r->out, NULL, r->path, "%s", cause.text);
         return;
     }
@@ -154,6 +161,32 @@ static void read_item(const layout_json *r, const char *field, const json_t *ite
     }
     r->out->cases[r->out->case_count++] = (layout_case){ c, held_out, -1 };
     r->out->holds_out = r->out->holds_out || held_out;
+}
+
+static void read_test(const layout_json *r, const char *field, const json_t *item)
+{
+    pons_error cause = PONS_ERROR_INIT;
+    data_case c = { .id = NULL };
+    bool listed;
+
+    if (read_image_and_id(r, field, item, true, &c, &listed, &cause) != PONS_OK)
+        layout_problem(r->out, NULL, r->path, "%s", cause.text);
+    else if (listed)
+        r->out->cases[r->out->case_count++] = (layout_case){ c, false, -1 };
+}
+
+static pons_status read_tests(const layout_json *r, pons_error *err)
+{
+    const json_t *list = json_object_get(r->root, "test"), *item;
+    size_t i;
+
+    if (json_array_size(list) == 0)
+        return pons_fail(err, PONS_DATA, "'%s': 'test' is %s, expected a list of cases", r->path,
+                         list == NULL ? "missing" : json_is_array(list) ? "empty" : "no list");
+    r->out->cases = arena_alloc(r->memory, json_array_size(list) * sizeof *r->out->cases);
+    json_array_foreach(list, i, item)
+        read_test(r, arena_format(r->memory, "test[%zu]", i), item);
+    return PONS_OK;
 }
 
 static pons_status read_case_lists(const layout_json *r, pons_error *err)
@@ -174,6 +207,8 @@ static pons_status read_case_lists(const layout_json *r, pons_error *err)
             read_item(r, arena_format(r->memory, "%s[%zu]", field[l], i), item, l == 1);
     if (r->out->case_count == 0 && r->out->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s': 'training' has no case", r->path);
+    r->out->unused_count = (int)json_array_size(json_object_get(r->root, "test"));
+    r->out->lists_tests = r->out->unused_count > 0;
     return PONS_OK;
 }
 
@@ -202,7 +237,7 @@ pons_status layout_decathlon_read(const dataset_settings *settings, layout_resul
     if (status == PONS_OK)
         status = read_labels(&r, err);
     if (status == PONS_OK)
-        status = read_case_lists(&r, err);
+        status = settings->tests ? read_tests(&r, err) : read_case_lists(&r, err);
     if (status == PONS_OK && out->channels == 0 && out->case_count > 0)
         out->channels = out->cases[0].info.image_count;
     layout_json_close(&r);

@@ -9,6 +9,7 @@
  *
  * The images of a case are imagesTr/CASE_0000.nii.gz and so on, one file for each channel; its
  * label is labelsTr/CASE.nii.gz. 'dataset' replaces both folders, and its paths may be absolute.
+ * The images of imagesTs are cases for tests.
  * Labels are regions if one of them is a list of several ids. Predictions of regions are channels,
  * so that 'regions_class_order' is checked alone. The label 'ignore' marks voxels that no loss and
  * no metric counts (class_list.h). Other keys are not read.
@@ -260,11 +261,20 @@ static bool split_stem(arena *memory, const char *stem, channel_file *out)
     return true;
 }
 
-/* Add the volumes of imagesTr or labelsTr to the list; a wrong name is a problem. */
-static pons_status list_folder(const layout_json *r, const char *name, const char *ending,
-                               channel_file **list, int *count, pons_error *err)
+/* The folders of the cases for training, or of those for tests. */
+typedef struct raw_folders {
+    const layout_json *json;
+    const char *ending;
+    const char *images, *labels; /* labels NULL: none                                             */
+} raw_folders;
+
+/* Add the volumes of a folder to the list; a wrong name is a problem. */
+static pons_status list_folder(const raw_folders *f, const char *name, channel_file **list,
+                               int *count, pons_error *err)
 {
-    bool labels = strcmp(name, "labelsTr") == 0;
+    const layout_json *r = f->json;
+    const char *ending = f->ending;
+    bool labels = name == f->labels;
     volume_file *file;
     int files;
 
@@ -295,22 +305,23 @@ static pons_status list_folder(const layout_json *r, const char *name, const cha
 }
 
 /* Channel 'channel' is missing, or the label if it is -1. */
-static void note_missing(const layout_json *r, const char *ending, const channel_file *beside,
-                         int channel)
+static void note_missing(const raw_folders *f, const channel_file *beside, int channel)
 {
+    const layout_json *r = f->json;
     const char *expected
-        = channel < 0 ? arena_format(r->memory, "%slabelsTr/%s%s", r->folder, beside->id, ending)
-                      : arena_format(r->memory, "%simagesTr/%s_%04d%s", r->folder, beside->id,
-                                     channel, ending);
+        = channel < 0 ? arena_format(r->memory, "%s%s/%s%s", r->folder, f->labels, beside->id,
+                                     f->ending)
+                      : arena_format(r->memory, "%s%s/%s_%04d%s", r->folder, f->images, beside->id,
+                                     channel, f->ending);
 
     layout_problem(r->out, beside->id, beside->path, "found '%s', expected '%s' beside it",
                    beside->path, expected);
 }
 
 /* The case of 'count' files with one id, in the order label, channel 0, channel 1. */
-static data_case make_case(const layout_json *r, const char *ending, const channel_file *file,
-                           int count)
+static data_case make_case(const raw_folders *f, const channel_file *file, int count)
 {
+    const layout_json *r = f->json;
     int channels = r->out->channels, at = file[0].channel < 0;
     const char **image = arena_alloc(r->memory, (size_t)channels * sizeof *image);
     data_case c = { .id = file[0].id, .image = image, .label = at > 0 ? file[0].path : NULL };
@@ -320,28 +331,29 @@ static data_case make_case(const layout_json *r, const char *ending, const chann
             image[c.image_count++] = file[at++].path;
         } else {
             c.incomplete = true;
-            note_missing(r, ending, &file[0], i);
+            note_missing(f, &file[0], i);
         }
     }
     for (; at < count; at++)
         layout_problem(r->out, c.id, file[at].path, "'%s' is channel %d, expected 0 to %d as in "
                        "'%s'", file[at].path, file[at].channel, channels - 1, r->path);
-    if (c.label == NULL) {
+    if (c.label == NULL && f->labels != NULL) {
         c.incomplete = true;
-        note_missing(r, ending, &file[0], -1);
+        note_missing(f, &file[0], -1);
     }
     if (c.image_count == 0)
         image[0] = file[0].path; /* the file of messages */
     return c;
 }
 
-static pons_status read_folders(const layout_json *r, const char *ending, pons_error *err)
+static pons_status read_folders(const raw_folders *f, pons_error *err)
 {
+    const layout_json *r = f->json;
     channel_file *list = NULL;
     int count = 0;
 
-    if (list_folder(r, "imagesTr", ending, &list, &count, err) != PONS_OK
-        || list_folder(r, "labelsTr", ending, &list, &count, err) != PONS_OK)
+    if (list_folder(f, f->images, &list, &count, err) != PONS_OK
+        || (f->labels != NULL && list_folder(f, f->labels, &list, &count, err) != PONS_OK))
         return err->status;
     if (count > 0)
         qsort(list, (size_t)count, sizeof *list, compare_files);
@@ -349,9 +361,25 @@ static pons_status read_folders(const layout_json *r, const char *ending, pons_e
     for (int first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && strcmp(list[end].id, list[first].id) == 0; end++)
             ;
-        r->out->cases[r->out->case_count++].info = make_case(r, ending, &list[first], end - first);
+        r->out->cases[r->out->case_count++].info = make_case(f, &list[first], end - first);
     }
     return PONS_OK;
+}
+
+/* Count the cases of imagesTs by their first channels. */
+static void count_tests(const layout_json *r)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    const char *folder = arena_format(r->memory, "%simagesTs", r->folder);
+    volume_file *file;
+    int count = 0;
+
+    if (folder_is_there(folder)
+        && volume_files_list(r->memory, folder, &file, &count, &ignored) != PONS_OK)
+        count = 0;
+    for (int i = 0; i < count; i++)
+        r->out->unused_count += text_ends_with(file[i].stem, "_0000");
+    r->out->lists_tests = r->out->unused_count > 0;
 }
 
 /* ---- cases of "dataset" ---------------------------------------------------------------------- */
@@ -437,7 +465,7 @@ static pons_status read_map(const layout_json *r, json_t *map, pons_error *err)
 pons_status layout_nnunet_read(const dataset_settings *settings, layout_result *out,
                                pons_error *err)
 {
-    const char *ending;
+    const char *ending = NULL;
     layout_json r;
     json_t *map;
 
@@ -451,8 +479,14 @@ pons_status layout_nnunet_read(const dataset_settings *settings, layout_result *
         status = read_ending(&r, &ending, err);
     if (status == PONS_OK && settings->labels.count == 0)
         status = read_labels(&r, err);
-    if (status == PONS_OK)
-        status = map != NULL ? read_map(&r, map, err) : read_folders(&r, ending, err);
+    const raw_folders training = { &r, ending, "imagesTr", "labelsTr" };
+    const raw_folders tests = { &r, ending, "imagesTs", NULL };
+    if (status == PONS_OK && settings->tests)
+        status = read_folders(&tests, err);
+    else if (status == PONS_OK)
+        status = map != NULL ? read_map(&r, map, err) : read_folders(&training, err);
+    if (status == PONS_OK && !settings->tests)
+        count_tests(&r);
     layout_json_close(&r);
     return status;
 }

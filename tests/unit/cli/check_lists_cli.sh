@@ -100,7 +100,20 @@ predicts pattern "a.nii.gz b.nii.gz" 'patients/*/t1.nii.gz'
 predicts root "phantom_000.nii.gz phantom_001.nii.gz phantom_002.nii.gz phantom_003.nii.gz" ph
 checks=$((checks + 1))
 cmp -s tests_csv/phantom_003.nii.gz train.csv.nii.gz || fail "a case of a table is another than its file"
-says 3 "layout 'decathlon' has no list of cases for tests" predict runs/train.csv ph -o none --split test
+mkdir -p msd/imagesTs && cp -r ph/imagesTr ph/labelsTr msd && cp ph/imagesTr/phantom_003.nii.gz msd/imagesTs
+msd() {
+    printf '{"modality": {"0": "CT"}, "training": [%s, %s], "test": [%s]}\n' "$(entry 0 '')" "$(entry 2 '')" "$1" |
+        sed 's/ph\///g' >msd/dataset.json
+}
+msd '"./imagesTs/phantom_003.nii.gz", "./imagesTr/._hidden.nii.gz", {"image": "imagesTr/phantom_001.nii.gz"}'
+predicts tests_msd "phantom_001.nii.gz phantom_003.nii.gz" msd
+predicts split_msd "phantom_001.nii.gz phantom_003.nii.gz" msd --split test
+predicts all_msd "phantom_000.nii.gz phantom_002.nii.gz" msd --split all
+says 4 "'ph/dataset.json': 'test' is empty, expected a list of cases" predict runs/train.csv ph -o none --split test
+msd 3
+says 4 "'msd/dataset.json': 'test[0]' is a number, expected a path" predict runs/train.csv msd -o none
+says 3 "layout 'globs' has no cases for tests, expected decathlon, nnunet, datalist or csv" predict runs/train.csv \
+    'patients/*/t1.nii.gz' -o none --split test
 says 4 "'testing' is missing, expected a list of cases" predict runs/train.csv valid.json -o none --split test
 says 4 "no file matches 'patients/*/t2.nii.gz'" predict runs/train.csv 'patients/*/t2.nii.gz' -o none
 cp patients/a/t1.nii.gz patients/a/t2.nii.gz

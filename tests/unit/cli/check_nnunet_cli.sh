@@ -53,6 +53,16 @@ train classes
 expect 0 "" "$program" predict runs/classes raw/imagesTs -o out
 checks=$((checks + 1))
 [ "$(echo out/*)" = "out/head_0.nii.gz out/head_1.nii.gz" ] || fail "predictions: $(echo out/*)"
+for split in test auto all; do
+    expect 0 "layout: nnunet, by " "$program" predict runs/classes raw -o $split --split $split
+    checks=$((checks + 1))
+    [ "$(cd $split && echo *)" = "head_0.nii.gz head_1.nii.gz$([ $split = all ] && echo ' head_2.nii.gz')" ] ||
+        fail "predictions of the dataset, --split $split: $(echo $split/*)"
+done
+expect 0 "2 other cases" "$program" data check a.ini
+mv raw/imagesTs/head_1_0001.nii.gz beside.nii.gz
+expect 4 "expected 'raw/imagesTs/head_1_0001.nii.gz' beside it" "$program" predict runs/classes raw -o none
+mv beside.nii.gz raw/imagesTs/head_1_0001.nii.gz
 
 # Regions: a run folder is sufficient for a prediction.
 json '"background":0,"whole":[1,2,3],"core":[2,3]' ',"regions_class_order":[1,2]'
