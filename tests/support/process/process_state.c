@@ -3,6 +3,8 @@
  */
 #include "support/process/process_state.h"
 
+#include <stdlib.h>
+
 char process_state(pid_t process)
 {
     char path[64], state = 'X';
@@ -15,6 +17,20 @@ char process_state(pid_t process)
         state = 'X';
     fclose(file);
     return state;
+}
+
+int64_t process_number(const char *path, const char *word)
+{
+    FILE *file = fopen(path, "r");
+    char line[512];
+    int64_t found = 0;
+
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, word, strlen(word)) == 0)
+            found = strtoll(line + strlen(word), NULL, 10);
+    if (file != NULL)
+        fclose(file);
+    return found;
 }
 
 bool process_is_gone(pid_t process)

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -14,6 +15,9 @@
 
 /* R, S, T and so on, as in proc(5); X: the process does not exist. */
 char process_state(pid_t process);
+
+/* The number after a word in a file of /proc; 0: the word is absent. */
+int64_t process_number(const char *file, const char *word);
 
 /* The process has ended, though its parent may not have collected its exit code. */
 bool process_is_gone(pid_t process);

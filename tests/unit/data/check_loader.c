@@ -11,6 +11,7 @@
 #include "data/packed/sampling_index.h"
 #include "data/loader/sampler.h"
 #include "support/dataset_maker.h"
+#include "support/process/process_state.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -239,6 +240,39 @@ START_TEST(micro_batches_do_not_depend_on_the_cache)
         ck_assert(hash_of(next_loader_batch(l), &s) == kept[n]);
     loader_close(l);
     ck_assert_int_eq(maker_cases_held(b.held), 0);
+    bench_close(&b);
+}
+END_TEST
+
+/* Bytes of files that an epoch of the loader reads where no case is cached. */
+static int64_t epoch_bytes(const bench *b, int per_case)
+{
+    loader_settings s = settings_of(1, 1, 6, 5, 4);
+    int64_t before;
+
+    s.per_case = per_case;
+    loader *l = open_loader(b, &s);
+    before = process_number("/proc/self/io", "rchar:");
+    for (int n = 0; n < CASES; n++)
+        next_loader_batch(l);
+    loader_close(l);
+    return process_number("/proc/self/io", "rchar:") - before;
+}
+
+/* The few bytes beside the volumes are those of /proc itself. */
+START_TEST(all_patches_of_a_case_come_from_one_read)
+{
+    int64_t voxels = 0, one, many;
+    bench b;
+
+    bench_open(&b, CACHE_NONE, SAMPLING_UNIFORM, NULL);
+    for (int c = 0; c < CASES; c++)
+        voxels += SIDE * (SIDE - 1) * (SIDE - 4 + c);
+    one = epoch_bytes(&b, 1);
+    many = epoch_bytes(&b, 7);
+    ck_assert_int_ge(one, 5 * voxels); /* two channels of 2 bytes and a label of 1 */
+    ck_assert_msg(llabs(many - one) < 512, "%lld bytes for 7 patches a case, %lld for one",
+                  (long long)many, (long long)one);
     bench_close(&b);
 }
 END_TEST
@@ -723,6 +757,7 @@ int main(void)
     tcase_add_test(c, each_case_occurs_once_an_epoch_for_any_batch);
     tcase_add_test(c, micro_batches_do_not_depend_on_the_thread_count);
     tcase_add_test(c, micro_batches_do_not_depend_on_the_cache);
+    tcase_add_test(c, all_patches_of_a_case_come_from_one_read);
     tcase_add_test(c, the_memory_cache_keeps_its_limit);
     tcase_add_test(c, seeking_gives_the_micro_batches_of_that_step);
     tcase_add_test(c, each_replica_loads_its_own_micro_batches);

@@ -5,6 +5,7 @@
  */
 #include "support/dataset_maker.h"
 #include "support/process/gathering.h"
+#include "support/process/process_state.h"
 #include "support/suite.h"
 
 #include "data/cache/case_hash.h"
@@ -101,25 +102,10 @@ static void note_failure(void *context, const pons_error *failure)
     snprintf(s->failure, sizeof s->failure, "%s", failure->text);
 }
 
-/* The number after a word in a file of /proc; 0: the word is absent. */
-static int64_t proc_number(const char *path, const char *word)
-{
-    FILE *file = fopen(path, "r");
-    char line[512];
-    int64_t found = 0;
-
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, word, strlen(word)) == 0)
-            found = strtoll(line + strlen(word), NULL, 10);
-    if (file != NULL)
-        fclose(file);
-    return found;
-}
-
 static int64_t memory_share(void)
 {
     malloc_trim(0);
-    return 1024 * proc_number("/proc/self/smaps_rollup", "Pss:");
+    return 1024 * process_number("/proc/self/smaps_rollup", "Pss:");
 }
 
 /* Inode of the file that is mapped at an address; 0: memory without a file. */
@@ -238,11 +224,11 @@ static void run_process(const plan *p, int self)
     if (open_data(&o, p->steps, self, &s->err) != PONS_OK)
         return;
     before = memory_share();
-    read = proc_number("/proc/self/io", "rchar:");
+    read = process_number("/proc/self/io", "rchar:");
     gathering_wait(&all->meeting);
     if (open_cache(&o, p, self, &s->err) != PONS_OK)
         return;
-    s->bytes_read = proc_number("/proc/self/io", "rchar:") - read;
+    s->bytes_read = process_number("/proc/self/io", "rchar:") - read;
     s->held = maker_cases_held(o.held);
     s->size = cache_size(o.held);
     for (int n = 0; n < CASES; n++)
