@@ -1,20 +1,21 @@
 /*
  * dice - one minus the soft Dice coefficient of each class (Milletari et al. 2016,
- * arXiv:1606.04797; MONAI's DiceLoss). overlap.h has the formula.
+ * arXiv:1606.04797; MONAI's DiceLoss). dice_term.h has the formula.
  */
-#include "overlap.h"
+#include "dice_term.h"
 
 typedef struct dice {
-    overlap overlap;
+    dice_term dice;
 } dice;
 
-static const pons_option options[] = { OVERLAP_OPTIONS, PONS_OPTIONS_END };
+static const pons_option options[] = { DICE_TERM_OPTIONS, PONS_OPTIONS_END };
 
-static pons_status check(const overlap *o, const pons_task *task, pons_error *err)
+static pons_status check(const dice_term *d, const pons_task *task, pons_error *err)
 {
-    if (overlap_check(o, task, overlap_classes(o, task), err) != PONS_OK)
+    if (dice_term_check(d, task, dice_term_classes(d, task), err) != PONS_OK)
         return err->status;
-    return o->weight.count == 0 || overlap_weighs(o, task) ? PONS_OK : overlap_idle_weight(err);
+    return d->weight.count == 0 || dice_term_weighs(d, task) ? PONS_OK
+                                                             : dice_term_idle_weight(err);
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
@@ -23,10 +24,10 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const dice *c = config;
 
-    if (check(&c->overlap, task, err) != PONS_OK)
+    if (check(&c->dice, task, err) != PONS_OK)
         return err->status;
-    *value = overlap_term(g, &c->overlap, task, pons_probabilities(g, logits, target),
-                          pons_target_one_hot(g, task, target), overlap_valid(g, target), 0);
+    *value = dice_term_value(g, &c->dice, task, pons_probabilities(g, logits, target),
+                             pons_target_one_hot(g, task, target), voxels_valid(g, target), 0);
     return pons_graph_status(g, err);
 }
 

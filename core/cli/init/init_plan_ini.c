@@ -414,9 +414,11 @@ static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
     init_plan_batch(x, n, &cases, &per_case);
     steps = ceil_div_i64(max_i64(x->data->training_count, 1), cases);
     every = x->style == INIT_MONAI ? 5 : max_i64(1, 2500 / steps);
-    ini_text_put(t, "loss", "plugin", NULL, "dice_ce");
-    if (x->style != INIT_MONAI)
+    ini_text_put(t, "loss", "plugin", NULL, x->style == INIT_MONAI ? "dice_ce" : "nnunet");
+    if (x->style != INIT_MONAI) {
+        ini_text_put(t, "loss", "batch_dice", "nnU-Net's choice for slices", x->flat ? "yes" : "no");
         put_heads(x, n, t);
+    }
     put_lines(x->style == INIT_MONAI ? monai_lines : nnunet_lines, t);
     ini_text_put(t, "train", "batch", NULL, "%lld", (long long)cases);
     ini_text_put(t, "train", "checkpoint_every",

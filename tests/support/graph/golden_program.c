@@ -223,20 +223,16 @@ void golden_unload(golden_plugin *p)
 
 /* ---- axis orders ----------------------------------------------------------------------------- */
 
-/* order[i] is the axis of PyTorch's array that holds our axis i; -1: a 2D array has none. */
-static void axis_order(const safetensor *t, int rank, bool image, int order[5])
+/*
+ * order[i] is the axis of PyTorch's array that holds our axis i. -1: it has none, as the depth of a
+ * 2D array, the extents of a vector per item, or the channels of one number per item.
+ */
+static void axis_order(const safetensor *t, int order[5])
 {
-    bool flat = t->rank == 4 && rank == 5;
-
-    for (int i = 0; i < 5; i++)
-        order[i] = i;
-    if (rank != 5)
-        return;
     order[0] = 0;
-    order[1] = flat ? -1 : 2;
-    order[2] = flat ? 2 : 3;
-    order[3] = flat ? 3 : 4;
-    order[4] = 1;
+    for (int i = 1; i < 4; i++)
+        order[i] = t->rank - 4 + i > 1 ? t->rank - 4 + i : -1;
+    order[4] = t->rank > 1 ? 1 : -1;
 }
 
 /* The index in PyTorch's array for each of our elements, in order. */
@@ -248,7 +244,7 @@ static int64_t *source_indices(const safetensor *t, pons_shape shape, bool image
 
     ck_assert_msg(t->count == count, "'%s' has %lld elements, ours %lld", t->name,
                   (long long)t->count, (long long)count);
-    axis_order(t, shape.rank, image, order);
+    axis_order(t, order);
     for (int i = t->rank - 1; i >= 0; i--)
         stride[i] = i == t->rank - 1 ? 1 : stride[i + 1] * t->extent[i + 1];
     for (int64_t k = 0; k < count; k++) {
@@ -333,10 +329,13 @@ golden_difference golden_compare_sampled(const safetensor *expected, int step, p
 
 pons_shape golden_image_shape(const safetensor *t)
 {
-    bool flat = t->rank == 4;
+    pons_shape s = { 5, { 0 } };
+    int order[5];
 
-    return (pons_shape){ 5, { t->extent[0], flat ? 1 : t->extent[2], t->extent[flat ? 2 : 3],
-                              t->extent[flat ? 3 : 4], t->extent[1] } };
+    axis_order(t, order);
+    for (int i = 0; i < 5; i++)
+        s.extent[i] = order[i] < 0 ? 1 : t->extent[order[i]];
+    return s;
 }
 
 pons_tensor golden_tensor(const device *d, pons_shape shape)

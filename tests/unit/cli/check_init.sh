@@ -49,14 +49,14 @@ sed '/^name =/d; /^; Forecast/d' nnunet.ini >left
 sed '/^name =/d; /^; Forecast/d' default.ini >right
 check "two plans of a dataset are equal" cmp left right
 check "the options of nnU-Net are written" has nnunet 'plugin = plain_unet' 'plugin = sgd' 'momentum = 0.99' \
-    'plugin = poly' 'plugin = dice_ce' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
+    'plugin = poly' 'plugin = nnunet' 'batch_dice = no' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
     'scheme = zscore' 'use_mask_for_norm = yes'
 check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33'
 check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
     'scale_range = -0.3 0.4' 'axes = 0 1 2'
 check "the weights of nnU-Net's outputs are written" has nnunet 'heads = 0.666667 0.333333 0'
 check "a residual plan has nnU-Net's residual encoder" has resenc_m 'plugin = residual_unet' 'n_blocks_per_stage = 1 3 4 6'
-check "a plan like monai has MONAI's network" has monai 'plugin = unet' 'num_res_units = 2'
+check "a plan like monai has MONAI's network" has monai 'plugin = unet' 'num_res_units = 2' 'plugin = dice_ce'
 check "the table has intensities" grep -q '^0 *contrast0 .* z-score$' nnunet.out
 check "the table has classes" grep -qE '^brain +6 ' nnunet.out
 check "the forecast is in the file" grep -qE '^; Forecast .* of .*memory' nnunet.ini
@@ -78,7 +78,7 @@ check "the plan of a CT trains" trains ct
 
 phantom flat 3 48,40,1
 check "single slices are planned" plans flat flat
-check "single slices get a 2D network" has flat 'extent = 40 40 1' 'axes = 0 1' 'rotate_range = 0 0 3.141593' \
+check "single slices get a 2D network" has flat 'batch_dice = yes' 'extent = 40 40 1' 'axes = 0 1' 'rotate_range = 0 0 3.141593' \
     'strides = 1 2,2,1 2,2,1 2,2,1'
 check "the plan of single slices trains" trains flat
 

@@ -48,6 +48,15 @@ static const struct trial {
     { "dice_focal", "{}", true, true, false },
     { "dice_focal", "{\"batch\":true,\"gamma\":3,\"alpha\":[0.3]}", false, false, true },
     { "dice_focal", "{\"reduction\":\"sum\",\"weight\":[1,2,3]}", true, true, true },
+    { "generalized_dice", "{\"batch\":true}", false, false, true },
+    { "tversky", "{\"batch\":true,\"alpha\":0.3}", true, true, true },
+    { "focal", "{}", false, true, false },
+    { "cross_entropy", "{\"ignore_index\":1}", false, true, true },
+    { "bce", "{\"pos_weight\":[1,2,3]}", true, true, true },
+    { "mse", "{}", false, false, false },
+    { "l1", "{\"reduction\":\"sum\"}", true, false, true },
+    { "nnunet", "{\"batch_dice\":true}", false, false, true },
+    { "nnunet", "{\"batch_dice\":true}", true, true, true },
 };
 enum { TRIALS = sizeof trials / sizeof *trials };
 

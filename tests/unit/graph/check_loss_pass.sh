@@ -17,7 +17,7 @@ passes() {
         sed -n 's/.*"section":"micro".*"name":"loss[#0-9]*".*"bytes":\([0-9]*\).*/\1/p' |
         awk -v least=$voxels '$1 >= least { n++ } END { print n + 0 }'
 }
-for loss in dice dice_ce dice_focal; do
+for loss in bce cross_entropy dice dice_ce dice_focal focal generalized_dice l1 mse nnunet tversky; do
     for precision in fp32 bf16; do
         check "$loss in $precision is one pass" test "$(passes $loss $precision)" -eq 1
     done

@@ -34,6 +34,19 @@ static const struct trial {
     { "dice_focal", "{}", false },
     { "dice_focal", "{}", true },
     { "dice_focal", "{\"gamma\":3,\"alpha\":[0.3],\"weight\":[1,2,3]}", true },
+    { "generalized_dice", "{}", false },
+    { "generalized_dice", "{\"batch\":true,\"w_type\":\"simple\"}", true },
+    { "tversky", "{\"alpha\":0.3,\"beta\":0.7,\"include_background\":false}", false },
+    { "focal", "{\"gamma\":3,\"alpha\":[0.3],\"weight\":[1,2,3]}", false },
+    { "focal", "{\"include_background\":false}", false },
+    { "focal", "{}", true },
+    { "cross_entropy", "{\"weight\":[0.5,1,2]}", false },
+    { "cross_entropy", "{\"ignore_index\":1}", false },
+    { "bce", "{\"pos_weight\":[1,2,3]}", true },
+    { "bce", "{\"reduction\":\"sum\"}", false },
+    { "mse", "{}", true },
+    { "l1", "{}", false },
+    { "nnunet", "{\"batch_dice\":true}", false },
 };
 enum { TRIALS = sizeof trials / sizeof *trials };
 
