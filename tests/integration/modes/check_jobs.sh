@@ -1,0 +1,72 @@
+#!/bin/sh
+# Each job of examples/ on made-up data in its layout: explained at its own size, then trained with --debug on
+# patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+cp "$source"/examples/*.ini .
+
+# decathlon NAME CASES CHANNELS CLASSES: a dataset folder.
+decathlon() {
+    "$program" data phantom -o "$1" --cases "$2" --extent 44,40,36 --channels "$3" --classes "$4" 2>log ||
+        { cat log; exit 1; }
+}
+decathlon Task09_Spleen 11 1 2
+decathlon Task01_BrainTumour 6 4 4
+decathlon phantom 8 1 3
+{
+    echo features,labels
+    for image in phantom/imagesTr/*.nii.gz; do
+        echo "$image,phantom/labelsTr/${image##*/}"
+    done
+} >brains.csv
+
+# predicts NAME IMAGE: the checkpoint of NAME labels IMAGE, on its grid.
+predicts() {
+    "$program" predict -q "runs/$1-debug" "$2" -o "out/$1.nii.gz" && dimensions "out/$1.nii.gz" 44 40 36
+}
+
+# dimensions FILE I J K: the header's extents, little-endian 16-bit integers from byte 42 on.
+dimensions() {
+    # shellcheck disable=SC2046 # three numbers
+    set -- "$@" $(gzip -dc "$1" | od -A n -t d2 -j 42 -N 6 --endian=little)
+    [ "$2 $3 $4" = "$5 $6 $7" ]
+}
+
+small="--set patch.extent=32 --set window.extent=32 --set distribute.timeout_s=$(patient 100)"
+
+# job NAME IMAGE [SETTING...]: explain, train, predict, and train on two ranks.
+job() {
+    job=$1 image=$2
+    shift 2
+    check "$job is explained as it is" "$program" explain "$job.ini"
+    # shellcheck disable=SC2086 # words of settings
+    check "$job trains" "$program" train -q "$job.ini" --debug $small "$@" \
+        --set experiment.name="$job"
+    check "$job predicts" predicts "$job" "$image"
+    # shellcheck disable=SC2086
+    check "$job trains on two ranks" "$program" launch -n 2 -- train -q "$job.ini" --debug $small "$@" \
+        --set experiment.name="$job-two"
+    check "$job predicts from two ranks" predicts "$job-two" "$image"
+}
+
+spleen=Task09_Spleen/imagesTr/phantom_000.nii.gz
+tumour=Task01_BrainTumour/imagesTr/phantom_000.nii.gz
+head=phantom/imagesTr/phantom_000.nii.gz
+job brats $tumour
+job brats_ddp $tumour
+job datasets_speed $head
+job nobrainer_brain $head
+job nobrainer_demo $head
+job smartcache_ddp $head
+job spleen $spleen
+job spleen_fast $spleen
+
+# A file of another name would be a job that this test does not run.
+known=" brain brats brats_ddp datasets_speed nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast "
+for file in *.ini; do
+    case $known in
+    *" ${file%.ini} "*) ;;
+    *) fail "examples/$file is not run" ;;
+    esac
+done
+finish
