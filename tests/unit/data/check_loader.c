@@ -757,7 +757,8 @@ int main(void)
     tcase_add_test(c, each_case_occurs_once_an_epoch_for_any_batch);
     tcase_add_test(c, micro_batches_do_not_depend_on_the_thread_count);
     tcase_add_test(c, micro_batches_do_not_depend_on_the_cache);
-    tcase_add_test(c, all_patches_of_a_case_come_from_one_read);
+    suite_add_test_if(c, process_number("/proc/self/io", "rchar:") > 0,
+                      "counts of what a process reads", all_patches_of_a_case_come_from_one_read);
     tcase_add_test(c, the_memory_cache_keeps_its_limit);
     tcase_add_test(c, seeking_gives_the_micro_batches_of_that_step);
     tcase_add_test(c, each_replica_loads_its_own_micro_batches);
