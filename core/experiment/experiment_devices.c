@@ -431,9 +431,10 @@ static pons_status resolve_micro_batches(experiment *e, pons_error *err)
                          (long long)t->micro_batches, e->replicas);
     if (given && e->micro_batches != t->micro_batches)
         return pons_fail(err, PONS_CONFIG, "%s: [train] micro_batches %lld differs from accumulate "
-                         "%lld with %d replica%s", experiment_location(e, "train", "micro_batches"),
+                         "%lld with %d replica%s\nhint: --set train.accumulate=%lld",
+                         experiment_location(e, "train", "micro_batches"),
                          (long long)t->micro_batches, (long long)t->accumulate, e->replicas,
-                         e->replicas > 1 ? "s" : "");
+                         e->replicas > 1 ? "s" : "", (long long)t->micro_batches / e->replicas);
     e->micro_batches = (int)t->micro_batches;
     e->accumulate = e->micro_batches / e->replicas;
     if (!given)

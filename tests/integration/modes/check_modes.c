@@ -96,6 +96,9 @@ START_TEST(invalid_device_lists_are_refused)
            "experiment.deterministic=yes");
     EXPECT(3, "micro_batches 3 cannot be shared out among 2 replicas", "train", "e.ini", "--set",
            "distribute.devices=cpu:0,cpu:1", "--set", "train.micro_batches=3");
+    EXPECT(3, "micro_batches 4 differs from accumulate 1 with 2 replicas\nhint: --set "
+           "train.accumulate=2", "train", "e.ini", "--set", "distribute.devices=cpu:0,cpu:1",
+           "--set", "train.micro_batches=4", "--set", "train.accumulate=1");
     remove_root();
 }
 END_TEST
