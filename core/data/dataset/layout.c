@@ -145,10 +145,15 @@ static const char *signs_text(const sign_search *s)
     return text != NULL ? text : "sign of it";
 }
 
-static pons_status refuse_none(const sign_search *s, pons_error *err)
+/* 'predicts': the cases need no labels, and no INI file names them. */
+static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *err)
 {
     if (file_kind_refuse_folder(s->folder, FILE_VOLUME, err) != PONS_OK)
         return err->status;
+    if (predicts)
+        return pons_fail(err, PONS_DATA, "folder '%s' has no volume, no %s\nhint: a pattern such as "
+                         "'%.1000s/*/t1.nii.gz' names volumes in folders below it", s->folder,
+                         signs_text(s), s->folder);
     return pons_fail(err, PONS_DATA, "folder '%s' has no %s\n"
                      "hint: 'image' and 'label' with * in them name files without one", s->folder,
                      signs_text(s));
@@ -182,10 +187,11 @@ static const struct layout *file_layout(const char *path, pons_error *err)
 }
 
 /* The layout of 'source', which is 'only' unless that is NULL, and the file that tells it. */
-static const struct layout *source_layout(arena *memory, const char *source,
+static const struct layout *source_layout(arena *memory, const dataset_settings *settings,
                                           const struct layout *only, const char **file,
                                           pons_error *err)
 {
+    const char *source = settings->source;
     sign_search s = { .memory = memory, .folder = source, .only = only };
     struct stat facts;
 
@@ -204,7 +210,7 @@ static const struct layout *source_layout(arena *memory, const char *source,
         return NULL;
     if (s.count != 1) {
         if (s.count == 0)
-            refuse_none(&s, err);
+            refuse_none(&s, settings->labels_optional, err);
         else
             refuse_second(&s, err);
         return NULL;
@@ -275,7 +281,7 @@ pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choic
                          s->source == NULL ? "source" : "image");
     out->file = s->image.count > 0 ? s->image.item[0] : NULL;
     l = s->source == NULL ? layout_named("globs")
-                          : source_layout(memory, s->source, l, &out->file, err);
+                          : source_layout(memory, s, l, &out->file, err);
     if (l == NULL)
         return err->status;
     if (l->reader == NULL)

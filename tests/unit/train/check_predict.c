@@ -214,7 +214,8 @@ START_TEST(one_image_goes_to_a_file_several_to_a_folder)
     EXISTS("two/a_logits.nii.gz");
     copy_image("scans/a.nii");
     PREDICT_TO(4, "are both named 'a', expected one", "scans", "-o", "two");
-    PREDICT_TO(4, "folder 'new' has no dataset.json", "new", "-o", "two");
+    PREDICT_TO(4, "folder 'new' has no volume, no dataset.json", "new", "-o", "two");
+    PREDICT_TO(4, "hint: a pattern such as 'new/*/t1.nii.gz' names volumes", "new", "-o", "two");
     remove_root();
 }
 END_TEST
