@@ -11,6 +11,7 @@
 
 #include "base/file/file.h"
 #include "base/hash/json_digest.h"
+#include "base/text/shell_word.h"
 #include "base/text/text.h"
 #include "config/config_internal.h"
 #include "config/list.h"
@@ -47,6 +48,18 @@ pons_status config_entry_add(config *c, config_entry entry, pons_error *err)
     return PONS_OK;
 }
 
+/* A folder is probably a dataset, which 'pons init' makes an INI file of. */
+static pons_status read_file(config *c, const char *file, pons_error *err)
+{
+    char word[1024];
+
+    if (folder_is_there(file))
+        return pons_fail(err, PONS_CONFIG, "'%s' is a folder, expected an INI file\n"
+                         "hint: pons init %s -o FILE.ini plans one for a dataset", file,
+                         shell_word_bare(word, sizeof word, file));
+    return config_read_file(c, file, err);
+}
+
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
                         pons_error *err)
 {
@@ -64,7 +77,7 @@ pons_status config_open(const char *file, int set_count, const char *const *set,
     c->folder = arena_string(c->arena, getcwd(here, sizeof here) != NULL ? here : "/");
     c->file = file != NULL ? arena_string(c->arena, file) : NULL;
     if (file != NULL)
-        status = config_read_file(c, file, err);
+        status = read_file(c, file, err);
     for (int i = 0; status == PONS_OK && i < set_count; i++)
         status = config_read_set(c, set[i], err);
     if (status != PONS_OK) {
