@@ -2,6 +2,7 @@
  * command_init.c - pons init: read a dataset, plan, and write an INI file that trains.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,7 +89,8 @@ static pons_status open_config(const init_plan *x, config **out, pons_error *err
     ini_text text = { .memory = x->memory };
 
     ini_text_put(&text, "data", "source", NULL, "%s", x->source);
-    ini_text_put(&text, "data", "validation", NULL, "%s", x->validation);
+    if (x->validation != NULL)
+        ini_text_put(&text, "data", "validation", NULL, "%s", x->validation);
     for (int i = 0; i < x->call->set_count; i++)
         ini_text_set(&text, x->call->set[i]);
     return ini_text_open(&text, out, err);
@@ -122,14 +124,14 @@ static pons_status open_split(const init_plan *x, dataset **out, pons_error *err
     return err->status;
 }
 
-/* The planned split depends on the number of cases. */
+/* The planned split is that of the dataset, or depends on the number of cases. */
 static pons_status open_dataset(init_plan *x, dataset **out, pons_error *err)
 {
     dataset *all = NULL;
 
-    x->validation = "none";
+    x->validation = NULL;
     if (open_split(x, &all, err) == PONS_OK) {
-        x->validation = all->case_count >= 5 ? "fold:0/5"
+        x->validation = all->own_split ? "own" : all->case_count >= 5 ? "fold:0/5"
                         : all->case_count > 1 ? "last:1" : "none";
         open_split(x, out, err);
     }
@@ -201,6 +203,29 @@ static void print_plan(const init_plan *x, const char *path)
                 shell_word_bare(word, sizeof word, path));
 }
 
+/* Whether the call gives a key by --set. */
+static bool call_sets(const invocation *call, const char *section, const char *key)
+{
+    char name[256];
+    int size = snprintf(name, sizeof name, "%s.%s=", section, key);
+
+    for (int i = 0; i < call->set_count; i++)
+        if (strncmp(call->set[i], name, (size_t)size) == 0)
+            return true;
+    return false;
+}
+
+/* The configuration takes the plan's values as it takes those of --set, and blames them on it. */
+static void unblame_plan(const invocation *call, pons_error *err)
+{
+    static const char mark[] = "--set: ";
+    char section[64], key[64];
+
+    if (sscanf(err->text, "--set: [%63[^]]] %63[a-z_0-9]", section, key) == 2
+        && !call_sets(call, section, key))
+        memmove(err->text, err->text + strlen(mark), strlen(err->text + strlen(mark)) + 1);
+}
+
 static pons_status plan(init_plan *x, const char *path, pons_error *err)
 {
     dataset_statistics *statistics = NULL;
@@ -217,6 +242,7 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
         if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)
             print_plan(x, path);
     }
+    unblame_plan(x->call, err);
     dataset_statistics_free(statistics);
     dataset_close(d);
     return err->status;

@@ -380,8 +380,8 @@ static void put_heads(const init_plan *x, const network_plan *n, ini_text *t)
     for (int i = 0; i < shown; i++)
         weights = joined(x, weights, i == outputs - 1
                                          ? "0" : arena_format(x->memory, "%.6g", exp2(-i) / sum));
-    ini_text_put(t, "loss", "heads", "weights of the outputs, the full extent first", "%s",
-                 weights);
+    ini_text_put(t, "loss", "heads", "weights of the outputs, the full extent first; 0: not "
+                 "trained", "%s", weights);
 }
 
 /* Lines that do not depend on the data. */
@@ -414,7 +414,8 @@ static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
     init_plan_batch(x, n, &cases, &per_case);
     steps = ceil_div_i64(max_i64(x->data->training_count, 1), cases);
     every = x->style == INIT_MONAI ? 5 : max_i64(1, 2500 / steps);
-    ini_text_put(t, "loss", "plugin", NULL, x->style == INIT_MONAI ? "dice_ce" : "nnunet");
+    ini_text_put(t, "loss", "plugin", NULL, x->style != INIT_MONAI ? "nnunet"
+                 : x->data->region_count > 0 ? "dice" : "dice_ce");
     if (x->style != INIT_MONAI) {
         ini_text_put(t, "loss", "batch_dice", "nnU-Net's choice for slices", x->flat ? "yes" : "no");
         put_heads(x, n, t);

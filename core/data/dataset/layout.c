@@ -151,9 +151,9 @@ static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *
     if (file_kind_refuse_folder(s->folder, FILE_VOLUME, err) != PONS_OK)
         return err->status;
     if (predicts)
-        return pons_fail(err, PONS_DATA, "folder '%s' has no volume, no %s\nhint: a pattern such as "
-                         "'%.1000s/*/t1.nii.gz' names volumes in folders below it", s->folder,
-                         signs_text(s), s->folder);
+        return pons_fail(err, PONS_DATA, "folder '%s' has no volume, no %s\n"
+                         "hint: a pattern such as '%.1000s/*/t1.nii.gz' names volumes in folders "
+                         "below it", s->folder, signs_text(s), s->folder);
     return pons_fail(err, PONS_DATA, "folder '%s' has no %s\n"
                      "hint: 'image' and 'label' with * in them name files without one", s->folder,
                      signs_text(s));

@@ -61,9 +61,32 @@ check "the table has intensities" grep -q '^0 *contrast0 .* z-score$' nnunet.out
 check "the table has classes" grep -qE '^brain +6 ' nnunet.out
 check "the forecast is in the file" grep -qE '^; Forecast .* of .*memory' nnunet.ini
 
+# Regions: the loss of each planner takes them.
+regions() {
+    plans "regions_$1" four --like "$1" --set "data.labels=background:0 white:1 grey:2 lesion:3" \
+        --set "data.regions=whole:1,2,3 core:2,3" && grep -qE '^whole +3 ' "regions_$1.out" && trains "regions_$1"
+}
+"$program" data phantom -o four --cases 3 --extent 40,36,32 --classes 4 2>log || cat log
+for like in nnunet monai; do
+    check "regions are planned like $like and trained on" regions $like
+done
+printf 'image,label\nfour/imagesTr/phantom_000.nii.gz,four/labelsTr/phantom_000.nii.gz\n' >one.csv
+entry() {
+    printf '{"image":"four/imagesTr/phantom_00%s.nii.gz","label":"four/labelsTr/phantom_00%s.nii.gz","fold":%s}' \
+        "$1" "$1" "$2"
+}
+printf '{"training":[%s,%s,%s],"labels":{"0":"b","1":"w","2":"g","3":"l"}}\n' "$(entry 0 1)" "$(entry 1 0)" \
+    "$(entry 2 1)" >folds.json
+check "a list with folds is planned" plans own folds.json
+check "its folds are the split" has own 'validation = own'
+check "the held-out case is that of the list" ends 0 "1 for validation: phantom_001" "$program" data check own.ini
+check "missing labels are not blamed on --set" refused 3 "error: [data] labels: 'labels' is not given" \
+    one.csv -o bad.ini
+check "a wrong value of --set is" refused 3 "error: --set: [data] validation: " \
+    ph -o bad.ini --set data.validation=last:x
+
 # A class 'ignore' is no class of the plan: neither of its table nor of the network.
 ignoring() {
-    "$program" data phantom -o four --cases 3 --extent 40,36,32 --classes 4 || return 1
     plans with four --set "data.labels=background:0 white:1 grey:2 ignore:3" &&
         plans without four --set "data.labels=background:0 white:1 grey:2,3" &&
         ! grep -q ignore with.out && grep -qE '^grey +3 ' with.out || return 1
@@ -115,7 +138,8 @@ in_band() {
     header=$(sed -n 's/^; Forecast of the training.s memory: \([0-9.]*\) MB of .*/\1/p' "$1.ini")
     echo "forecast $header MB, pons explain $told, measured $found"
     awk -v told="$told" -v found="$found" -v header="$header" 'BEGIN {
-        exit !(found < 1.15 * told && found > 0.85 * told && 1e6 * header < 1.15 * told && 1e6 * header > 0.85 * told) }'
+        exit !(found < 1.15 * told && found > 0.85 * told && 1e6 * header < 1.15 * told && 1e6 * header > 0.85 * told)
+    }'
 }
 if grep -q '^CFLAGS = .*-fsanitize' "$build/Makefile"; then
     echo "SKIPPED: the memory of trainings: needs no sanitizer"
@@ -138,6 +162,8 @@ check "a file is not overwritten" refused 2 "hint: --force replaces it" ph -o ke
 check "it stays as it was" cmp nnunet.ini kept.ini
 check "--force overwrites" "$program" init ph -o kept.ini --force
 check "a folder is refused" refused 2 "'ph' is a folder" ph -o ph
+check "a dataset in place of an INI file is told" ends 3 "hint: pons init ph -o FILE.ini plans one for a dataset" \
+    "$program" train ph
 check "a missing dataset is data" refused 4 "cannot find the dataset 'none'" none -o bad.ini
 check "a folder without a dataset is data" refused 4 "no dataset.json" deep -o bad.ini
 check "an unknown planner is usage" refused 2 "expected one of nnunet" ph -o bad.ini --like unet
