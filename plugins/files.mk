@@ -2,7 +2,8 @@
 # kind's list.
 sink_LTLIBRARIES += plugins/sinks/csv.la
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.la \
-	plugins/schedules/flat_cos.la plugins/schedules/poly.la
+	plugins/schedules/exponential.la plugins/schedules/flat_cos.la plugins/schedules/linear.la \
+	plugins/schedules/one_cycle.la plugins/schedules/poly.la plugins/schedules/step.la
 model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/dynunet.la plugins/models/highresnet.la \
 	plugins/models/meshnet.la plugins/models/plain_unet.la plugins/models/residual_unet.la \
 	plugins/models/segresnet.la plugins/models/unet.la

@@ -306,7 +306,6 @@ const section_table section_tables[] = {
 /* 'value' NULL: every value except the default. */
 static const struct { const char *section, *key, *value; } not_built[] = {
     { "data", "cache", "lmdb" },
-    { "schedule", "plugin", "step" }, { "schedule", "plugin", "one_cycle" },
     { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
 };
 

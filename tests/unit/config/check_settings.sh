@@ -131,11 +131,14 @@ refused "x.ini:13: [loss] weight: found 3 numbers" -e 's/^plugin = dice$/&\nweig
 alone="x.ini:13: [loss] weight: it would change nothing: Dice counts one class here"
 refused "$alone" -e 's/^plugin = dice$/&\nweight = 5\ninclude_background = no/'
 refused "$alone" -e 's/^plugin = dice$/plugin = dice_ce\nweight = 5\ninclude_background = no/'
-refused "x.ini:13: [loss] weight: found 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
 refused "x.ini:13: [loss] weight: found 1 number, expected 2" -e 's/^plugin = dice$/plugin = cross_entropy\nweight = 5/'
 refused "x.ini:13: [loss] ignore_index: found 2, expected a class from 0 to 1" -e 's/^plugin = dice$/plugin = cross_entropy\nignore_index = 2/'
 refused "x.ini:13: [loss] pos_weight: found 3 numbers, expected 1 or 2" -e 's/^plugin = dice$/plugin = bce\npos_weight = 1 2 3/'
 refused "x.ini:13: [loss] alpha: found 0.5, expected none with softmax" -e 's/^plugin = dice$/plugin = focal\nalpha = 0.5\ninclude_background = no/'
+for schedule in 'step:every: found 0 and 0 milestones, expected one of the two' 'step\nevery = 3\nmilestones = 1:every: found 3 and 1' \
+    'step\nmilestones = 3 1:milestones: found 1 after 3' 'exponential:gamma: found 0 with end_factor 0'; do
+    refused "[schedule] ${schedule#*:}" -e "s/^\[train\]/[schedule]\nplugin = ${schedule%%:*}\n&/"
+done
 refused "x.ini:13: [loss] weight: found 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
 check "one number is expected, said once" grep -qE "found 2 numbers, expected 1$" said
 refused "x.ini:15: [optimizer] nesterov: found yes with momentum 0 and dampening 0" -e 's/^plugin = adam$/plugin = sgd\nnesterov = yes/'
