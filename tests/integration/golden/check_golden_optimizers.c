@@ -6,6 +6,7 @@
 #include "support/suite.h"
 #include "support/tolerance.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "device/device_open.h"
@@ -25,6 +26,17 @@ static const struct {
                 { "slope", PONS_ROLE_SLOPE } };
 
 enum { TENSORS = 3, STEPS = 10 };
+
+/* The averages begin at the weights. */
+static void start_averages(storage *s, const device *d)
+{
+    for (int t = 0; t < storage_count(s, STORAGE_EMA); t++) {
+        storage_tensor from = storage_item(s, STORAGE_PARAMETER, t);
+        size_t size = d->wide ? sizeof(double) : sizeof(float);
+        memcpy(storage_item(s, STORAGE_EMA, t).memory, from.memory,
+               (size_t)shape_count(from.shape) * size);
+    }
+}
 
 /* The loss is the sum of parameter x input, so that the gradients are the inputs. */
 static program *build_optimizer_program(const golden *g, const golden_plugin *plugin,
@@ -52,22 +64,42 @@ static program *build_optimizer_program(const golden *g, const golden_plugin *pl
     settings.optimizer_config = plugin->options;
     MUST(program_new(s, d, graph, loss, 0, NULL, &settings, &p, &error));
     golden_restore(g, "start", s);
+    start_averages(s, d);
     return p;
 }
 
+/* The parameters after a step, or their averages, whose names in the file begin with 'prefix'. */
 static void check_step(const golden *g, const char *name, const golden_mode *m, const device *d,
-                       const storage *s, int step)
+                       const storage *s, storage_group group, const char *prefix, int step)
 {
     for (int t = 0; t < TENSORS; t++) {
-        storage_tensor x = storage_item(s, STORAGE_PARAMETER, t);
+        storage_tensor x = storage_item(s, group, t);
         golden_difference away =
-            golden_compare(golden_find(g, "%s/%d/%s", name, step, x.name),
+            golden_compare(golden_find(g, "%s/%d/%s%s", name, step, prefix, x.name),
                            golden_tensor(d, x.shape), false, x.memory);
 
         ck_assert_msg(away.largest <= OPTIMIZER_OF_LARGEST * away.of,
-                      "'%s' after step %d of %s on %s: away by %g of %g", x.name, step, name,
-                      m->name, away.largest, away.of);
+                      "'%s%s' after step %d of %s on %s: away by %g of %g", prefix, x.name, step,
+                      name, m->name, away.largest, away.of);
     }
+}
+
+/* The rate of a step, of which a case has one, or one for all. */
+static double rate_of(const json_t *c, int step)
+{
+    const json_t *lr = json_object_get(c, "lr");
+
+    return json_number_value(json_is_array(lr) ? json_array_get(lr, (size_t)step - 1) : lr);
+}
+
+static void check_norm(const json_t *c, const char *name, int step, double found)
+{
+    const json_t *norms = json_object_get(c, "grad_norm");
+    double norm = json_number_value(json_array_get(norms, (size_t)step - 1));
+
+    if (norms != NULL)
+        ck_assert_msg(fabs(found - norm) <= OPTIMIZER_OF_LARGEST * norm,
+                      "norm in step %d of %s: %.9g, expected %.9g", step, name, found, norm);
 }
 
 static void check_kernels(const program *p, const char *name)
@@ -84,16 +116,22 @@ static void check_kernels(const program *p, const char *name)
 static void check_case(const golden *g, const json_t *c, const golden_mode *m, const device *d)
 {
     const char *name = golden_text(c, "name");
+    json_t *options = json_object_get(c, "options");
+    program_settings settings = golden_settings(m);
     golden_plugin plugin;
     step_result r;
     storage *s;
     program *p;
 
+    settings.clip_norm = json_number_value(json_object_get(options, "clip_norm"));
+    settings.ema_decay = json_number_value(json_object_get(options, "ema_decay"));
+
     golden_load(&plugin, PONS_KIND_OPTIMIZER, golden_text(c, "optimizer"),
-                sizeof(pons_optimizer_operations), json_object_get(c, "options"), false);
+                sizeof(pons_optimizer_operations), options, false);
     MUST(storage_new(d, &s, &error));
-    p = build_optimizer_program(g, &plugin, d, s, golden_settings(m));
-    check_kernels(p, name);
+    p = build_optimizer_program(g, &plugin, d, s, settings);
+    if (settings.clip_norm == 0 && settings.ema_decay == 0)
+        check_kernels(p, name);
     for (int step = 1; step <= STEPS; step++) {
         for (int t = 0; t < TENSORS; t++) {
             pons_tensor tensor;
@@ -104,30 +142,43 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, c
         }
         MUST(program_step_begin(p, (uint64_t)step, &error));
         MUST(program_micro(p, 0, &error));
-        MUST(program_step_finish(p, golden_number(c, "lr"), &r, &error));
-        check_step(g, name, m, d, s, step);
+        MUST(program_step_finish(p, rate_of(c, step), &r, &error));
+        check_norm(c, name, step, r.grad_norm);
+        check_step(g, name, m, d, s, STORAGE_PARAMETER, "", step);
+        if (settings.ema_decay > 0)
+            check_step(g, name, m, d, s, STORAGE_EMA, "ema/", step);
     }
     program_free(p);
     storage_free(s);
     golden_unload(&plugin);
 }
 
-START_TEST(ten_steps_are_those_of_pytorch)
+static void check_cases(const golden_mode *m, const char *file, int expected)
 {
-    const golden_mode *m = &golden_modes[_i];
     const json_t *c;
     golden g;
     device d;
     size_t count;
 
-    golden_open(&g, "optimizers");
+    golden_open(&g, file);
     golden_device(m, &d);
     json_array_foreach(g.cases, count, c)
         check_case(&g, c, m, &d);
-    ck_assert_int_eq((int)count, 11);
+    ck_assert_int_eq((int)count, expected);
     golden_close(&g);
     if (m->plugin != NULL)
         device_close(&d);
+}
+
+START_TEST(ten_steps_are_those_of_pytorch)
+{
+    check_cases(&golden_modes[_i], "optimizers", 11);
+}
+END_TEST
+
+START_TEST(steps_with_rates_clipping_and_averages_are_those_of_pytorch)
+{
+    check_cases(&golden_modes[_i], "optimizers_more", 8);
 }
 END_TEST
 
@@ -136,5 +187,7 @@ int main(void)
     TCase *c = suite_new("golden optimizers");
 
     tcase_add_loop_test(c, ten_steps_are_those_of_pytorch, 0, golden_mode_count);
+    tcase_add_loop_test(c, steps_with_rates_clipping_and_averages_are_those_of_pytorch, 0,
+                        golden_mode_count);
     return suite_run();
 }
