@@ -86,6 +86,8 @@ typedef struct train_options {
     int64_t batch, accumulate, micro_batches;
     int precision;            /* enum precision (program.h): auto fp32 tf32 ...                   */
     double clip_norm, ema_decay, grace_s;
+    double loss_scale, loss_scale_growth, loss_scale_backoff;
+    int64_t loss_scale_interval;
     bool recompute;
     int nonfinite;            /* 0 stop, 1 skip                                                   */
     int64_t validate_every, validate_steps, checkpoint_every, keep, early_stop;

@@ -263,6 +263,22 @@ static pons_status resolve_precision(experiment *e, const experiment_overrides *
     return PONS_OK;
 }
 
+/* Values of [train] that only fp16 reads. */
+static void warn_of_idle_scale(const experiment *e)
+{
+    const train_options *t = &e->sections.train;
+    const struct { const char *key; double value, usual; } values[] = {
+        { "loss_scale", t->loss_scale, 65536 }, { "loss_scale_growth", t->loss_scale_growth, 2 },
+        { "loss_scale_backoff", t->loss_scale_backoff, 0.5 },
+        { "loss_scale_interval", (double)t->loss_scale_interval, 2000 }
+    };
+
+    for (size_t i = 0; e->precision != PRECISION_FP16 && i < sizeof values / sizeof *values; i++)
+        if (values[i].value != values[i].usual)
+            log_warning(e->log, "[train] %s changes nothing: the precision is %s, and only fp16 "
+                        "scales the loss", values[i].key, precision_name(e->precision));
+}
+
 /* ---- extents --------------------------------------------------------------------------------- */
 
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
@@ -451,6 +467,8 @@ static pons_status fill_experiment(experiment *e, const experiment_overrides *kn
     add_plugin_comments(e);
     if (resolve_precision(e, known, err) != PONS_OK || tuning_open(e, &e->tuning, err) != PONS_OK)
         return err->status;
+    if (e->purpose == EXPERIMENT_TRAIN)
+        warn_of_idle_scale(e);
     return agreement_on_experiment(e->group, e, err);
 }
 

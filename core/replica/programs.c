@@ -103,6 +103,7 @@ static program_settings settings_of(const experiment *e, bool training)
         .precision = e->precision, .recompute = t->recompute, .testing = e->testing,
         .micro_batches = e->micro_batches, .accumulate = e->accumulate,
         .fill_nan = e->debug, .clip_norm = t->clip_norm, .ema_decay = t->ema_decay,
+        .scaling = { t->loss_scale_growth, t->loss_scale_backoff, t->loss_scale_interval },
         .seed = (uint64_t)e->sections.experiment.seed
     };
 

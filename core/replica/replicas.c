@@ -103,6 +103,7 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     if (err->status != PONS_OK)
         return err->status;
     device_compile(one->device);
+    storage_set(one->storage, STORAGE_SCALE, e->sections.train.loss_scale);
     return storage_initialise(one->storage, (uint64_t)e->sections.experiment.seed, err);
 }
 

@@ -12,8 +12,6 @@
 #include "graph/ir/shape.h"
 #include "graph/optimizer/update_internal.h"
 
-enum { PATIENCE = 2000 }; /* applied steps in a row before the scale of the loss grows            */
-
 void update_call_add(const update_settings *u, update_calls *out, map_builder_call *call)
 {
     if (out->update_count == out->room) {
@@ -173,7 +171,7 @@ static int clip_factor(map_builder *m, const update_settings *u, int norm)
 }
 
 /*
- * The scale halves after a step that was not applied, and doubles after PATIENCE applied ones (R9).
+ * The scale falls after a step that was not applied, and grows after 'interval' applied ones (R9).
  */
 static void change_scale(map_builder *m, const update_settings *u, int ok)
 {
@@ -182,12 +180,14 @@ static void change_scale(map_builder *m, const update_settings *u, int ok)
 
     finite_steps = map_builder_apply(m, PONS_MAP_ADD, finite_steps, map_builder_constant(m, 1), 0);
     full = map_builder_apply(m, PONS_MAP_GREATER_EQUAL, finite_steps,
-                             map_builder_constant(m, PATIENCE), 0);
+                             map_builder_constant(m, (double)u->scaling.interval), 0);
     finite_steps = map_builder_apply(m, PONS_MAP_SELECT, full, zero, finite_steps);
     finite_steps = map_builder_apply(m, PONS_MAP_SELECT, ok, finite_steps, zero);
-    full = map_builder_apply(m, PONS_MAP_SELECT, full, map_builder_constant(m, 2),
+    full = map_builder_apply(m, PONS_MAP_SELECT, full,
+                             map_builder_constant(m, u->scaling.growth),
                              map_builder_constant(m, 1));
-    full = map_builder_apply(m, PONS_MAP_SELECT, ok, full, map_builder_constant(m, 0.5));
+    full = map_builder_apply(m, PONS_MAP_SELECT, ok, full,
+                             map_builder_constant(m, u->scaling.backoff));
     scale = map_builder_apply(m, PONS_MAP_MUL, scale, full, 0);
     map_builder_store(m, scale, step_operand(u, STEP_SCALE));
     map_builder_store(m, scale, storage_operand(u, STORAGE_SCALE));

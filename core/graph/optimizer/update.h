@@ -5,6 +5,7 @@
 #ifndef CORE_GRAPH_OPTIMIZER_UPDATE_H
 #define CORE_GRAPH_OPTIMIZER_UPDATE_H
 
+#include "graph/optimizer/loss_scaling.h"
 #include "graph/optimizer/map_builder.h"
 #include "graph/storage/storage.h"
 #include "graph/optimizer/table_pool.h"
@@ -42,6 +43,7 @@ typedef struct update_settings {
     int micro_batches;             /* M                                                           */
     double clip_norm, ema_decay;
     bool scaled;                   /* gradients are those of the scaled loss (fp16)               */
+    loss_scaling scaling;
     const pons_optimizer_operations *optimizer;
     const void *config;
     int count;                     /* parameters with a gradient                                  */

@@ -301,6 +301,7 @@ static pons_status make_update(program *p, update_calls *calls, pons_error *err)
     *u = (update_settings){ .storage = p->storage, .arena = p->arena, .pool = &p->calls.pool,
         .micro_batches = p->settings.micro_batches, .clip_norm = p->settings.clip_norm,
         .ema_decay = p->settings.ema_decay, .scaled = p->gradients.loss_scale != NULL,
+        .scaling = p->settings.scaling,
         .optimizer = p->settings.optimizer, .config = p->settings.optimizer_config,
         .count = p->gradients.count, .parameter = p->gradients.parameter, .gradient = gradient,
         .gradients = p->grad_accum.memory,

@@ -22,6 +22,8 @@ static pons_status check_graph(program *p, pons_error *err)
         p->settings.accumulate = 1;
     if (p->settings.micro_batches < 1)
         p->settings.micro_batches = p->settings.accumulate;
+    if (p->settings.scaling.interval < 1)
+        p->settings.scaling = (loss_scaling)LOSS_SCALING_DEFAULT;
     for (int i = 0; i < p->output_count; i++)
         if (node_failed(p->output[i]))
             return pons_fail(err, PONS_PLUGIN, "output %d of the graph is missing", i);

@@ -6,6 +6,7 @@
 #ifndef CORE_GRAPH_PROGRAM_PROGRAM_H
 #define CORE_GRAPH_PROGRAM_PROGRAM_H
 
+#include "graph/optimizer/loss_scaling.h"
 #include "graph/passes/precision.h"
 #include "graph/program/program_testing.h"
 #include "graph/storage/storage.h"
@@ -47,6 +48,7 @@ typedef struct program_settings {
     int accumulate;           /* of this replica                                                  */
     double clip_norm;         /* 0: off                                                           */
     double ema_decay;         /* 0: off                                                           */
+    loss_scaling scaling;     /* interval 0: LOSS_SCALING_DEFAULT                                 */
     const pons_optimizer_operations *optimizer; /* NULL: no update section (evaluate)             */
     const void *optimizer_config;
     const program_collective *collective; /* NULL: one replica. Lives as long as the program      */

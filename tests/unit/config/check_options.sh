@@ -87,6 +87,7 @@ observe() {
     case $1 in
     losses) steps loss ;;
     rates) steps lr ;;
+    scales) steps loss_scale ;;
     norms) steps grad_norm ;;
     validation) grep '"kind":"validation"' runs/run/metrics.jsonl ;;
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;

@@ -185,5 +185,9 @@ for command in "explain" "data check" "train"; do
 done
 unset command
 
+sed 's/^steps = 1/&\nprecision = fp32\nloss_scale = 2048/' plain.ini >x.ini
+check "a scale that no precision reads is said" ends 0 "loss_scale changes nothing: the precision is fp32" \
+    "$program" train x.ini --set experiment.name=unscaled
+
 cd / || exit 1
 finish

@@ -29,12 +29,12 @@ typedef struct bench {
     int steps;
 } bench;
 
-static bench open_bench(precision p, double clip_norm)
+static bench open_scaled_bench(precision p, double clip_norm, loss_scaling scaling)
 {
     const pons_shape image = { 5, { 1, 2, 2, 2, 1 } };
     const pons_convolution plain = PONS_CONVOLUTION_INIT;
     const program_settings settings = { .precision = p, .micro_batches = 1, .accumulate = 1,
-                                        .clip_norm = clip_norm, .optimizer = &descent,
+                                        .clip_norm = clip_norm, .scaling = scaling, .optimizer = &descent,
                                         .bucket = 1 << 20 };
     pons_graph *g = graph_new(true);
     pons_node *x = node_input(g, "x", PONS_F32, image), *t = node_input(g, "t", PONS_F32, image);
@@ -52,6 +52,11 @@ static bench open_bench(precision p, double clip_norm)
     MUST(program_new(b.storage, &reference, g, loss, 0, NULL, &settings, &b.program, &error));
     MUST(storage_initialise(b.storage, 1, &error));
     return b;
+}
+
+static bench open_bench(precision p, double clip_norm)
+{
+    return open_scaled_bench(p, clip_norm, (loss_scaling){ 0 });
 }
 
 static void close_bench(bench *b)
@@ -148,6 +153,23 @@ START_TEST(two_thousand_consecutive_finite_steps_double_the_scale)
 }
 END_TEST
 
+/* The scale starts where the storage has it, and changes by the numbers of the settings. */
+START_TEST(growth_backoff_and_interval_are_those_of_the_settings)
+{
+    bench b = open_scaled_bench(PRECISION_FP16, 0, (loss_scaling){ 4, 0.25, 3 });
+
+    storage_set(b.storage, STORAGE_SCALE, FITS);
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq(step(&b).scale, FITS);
+    ck_assert_double_eq(step(&b).scale, 4 * FITS);
+    ck_assert_double_eq(storage_get(b.storage, STORAGE_FINITE_STEPS), 0);
+    step_result r = step(&b);
+    ck_assert(!r.applied);
+    ck_assert_double_eq(r.scale, FITS);
+    close_bench(&b);
+}
+END_TEST
+
 START_TEST(an_overflow_resets_the_count_of_finite_steps)
 {
     bench b = open_bench(PRECISION_FP16, 0);
@@ -185,6 +207,7 @@ int main(void)
     tcase_add_test(c, reported_values_and_updates_are_not_scaled);
     tcase_add_test(c, clipping_uses_the_unscaled_gradient_norm);
     tcase_add_test(c, two_thousand_consecutive_finite_steps_double_the_scale);
+    tcase_add_test(c, growth_backoff_and_interval_are_those_of_the_settings);
     tcase_add_test(c, an_overflow_resets_the_count_of_finite_steps);
     tcase_add_test(c, other_precisions_have_no_scale);
     return suite_run();
