@@ -26,6 +26,9 @@ static const char *const sampling_words[] = { "uniform", "balanced", "classes", 
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const unit_words[] = { "step", "epoch", NULL };
+static const char *const window_precision_words[] = {
+    "training", "fp32", "tf32", "bf16", "fp16", NULL
+};
 static const char *const precision_words[] = { "auto", "fp32", "tf32", "bf16", "fp16", NULL };
 static const char *const nonfinite_words[] = { "stop", "skip", NULL };
 static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
@@ -249,6 +252,8 @@ static const pons_option window_table[] = {
     PONS_CHOICE(window_options, padding_mode, "constant", padding_words,
                 "Padding of an image that is smaller than the window."),
     PONS_INTEGER(window_options, batch, "4", 1, 65536, "Windows computed at a time."),
+    PONS_CHOICE(window_options, precision, "training", window_precision_words,
+                "Precision of validation and prediction; training is that of [train]."),
     PONS_INTEGERS(window_options, mirror, "", 0, 2,
                   "Axes along which predictions are also mirrored."),
     PONS_OPTIONS_END

@@ -113,6 +113,7 @@ typedef struct window_options {
     int mode;                 /* 0 constant, 1 gaussian                                           */
     int padding_mode;         /* 0 constant, 1 reflect, 2 replicate, 3 circular                   */
     int64_t batch;
+    int precision;            /* enum precision; AUTO: that of training                           */
     pons_integers mirror;
 } window_options;
 

@@ -233,6 +233,29 @@ static void resolve_classes(experiment *e)
 
 /* ---- precision ------------------------------------------------------------------------------- */
 
+static bool precision_exists(const pons_device_facts *facts, precision p)
+{
+    return (p != PRECISION_FP16 || facts->fp16) && (p != PRECISION_TF32 || facts->tf32);
+}
+
+static const char *device_name(const pons_device_facts *facts)
+{
+    return facts->host_memory ? "a cpu" : facts->name;
+}
+
+/* The precision of windows, known once that of training is. */
+static pons_status resolve_window_precision(experiment *e, pons_error *err)
+{
+    precision asked = (precision)e->sections.window.precision;
+
+    e->window_precision = asked != PRECISION_AUTO ? asked : e->precision;
+    if (precision_exists(&e->device.facts, e->window_precision))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [window] precision %s does not exist on %s\nhint: "
+                     "--set window.precision=bf16, or fp32", experiment_location(e, "window",
+                     "precision"), precision_name(asked), device_name(&e->device.facts));
+}
+
 static pons_status resolve_precision(experiment *e, const experiment_overrides *known,
                                      pons_error *err)
 {
@@ -245,11 +268,13 @@ static pons_status resolve_precision(experiment *e, const experiment_overrides *
     bool given = e->sections.train.precision != PRECISION_AUTO;
     precision asked = given ? (precision)e->sections.train.precision : known->precision;
     int most = facts->bf16 ? 2 : facts->fp16 ? 1 : 0;
+    bool trains = e->purpose == EXPERIMENT_TRAIN
+               || e->sections.window.precision == PRECISION_AUTO;
 
-    if ((asked == PRECISION_FP16 && !facts->fp16) || (asked == PRECISION_TF32 && !facts->tf32))
+    if (trains && !precision_exists(facts, asked))
         return pons_fail(err, PONS_CONFIG, "[train] precision %s%s does not exist on %s\nhint: %s",
                          precision_name(asked), given ? "" : ", the checkpoint's,",
-                         facts->host_memory ? "a cpu" : facts->name,
+                         device_name(facts),
                          given || e->purpose != EXPERIMENT_TRAIN ? "--set train.precision=bf16, "
                          "or fp32" : "--fresh (or no --resume) starts anew");
     if (processes_minimum(e->group, most, &most, err) != PONS_OK)
@@ -465,7 +490,8 @@ static pons_status fill_experiment(experiment *e, const experiment_overrides *kn
         || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
     add_plugin_comments(e);
-    if (resolve_precision(e, known, err) != PONS_OK || tuning_open(e, &e->tuning, err) != PONS_OK)
+    if (resolve_precision(e, known, err) != PONS_OK || resolve_window_precision(e, err) != PONS_OK
+        || tuning_open(e, &e->tuning, err) != PONS_OK)
         return err->status;
     if (e->purpose == EXPERIMENT_TRAIN)
         warn_of_idle_scale(e);

@@ -93,7 +93,8 @@ typedef struct experiment {
     device *devices;
     device device;          /* devices[0]                                                         */
     struct tuning *tuning;  /* NULL: kernels are not chosen by timing                             */
-    precision precision;    /* resolved                                                           */
+    precision precision;    /* of training, resolved                                              */
+    precision window_precision; /* of validation and prediction, resolved                         */
     int replicas, accumulate; /* of all processes                                                 */
     int first;              /* number of this process's first replica                             */
     int micro_batches;      /* M = replicas x accumulate                                          */

@@ -108,6 +108,7 @@ static program_settings settings_of(const experiment *e, bool training)
     };
 
     if (!training) {
+        s.precision = e->window_precision;
         s.micro_batches = s.accumulate = 1;
         s.clip_norm = 0;
         return s;

@@ -75,6 +75,12 @@ static const scaling_model_network *network_of(const experiment *e, const bench_
     return f->model ? out : NULL;
 }
 
+/* The precision of the program that is measured. */
+static const char *bench_precision(const experiment *e, const bench_flags *f)
+{
+    return precision_name(f->forward ? e->window_precision : e->precision);
+}
+
 static pons_status print_json(const experiment *e, const bench_flags *f, const measured *m,
                               const json_t *before, pons_error *err)
 {
@@ -85,7 +91,7 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
     fputs("{\"processor\":", stdout);
     json_put_text(stdout, e->device.facts.name);
     printf(",\"precision\":\"%s\",\"threads\":%d,\"program\":\"%s\",\"step_seconds\":{\"median\":",
-           precision_name(e->precision), e->device.facts.threads,
+           bench_precision(e, f), e->device.facts.threads,
            f->forward ? "forward" : "training");
     json_put_number(stdout, median);
     fputs(",\"min\":", stdout);
@@ -126,7 +132,7 @@ static pons_status print_table(const experiment *e, const bench_flags *f, const 
     double then = bench_before(before, "step_seconds", "median");
 
     printf("processor   %s\nprecision   %s, %d thread%s\n", e->device.facts.name,
-           precision_name(e->precision), e->device.facts.threads,
+           bench_precision(e, f), e->device.facts.threads,
            e->device.facts.threads == 1 ? "" : "s");
     if (e->replicas > 1)
         printf("mode        %s, %d replicas\n", experiment_mode(e), e->replicas);
@@ -253,7 +259,7 @@ static pons_status check_baseline(const experiment *e, const bench_flags *f,
     const char *program = f->forward ? "forward" : "training", *then;
     char threads[16], number[32];
     const struct { const char *key, *now; } facts[] = {
-        { "processor", e->device.facts.name }, { "precision", precision_name(e->precision) },
+        { "processor", e->device.facts.name }, { "precision", bench_precision(e, f) },
         { "threads", threads }, { "mode", experiment_mode(e) }
     };
 
