@@ -10,6 +10,7 @@
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"
 #include "data/volume/geometry.h"
+#include "metric/label_runs.h"
 
 pons_status evaluation_open(evaluation *e, pons_error *err)
 {
@@ -63,11 +64,11 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
     return PONS_OK;
 }
 
-/* Read a label file and check that its ids are in the range of classes. */
+/* Read a label file, U8 or I32, and check that its ids are in the range of classes. */
 static pons_status read_label_ids(const char *path, volume *out, volume_facts *facts,
                                   pons_error *err)
 {
-    if (nifti_read_label(path, out, facts, err) == PONS_OK)
+    if (nifti_read_label_compact(path, out, facts, err) == PONS_OK)
         id_partition_check_ids(path, out, err);
     return err->status;
 }
@@ -81,9 +82,9 @@ static pons_status mark_ids(const char *path, bool *seen, pons_error *err)
         return err->status;
     memset(&v, 0, sizeof v);
     if (read_label_ids(path, &v, NULL, err) == PONS_OK) {
-        const int32_t *id = v.voxels;
-        for (int64_t i = 0; i < pons_volume_count(&v); i++)
-            seen[id[i]] = true;
+        int64_t voxels = pons_volume_count(&v);
+        for (int64_t i = 0; i < voxels; i = label_run_end(&v, 0, i, voxels))
+            seen[label_at(&v, i)] = true;
     }
     pons_volume_clear(&v);
     return err->status;
@@ -182,13 +183,18 @@ static pons_status list_unlisted(const evaluation *e, const volume *prediction,
                                  const unlisted_id **out, int *count, pons_error *err)
 {
     int64_t *voxels = calloc(LABEL_ID_MAX + 1, sizeof *voxels);
-    const int32_t *id = prediction->voxels;
+    int64_t count_all = pons_volume_count(prediction);
     int found = 0, put = 0;
 
     if (voxels == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    for (int64_t i = 0; i < pons_volume_count(prediction); i++)
-        found += !e->listed[id[i]] && voxels[id[i]]++ == 0;
+    for (int64_t i = 0, end; i < count_all; i = end) {
+        int32_t id = label_at(prediction, i);
+
+        end = label_run_end(prediction, 0, i, count_all);
+        found += !e->listed[id] && voxels[id] == 0;
+        voxels[id] += e->listed[id] ? 0 : end - i;
+    }
     unlisted_id *list = arena_alloc(e->memory, (size_t)found * sizeof *list + 1);
     for (int n = 0; n <= LABEL_ID_MAX; n++)
         if (voxels[n] > 0)
@@ -199,79 +205,60 @@ static pons_status list_unlisted(const evaluation *e, const volume *prediction,
     return PONS_OK;
 }
 
+static label_scan scan_of(const volume *prediction, const volume *label)
+{
+    return (label_scan){ .prediction = prediction, .label = label,
+                         .end = pons_volume_count(label) };
+}
+
 /* Count disjoint classes: each id belongs to at most one. */
 static void count_disjoint(const evaluation *e, const volume *prediction, const volume *label,
                            metric_count *out)
 {
-    const int32_t *p = prediction->voxels, *g = label->voxels, *area = e->areas.of;
+    label_scan scan = scan_of(prediction, label);
+    label_run run;
 
-    for (int64_t i = 0; i < pons_volume_count(label); i++) {
-        int32_t a = area[p[i]], b = area[g[i]];
+    while (label_scan_next(&scan, &run)) {
+        int32_t a = e->areas.of[run.prediction], b = e->areas.of[run.label];
+        int64_t count = run.end - run.first;
 
         if (a > 0)
-            out[a - 1].prediction++;
+            out[a - 1].prediction += count;
         if (b > 0)
-            out[b - 1].label++;
+            out[b - 1].label += count;
         if (a > 0 && a == b)
-            out[a - 1].both++;
+            out[a - 1].both += count;
     }
 }
 
-static metric_count count_class(const data_class *c, const int32_t *prediction,
-                                const int32_t *label, int64_t voxels)
+static metric_count count_class(const data_class *c, const volume *prediction, const volume *label)
 {
     metric_count count = { .prediction = 0 };
+    label_scan scan = scan_of(prediction, label);
+    label_run run;
 
-    for (int64_t i = 0; i < voxels; i++) {
-        bool p = false, g = false;
-        for (int j = 0; j < c->id_count; j++) {
-            p = p || prediction[i] == c->id[j];
-            g = g || label[i] == c->id[j];
-        }
-        count.prediction += p;
-        count.label += g;
-        count.both += p && g;
+    while (label_scan_next(&scan, &run)) {
+        bool p = class_index_of_id(c, 1, run.prediction) >= 0;
+        bool g = class_index_of_id(c, 1, run.label) >= 0;
+        int64_t voxels = run.end - run.first;
+
+        count.prediction += p ? voxels : 0;
+        count.label += g ? voxels : 0;
+        count.both += p && g ? voxels : 0;
     }
     return count;
 }
 
-/* The areas of each class; in volumes of regions the value 1 of each class's channel. */
+/* The ids of each class; in volumes of regions the value 1 of each class's channel. */
 static const class_areas *list_areas(const evaluation *e, bool regions)
 {
+    static const int32_t region = 1;
     class_areas *list = arena_alloc(e->memory, (size_t)e->class_count * sizeof *list + 1);
 
-    for (int c = 0; c < e->class_count; c++) {
-        int count = regions ? 1 : e->classes[c].id_count;
-        int32_t *area = arena_alloc(e->memory, (size_t)count * sizeof *area);
-
-        int kept = 0;
-        for (int n = 0; n < count; n++) {
-            int32_t a = regions ? 1 : e->areas.of[e->classes[c].id[n]];
-            if (kept == 0 || area[kept - 1] != a)
-                area[kept++] = a;
-        }
-        list[c] = (class_areas){ kept, area };
-    }
+    for (int c = 0; c < e->class_count; c++)
+        list[c] = regions ? (class_areas){ 1, &region }
+                          : (class_areas){ e->classes[c].id_count, e->classes[c].id };
     return list;
-}
-
-/* Replace the ids of a volume, which were checked, by areas: U8 where these fit. */
-static void replace_by_areas(const evaluation *e, volume *v)
-{
-    int64_t voxels = pons_volume_count(v);
-    const int32_t *from = v->voxels;
-    uint8_t *to = v->voxels;
-
-    id_partition_apply(&e->areas, v);
-    if (e->areas.count > 256)
-        return;
-    for (int64_t n = 0; n < voxels; n++) {
-        uint8_t area = (uint8_t)from[n];
-        to[n] = area;
-    }
-    v->type = PONS_U8;
-    to = realloc(v->voxels, (size_t)voxels);
-    v->voxels = to != NULL ? to : v->voxels;
 }
 
 static bool is_ignored(const evaluation *e, int32_t id)
@@ -279,22 +266,30 @@ static bool is_ignored(const evaluation *e, int32_t id)
     return e->ignored != NULL && class_index_of_id(e->ignored, 1, id) >= 0;
 }
 
+static void clear_voxels(volume *v, int64_t first, int64_t end)
+{
+    size_t size = v->type == PONS_U8 ? sizeof(uint8_t) : sizeof(int32_t);
+
+    memset((char *)v->voxels + (size_t)first * size, 0, (size_t)(end - first) * size);
+}
+
 /* Make both volumes background where the label is ignored; the number of these voxels. */
 static int64_t clear_ignored_ids(const evaluation *e, volume *prediction, volume *label)
 {
-    int32_t *p = prediction->voxels, *g = label->voxels;
     int64_t cleared = 0, count = e->ignored != NULL ? pons_volume_count(label) : 0;
 
-    for (int64_t v = 0; v < count; v++) {
-        if (is_ignored(e, g[v])) {
-            p[v] = g[v] = 0;
-            cleared++;
-        }
+    for (int64_t v = 0, end; v < count; v = end) {
+        end = label_run_end(label, 0, v, count);
+        if (!is_ignored(e, label_at(label, v)))
+            continue;
+        clear_voxels(prediction, v, end);
+        clear_voxels(label, v, end);
+        cleared += end - v;
     }
     return cleared;
 }
 
-/* Score two label volumes (I32, checked ids) on one grid, which then hold areas. */
+/* Score two label volumes (checked ids) on one grid. */
 static pons_status add_ids(evaluation *e, const char *name, volume *prediction, volume *label,
                            pons_error *err)
 {
@@ -306,7 +301,7 @@ static pons_status add_ids(evaluation *e, const char *name, volume *prediction, 
         count_disjoint(e, prediction, label, count);
     for (int c = 0; c < e->class_count; c++) {
         if (!e->areas.disjoint)
-            count[c] = count_class(&e->classes[c], prediction->voxels, label->voxels, voxels);
+            count[c] = count_class(&e->classes[c], prediction, label);
         count[c].voxels = voxels - ignored;
         score[c] = class_score_of_counts(count[c]);
     }
@@ -315,14 +310,9 @@ static pons_status add_ids(evaluation *e, const char *name, volume *prediction, 
     if (e->listed != NULL
         && list_unlisted(e, prediction, &unlisted, &unlisted_count, err) != PONS_OK)
         return err->status;
-    if (e->metrics & ~metric_set_from(e->metrics, METRIC_OF_COUNTS)) {
-        replace_by_areas(e, prediction);
-        replace_by_areas(e, label);
-        if (evaluation_score_masks(e, prediction, label, list_areas(e, false), e->areas.count,
-                                   score, err) != PONS_OK)
-            return err->status;
-    }
-    if (evaluation_add_scores(e, name, score, err) == PONS_OK) {
+    if (evaluation_score_masks(e, prediction, label, list_areas(e, false), LABEL_ID_MAX + 1, score,
+                               err) == PONS_OK
+        && evaluation_add_scores(e, name, score, err) == PONS_OK) {
         e->cases[e->case_count - 1].unlisted = unlisted;
         e->cases[e->case_count - 1].unlisted_count = unlisted_count;
     }
@@ -344,11 +334,10 @@ static pons_status regions_of(const evaluation *e, const volume *from, volume *t
         for (int c = 0; c < to->channels; c++) {
             if (from->type == PONS_F32)
                 in[c] = ((const float *)from->voxels)[i * from->channels + c] > 0.5f;
-            else if (is_ignored(e, ((const int32_t *)from->voxels)[i]))
+            else if (is_ignored(e, label_at(from, i)))
                 in[c] = TARGET_IGNORED;
             else
-                in[c] = class_index_of_id(&e->classes[c], 1,
-                                          ((const int32_t *)from->voxels)[i]) >= 0;
+                in[c] = class_index_of_id(&e->classes[c], 1, label_at(from, i)) >= 0;
         }
     }
     return PONS_OK;

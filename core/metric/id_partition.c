@@ -39,7 +39,7 @@ void id_partition_make(arena *memory, const data_class *classes, int count, id_p
 
 pons_status id_partition_check_ids(const char *path, const volume *v, pons_error *err)
 {
-    int64_t voxels = pons_volume_count(v), i = 0;
+    int64_t voxels = v->type == PONS_U8 ? 0 : pons_volume_count(v), i = 0;
     const int32_t *id = v->voxels;
 
     while (i < voxels && id[i] >= 0 && id[i] <= LABEL_ID_MAX)

@@ -17,9 +17,9 @@ typedef struct id_partition {
 } id_partition;
 
 void id_partition_make(arena *memory, const data_class *classes, int count, id_partition *out);
-/* PONS_DATA with the first id of 'v' (I32) out of range; 'path' begins the message. */
+/* PONS_DATA with the first id of 'v' (U8 or I32) out of range; 'path' begins the message. */
 pons_status id_partition_check_ids(const char *path, const volume *v, pons_error *err);
-/* Replace the ids of 'v', which were checked, by their areas. */
+/* Replace the ids of 'v' (I32), which were checked, by their areas. */
 void id_partition_apply(const id_partition *a, volume *v);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/integer.h"
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
+#include "metric/label_runs.h"
 #include "metric/lesions.h"
 #include "metric/surface_distance.h"
 
@@ -19,11 +20,6 @@
 typedef struct area_box {
     int32_t low[3], high[3];
 } area_box;
-
-static inline int32_t value_at(const volume *v, int64_t n)
-{
-    return v->type == PONS_U8 ? ((const uint8_t *)v->voxels)[n] : ((const int32_t *)v->voxels)[n];
-}
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
@@ -50,14 +46,13 @@ static void join_boxes(area_box *b, const area_box *other)
 /* Add the runs of equal values in a row of one channel. */
 static void add_row(const volume *v, int channel, int64_t i, int64_t j, area_box *boxes)
 {
-    int64_t row = v->extent[2], at = (i * v->extent[1] + j) * row * v->channels + channel;
+    int64_t row = v->extent[2], at = (i * v->extent[1] + j) * row;
 
-    for (int64_t k = 0, first = 0; k < row; first = k) {
-        int32_t value = value_at(v, at + k * v->channels);
+    for (int64_t k = 0, end; k < row; k = end) {
+        int32_t value = label_at(v, (at + k) * v->channels + channel);
 
-        while (k < row && value_at(v, at + k * v->channels) == value)
-            k++;
-        add_run(&boxes[value], i, j, first, k);
+        end = label_run_end(v, channel, at + k, at + row) - at;
+        add_run(&boxes[value], i, j, k, end);
     }
 }
 
@@ -85,24 +80,28 @@ typedef struct filling {
     uint8_t *masks;
 } filling;
 
+static void fill_row(const filling *f, int64_t first, uint8_t *out)
+{
+    label_scan scan = { .prediction = f->pair->prediction, .label = f->pair->label,
+                        .channel = f->channel, .at = first, .end = first + f->extent[2] };
+    label_run run;
+
+    while (label_scan_next(&scan, &run))
+        memset(out + (run.first - first), f->member[run.prediction] * MASK_PREDICTION
+                                          | f->member[run.label] * MASK_LABEL,
+               (size_t)(run.end - run.first));
+}
+
 static void fill_planes(void *context, int64_t first, int64_t end)
 {
     const filling *f = context;
-    const volume *p = f->pair->prediction, *g = f->pair->label;
+    const int64_t *whole = f->pair->label->extent;
     uint8_t *out = f->masks + first * f->extent[1] * f->extent[2];
 
-    for (int64_t i = first; i < end; i++) {
-        for (int64_t j = 0; j < f->extent[1]; j++) {
-            int64_t at = ((i + f->box->low[0]) * g->extent[1] + j + f->box->low[1]) * g->extent[2]
-                         + f->box->low[2];
-
-            for (int64_t k = 0; k < f->extent[2]; k++) {
-                int64_t n = (at + k) * g->channels + f->channel;
-                *out++ = (uint8_t)(f->member[value_at(p, n)] * MASK_PREDICTION
-                                   | f->member[value_at(g, n)] * MASK_LABEL);
-            }
-        }
-    }
+    for (int64_t i = first; i < end; i++)
+        for (int64_t j = 0; j < f->extent[1]; j++, out += f->extent[2])
+            fill_row(f, ((i + f->box->low[0]) * whole[1] + j + f->box->low[1]) * whole[2]
+                        + f->box->low[2], out);
 }
 
 static void put_values(const double value[METRIC_KIND_COUNT], metric_set set, class_score *out)

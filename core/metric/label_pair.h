@@ -8,7 +8,7 @@
 #include "data/volume/volume.h"
 #include "metric/metric.h"
 
-/* The areas of a class: values in the volumes (id_partition.h), or class indices. */
+/* The areas of a class: values in the volumes, which are ids or class indices. */
 typedef struct class_areas {
     int count;
     const int32_t *area;
@@ -16,7 +16,7 @@ typedef struct class_areas {
 
 /*
  * Volumes with one channel hold areas. Volumes with several hold a channel for each class, whose
- * areas are values of that channel. U8 or I32, of equal types and extents.
+ * areas are values of that channel. Each is U8 or I32; their extents are equal.
  */
 typedef struct label_pair {
     const volume *prediction, *label;

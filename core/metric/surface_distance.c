@@ -128,7 +128,7 @@ static pons_status measure_boundary(const voxel_box *boundary, uint8_t from, uin
 
     if (distance == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for distances of surfaces");
-    if (distance_transform_run(boundary, from, to, distance, err) == PONS_OK)
+    if (voxel_distance_compute(boundary, from, to, distance, err) == PONS_OK)
         *out = reduce_distances(distance, count, tolerance);
     free(distance);
     return err->status;

@@ -8,7 +8,7 @@
 #ifndef CORE_METRIC_SURFACE_DISTANCE_H
 #define CORE_METRIC_SURFACE_DISTANCE_H
 
-#include "metric/distance_transform.h"
+#include "metric/voxel_distance.h"
 
 enum { MASK_PREDICTION = 1, MASK_LABEL = 2 }; /* bits of a voxel                                  */
 

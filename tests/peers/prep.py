@@ -5,7 +5,7 @@ usage: prep.py FOLDER make           writes FOLDER/raw/Dataset901_Near and Datas
                                      slices), and a pair of 256^3 label volumes with 5 classes in labels and predictions
        prep.py FOLDER near|far       processor seconds of DefaultPreprocessor.run_case on all cases
        prep.py FOLDER print          those of DatasetFingerprintExtractor.run with one process on Dataset940_Many
-       prep.py FOLDER metrics        those of hd95 and nsd of the pair, and the peak in MiB
+       prep.py FOLDER metrics        those of reading the pair and its hd95 and nsd, and the peak in MiB
 """
 import importlib, json, os, pathlib, resource, sys
 
@@ -128,10 +128,10 @@ def metrics(folder):
     import nibabel as nib, torch
     from monai.metrics import compute_hausdorff_distance, compute_surface_dice
     torch.set_num_threads(1)
+    begin = spent()
     pair = [torch.nn.functional.one_hot(torch.from_numpy(np.asarray(nib.load(folder / name / "a.nii.gz").dataobj))
                                         .long(), 5).permute(3, 0, 1, 2)[None].to(torch.uint8)
             for name in ("predictions", "labels")]
-    begin = spent()
     compute_hausdorff_distance(*pair, percentile=95, spacing=(1, 1, 1))
     compute_surface_dice(*pair, [1.0] * 4, spacing=(1, 1, 1))
     return spent() - begin

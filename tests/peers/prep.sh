@@ -5,7 +5,7 @@
 #   tests/peers/prep.sh PONS [ROUNDS [FOLDER]]      needs: pip install nnunetv2 monai nibabel; taskset, GNU time
 #
 # pons' seconds are those of whole commands: 'data preprocess --cache', which also writes the cases; 'init', which also
-# plans; 'evaluate', which also reads. The peers' are those of the work alone, without imports.
+# plans; 'evaluate'. The peers' are those of the work alone, without imports; that of metrics reads, as pons does.
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-3}

@@ -5,7 +5,8 @@
  * Planes along j are converted in parallel. A plane is processed in tiles of SIDE_K rows of SIDE_I
  * voxels: rows are converted into the tile, and the tile is transposed in the L1 cache, so both
  * sides touch each cache line once. Images without scaling are converted to float directly. Scaled
- * images, labels and some types go through double, so a value is rounded once.
+ * images, labels that are not whole numbers by their type, and some types go through double, so a
+ * value is rounded once.
  */
 #include "data/nifti/nifti_internal.h"
 
@@ -113,6 +114,10 @@ static void convert_label_row(conversion *c, const void *from, int64_t index, in
 {
     double row[SIDE_I];
 
+    if (c->layout->kind->load_id != NULL) {
+        c->layout->kind->load_id(from, count, out);
+        return;
+    }
     c->layout->kind->load(from, count, row);
     for (int64_t n = 0; n < count; n++) {
         if (!is_id(row[n]))

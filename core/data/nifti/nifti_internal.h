@@ -24,6 +24,8 @@ typedef struct nifti_kind {
     void (*load)(const void *from, int64_t count, double *to);
     /* Load floats equal to the rounded doubles; NULL: load and round doubles. */
     void (*load_float)(const void *from, int64_t count, float *to);
+    /* Load whole numbers that I32 always holds; NULL: load doubles, and check them. */
+    void (*load_id)(const void *from, int64_t count, int32_t *to);
     void (*store)(const double *from, int64_t count, void *to); /* NULL: not written */
 } nifti_kind;
 

@@ -5,6 +5,8 @@
 
 #include "base/file/json.h"
 #include "data/volume/volume.h"
+#include "base/random.h"
+#include "metric/label_runs.h"
 #include "metric/metric.h"
 
 #include "data/nifti/nifti_read.h"
@@ -204,6 +206,71 @@ START_TEST(golden_pairs_have_the_values_of_monai)
 }
 END_TEST
 
+enum { RUN_VOXELS = 500 };
+
+static int32_t mark_voxels(volume *v, uint64_t number, int64_t at, int32_t value)
+{
+    uint32_t word[4];
+
+    random_voxels(number, (uint64_t)at, word);
+    value = word[0] % 11 == 0 ? (int32_t)(word[1] % 3) : value;
+    if (v->type == PONS_U8)
+        ((uint8_t *)v->voxels)[at] = (uint8_t)value;
+    else
+        ((int32_t *)v->voxels)[at] = value;
+    return value;
+}
+
+/* Fill a volume with runs of some ten equal values. */
+static void fill_with_runs(volume *v, pons_type type, int channels, uint64_t number)
+{
+    static const int64_t extent[3] = { RUN_VOXELS, 1, 1 };
+    pons_error err = PONS_ERROR_INIT;
+    int32_t value = 0;
+
+    ck_assert_int_eq(pons_volume_init(v, type, channels, extent, &err), PONS_OK);
+    for (int64_t at = 0; at < RUN_VOXELS * channels; at++)
+        value = mark_voxels(v, number, at, value);
+}
+
+/* Each voxel is in one run, which has its values, and a neighbouring run has others. */
+static void compare_runs(const volume *p, const volume *g, int channel)
+{
+    label_scan scan = { .prediction = p, .label = g, .channel = channel, .at = 3,
+                        .end = RUN_VOXELS - 2 };
+    label_run run, last = { -1, -1, 0, 3 };
+
+    while (label_scan_next(&scan, &run)) {
+        ck_assert_int_eq(run.first, last.end);
+        ck_assert_int_gt(run.end, run.first);
+        ck_assert(run.prediction != last.prediction || run.label != last.label);
+        for (int64_t at = run.first; at < run.end; at++) {
+            ck_assert_int_eq(label_at(p, at * p->channels + channel), run.prediction);
+            ck_assert_int_eq(label_at(g, at * g->channels + channel), run.label);
+        }
+        last = run;
+    }
+    ck_assert_int_eq(last.end, RUN_VOXELS - 2);
+}
+
+START_TEST(runs_of_labels_are_whole_in_all_types_and_channels)
+{
+    static const pons_type types[] = { PONS_U8, PONS_I32 };
+
+    for (uint64_t number = 0; number < 8; number++) {
+        int channels = number % 4 < 2 ? 1 : 3;
+        volume p, g;
+
+        fill_with_runs(&p, types[number % 2], channels, 2 * number);
+        fill_with_runs(&g, types[number / 2 % 2], channels, 2 * number + 1);
+        for (int channel = 0; channel < channels; channel++)
+            compare_runs(&p, &g, channel);
+        pons_volume_clear(&p);
+        pons_volume_clear(&g);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("metric");
@@ -216,5 +283,6 @@ int main(void)
     tcase_add_test(c, empty_missed_and_false_alarm_classes_are_distinguished);
     tcase_add_test(c, the_mean_over_classes_skips_undefined_values);
     tcase_add_test(c, regions_are_counted_by_channel);
+    tcase_add_test(c, runs_of_labels_are_whole_in_all_types_and_channels);
     return suite_run();
 }

@@ -344,18 +344,41 @@ START_TEST(threads_do_not_change_a_bit)
 }
 END_TEST
 
-START_TEST(a_box_that_is_too_long_is_refused)
+/* Sites far from each other, in boxes that need trees of several levels. */
+START_TEST(sparse_sites_in_long_boxes_have_the_distances_of_brute_force)
 {
-    uint8_t *bits = calloc(DISTANCE_EXTENT_MAX + 1, 1);
-    voxel_box b = { .extent = { 1, 1, DISTANCE_EXTENT_MAX + 1 }, .spacing = { 1, 1, 1 },
-                    .bits = bits };
-    double out;
-    pons_error err = PONS_ERROR_INIT;
+    enum { BOXES = 60, LONG = 150, SITES = 12 };
+    static uint8_t bits[LONG * LONG * LONG];
 
-    bits[0] = MASK_PREDICTION | MASK_LABEL;
-    ck_assert_int_eq(distance_transform_run(&b, MASK_PREDICTION, MASK_LABEL, &out, &err),
-                     PONS_DATA);
-    free(bits);
+    for (uint64_t number = 0; number < BOXES; number++) {
+        voxel_box b = { .bits = bits };
+        point site[2][SITES];
+        uint32_t draw[4];
+
+        random_voxels(number, 5000, draw);
+        for (int axis = 0; axis < 3; axis++) {
+            b.extent[axis] = 1 + (draw[axis] & 0xffff) % LONG;
+            b.spacing[axis] = 0.3 + (draw[axis] >> 16) / 16384.0;
+        }
+        memset(bits, 0, sizeof bits);
+        for (int n = 0; n < 2 * SITES; n++) {
+            point *p = &site[n % 2][n / 2];
+            random_voxels(number, (uint64_t)n, draw);
+            for (int axis = 0; axis < 3; axis++)
+                p->at[axis] = draw[axis] % b.extent[axis];
+            bits[(p->at[0] * b.extent[1] + p->at[1]) * b.extent[2] + p->at[2]]
+                |= n % 2 == 0 ? MASK_PREDICTION : MASK_LABEL;
+        }
+        double found[SITES], largest = 0, expected = 0;
+        pons_error err = PONS_ERROR_INIT;
+        ck_assert_int_eq(voxel_distance_compute(&b, MASK_PREDICTION, MASK_LABEL, found, &err),
+                         PONS_OK);
+        for (int64_t n = 0; n < voxel_box_count(&b, MASK_PREDICTION); n++)
+            largest = fmax(largest, found[n]);
+        for (int n = 0; n < SITES; n++)
+            expected = fmax(expected, nearest_of(&b, site[0][n], site[1], SITES));
+        compare_value(largest, expected, 1e-12 * expected, "largest distance");
+    }
 }
 END_TEST
 
@@ -370,6 +393,6 @@ int main(void)
     tcase_add_test(c, a_shifted_cube_is_as_far_as_its_shift_in_millimetres);
     tcase_add_test(c, a_distance_equal_to_the_tolerance_is_within_it);
     tcase_add_test(c, threads_do_not_change_a_bit);
-    tcase_add_test(c, a_box_that_is_too_long_is_refused);
+    tcase_add_test(c, sparse_sites_in_long_boxes_have_the_distances_of_brute_force);
     return suite_run();
 }

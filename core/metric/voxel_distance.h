@@ -1,12 +1,10 @@
 /*
- * distance_transform.h - exact Euclidean distances between two sets of voxels, in millimetres.
+ * voxel_distance.h - exact Euclidean distances between two sets of voxels, in millimetres.
  */
-#ifndef CORE_METRIC_DISTANCE_TRANSFORM_H
-#define CORE_METRIC_DISTANCE_TRANSFORM_H
+#ifndef CORE_METRIC_VOXEL_DISTANCE_H
+#define CORE_METRIC_VOXEL_DISTANCE_H
 
 #include <pons/plugin.h>
-
-enum { DISTANCE_EXTENT_MAX = 65535 }; /* largest extent of a box                                  */
 
 /* A box of voxels [extent[0]][extent[1]][extent[2]], each a byte of bits. */
 typedef struct voxel_box {
@@ -20,10 +18,10 @@ int64_t voxel_box_count(const voxel_box *box, uint8_t mask);
 
 /*
  * Write the distance from the centre of each voxel with a bit of 'from' to the nearest centre of a
- * voxel with a bit of 'to', which the box must contain. The order of 'out' (voxel_box_count
- * numbers) does not depend on the number of threads. PONS_DATA: an extent is too large.
+ * voxel with a bit of 'to', which the box must contain. 'out' (voxel_box_count numbers) is in the
+ * order of the voxels, and does not depend on the number of threads.
  */
-pons_status distance_transform_run(const voxel_box *box, uint8_t from, uint8_t to, double *out,
+pons_status voxel_distance_compute(const voxel_box *box, uint8_t from, uint8_t to, double *out,
                                    pons_error *err);
 
 #endif
