@@ -307,8 +307,7 @@ void safe_file_sweep(const char *folder)
     sweep_temporaries(folder, NULL);
 }
 
-/* Sweep the temporary files of one file. */
-static void sweep_path(const char *path)
+void safe_file_sweep_path(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash + 1 - path));
@@ -382,7 +381,7 @@ static pons_status check_replaced(const char *path, pons_error *err)
 
 pons_status safe_file_open(safe_file *f, const char *path, pons_error *err)
 {
-    sweep_path(path);
+    safe_file_sweep_path(path);
     return safe_file_open_swept(f, path, err);
 }
 

@@ -67,6 +67,8 @@ pons_status safe_file_open_swept(safe_file *f, const char *path, pons_error *err
  * or earlier. Another node's process may be writing a younger one.
  */
 void safe_file_sweep(const char *folder);
+/* Remove the temporary files of 'path' that killed processes have left, as safe_file_open does. */
+void safe_file_sweep_path(const char *path);
 pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_error *err);
 pons_status safe_file_commit(safe_file *f, pons_error *err);
 void safe_file_discard(safe_file *f);

@@ -83,6 +83,7 @@ static pons_status write_part(const char *folder, const data_case *info, const c
     if (read || (info->label && file_is(path, info->label)))
         return pons_fail(err, PONS_USAGE, "-o '%s' would replace '%s', which is read, expected "
                          "another folder", folder, path);
+    safe_file_sweep_path(path);
     return nifti_write(path, v, NULL, err);
 }
 

@@ -477,6 +477,10 @@ static pons_status predict_cases(job *j, pons_error *err)
         .take = take_result, .tell = tell_result, .context = j
     };
 
+    if (j->folder)
+        safe_file_sweep(j->flags->output);
+    else
+        safe_file_sweep_path(j->flags->output);
     if (predict_run(j->member_count, j->member, &work, err) == PONS_OK && j->failed > 0)
         pons_fail(err, PONS_DATA, "%d of %d cases could not be predicted, the first is '%s'",
                   j->failed, j->case_count, j->cases[j->first_failed].name);

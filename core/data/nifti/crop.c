@@ -80,6 +80,7 @@ pons_status crop_file(const char *image, const char *out, const crop_settings *s
     if (!status)
         status = pons_volume_crop(&v, start, extent, 0, err);
     if (!status) {
+        safe_file_sweep_path(out);
         move_grid(&facts.grid, s, extent);
         if (s->mask)
             make_mask(&v, s->above);

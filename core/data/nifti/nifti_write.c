@@ -101,7 +101,7 @@ static pons_status write_file(const char *path, const unsigned char *data, size_
     pons_status status = make_folder_of(path, err);
 
     if (!status)
-        status = safe_file_open(&f, path, err);
+        status = safe_file_open_swept(&f, path, err);
     if (status)
         return status;
     status = safe_file_write(&f, data, size, err);

@@ -7,7 +7,8 @@
 #include "data/volume/volume.h"
 
 /*
- * Write .nii or .nii.gz, by the name; make missing folders. The file is complete or absent. Types:
+ * Write .nii or .nii.gz, by the name; make missing folders. The file is complete or absent. The
+ * caller sweeps temporary files (base/file/file.h), once for many files of a folder. Types:
  * F32 as float32, U8 as uint8, I32 as uint8 or (an id above 255) uint16. Several channels become
  * the fourth axis. 'grid' NULL: qform and sform from the volume's affine, code 1 (scanner),
  * millimetres.

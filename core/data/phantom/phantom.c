@@ -282,6 +282,18 @@ static pons_status check_settings(const phantom_settings *s, pons_error *err)
     return PONS_OK;
 }
 
+/* Remove what killed programs left in the folders of images and labels. */
+static void sweep_folders(const char *folder)
+{
+    static const char *const names[] = { "imagesTr", "labelsTr" };
+    char path[4096];
+
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[n]);
+        safe_file_sweep(path);
+    }
+}
+
 /* Remove the cases that a larger phantom left in the folder. */
 static void remove_other_cases(const char *folder, int64_t first)
 {
@@ -325,6 +337,8 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
         status = check_folder(folder, err);
     if (!status)
         status = folder_make(folder, err);
+    if (!status)
+        sweep_folders(folder);
     for (int64_t n = 0; n < settings->cases && !status; n++) {
         status = write_case(folder, settings, n, err);
         if (!status && l)
