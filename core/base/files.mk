@@ -7,7 +7,8 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/broken_pipe.
 	core/base/terminal.c core/base/terminal.h core/base/whole.h
 libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/csv_table.c \
 	core/base/file/csv_table.h core/base/file/file.c core/base/file/file.h \
-	core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/folder_list.c \
+	core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/file_system.c \
+	core/base/file/file_system.h core/base/file/folder_list.c \
 	core/base/file/folder_list.h core/base/file/json.c core/base/file/json.h \
 	core/base/file/mapped_file.c core/base/file/mapped_file.h core/base/file/table_file.c \
 	core/base/file/table_file.h

@@ -102,12 +102,12 @@ static pons_status measure_cases(data_bench *b, int round, pons_error *err)
     return PONS_OK;
 }
 
-/* A disk cache is filled in the first round only, since later rounds would find its files. */
+/* A cache in files is filled in the first round only, since later rounds would find its cases. */
 static pons_status measure_fill(data_bench *b, int round, logger *l, pons_error *err)
 {
     double begin;
 
-    if (round > 0 && b->fill.mode == CACHE_DISK) {
+    if (round > 0 && cache_mode_in_folder(b->fill.mode)) {
         b->seconds[FILL][round] = b->seconds[FILL][0];
         return PONS_OK;
     }

@@ -239,7 +239,7 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
     if (evaluation != NULL && add_cases(&sizes, e->data->validation_count, e->data->validation,
                                         NULL, &f.cache, err) != PONS_OK)
         return err->status;
-    if (e->sections.data.cache == CACHE_NONE || e->sections.data.cache == CACHE_DISK)
+    if (e->sections.data.cache == CACHE_NONE || cache_mode_in_folder(e->sections.data.cache))
         f.cache = 0; /* pages of mapped files are dropped when memory is short */
     else if (limit > 0 && f.cache > limit)
         f.cache = limit;

@@ -92,14 +92,14 @@ static pons_status check_folder(const char *path, pons_error *err)
     return err->status;
 }
 
-/* Write the values of the fold. Its disk cache is that of the folder above, common to all folds. */
+/* Write the values of the fold. Its cache in files is that of the folder above, common to all. */
 static pons_status write_values(config *c, const sections *s, const invocation *call, int count,
                                 int fold, fold_call *out, pons_error *err)
 {
     const experiment_options *e = &s->experiment;
     const char *debug = call->debug ? "-debug" : "";
     char *path = NULL;
-    bool cached = s->data.cache == CACHE_DISK && !config_given(c, "data", "cache_dir");
+    bool cached = cache_mode_in_folder(s->data.cache) && !config_given(c, "data", "cache_dir");
 
     if (asprintf(&path, "%s/%s%s", e->output, e->name, debug) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");

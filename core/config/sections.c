@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/build_feature.h"
 #include "config/augment_profile.h"
 
 /* Bounds of ranges. */
@@ -76,15 +77,16 @@ static const pons_option data_table[] = {
                "Ids that count as other ids, as in 4:3, before labels and regions."),
     PONS_CHOICE(data_options, cache, "memory", cache_words,
                 "Storage of preprocessed cases, shared by all ranks of a machine; disk: mapped "
-                "files, shared by all runs and processes with the same cases and steps; smart: "
-                "an epoch runs over a part of the training cases, which is in memory and of which "
-                "some are replaced each epoch; device: training cases also in the memory of each "
-                "device, which then extracts and augments the patches."),
+                "files, shared by all runs and processes with the same cases and steps; lmdb: the "
+                "same in one file of LMDB; smart: an epoch runs over a part of the training cases, "
+                "which is in memory and of which some are replaced each epoch; device: training "
+                "cases also in the memory of each device, which then extracts and augments the "
+                "patches."),
     PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
               "Largest size of a machine's cache; cases beyond it are read each time, and the "
-              "least recently used files of a disk cache are removed."),
+              "least recently used cases of a disk or lmdb cache are removed."),
     PONS_PATH(data_options, cache_dir, "",
-              "Folder of the disk cache; not given: "
+              "Folder of a disk or lmdb cache; not given: "
               "'.cache' in the folder of [experiment] output."),
     PONS_CHOICE(data_options, cache_share, "node", cache_share_words,
                 "node: a machine has the cases of all ranks; rank: with cache = smart, those that "
@@ -316,11 +318,20 @@ const section_table section_tables[] = {
 
 /* ---- values that this build lacks -------------------------------------------------------- */
 
-/* 'value' NULL: every value except the default. */
-static const struct { const char *section, *key, *value; } not_built[] = {
-    { "data", "cache", "lmdb" },
-    { "log", "sinks", "tensorboard" }, { "log", "sinks", "mlflow" },
+/*
+ * 'value' NULL: every value except the default. 'library': only in a build without that optional
+ * library.
+ */
+static const struct { const char *section, *key, *value, *library; } not_built[] = {
+    { "data", "cache", "lmdb", "lmdb" },
+    { "log", "sinks", "tensorboard", NULL }, { "log", "sinks", "mlflow", NULL },
 };
+
+static bool lacks_row(size_t row)
+{
+    return not_built[row].library == NULL
+           || build_feature_missing("", not_built[row].library) != NULL;
+}
 
 /*
  * Whether 'word' is a word of 'list'. Words end at blanks, commas and the colon of a device number.
@@ -351,7 +362,7 @@ static pons_status refuse_not_built(config *c, pons_error *err)
     for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
         const char *section = not_built[i].section, *key = not_built[i].key;
         const config_entry *e = config_find(c, section, key);
-        if (e == NULL)
+        if (e == NULL || !lacks_row(i))
             continue;
         if (not_built[i].value != NULL && holds_word(e->value, not_built[i].value))
             return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
@@ -531,7 +542,7 @@ const char *sections_lack(const pons_option *row, char *text, size_t size)
     for (size_t i = 0; t != NULL && i < sizeof not_built / sizeof *not_built; i++) {
         const char *value = not_built[i].value != NULL ? not_built[i].value : row->name;
         if (strcmp(not_built[i].section, t->name) == 0 && strcmp(not_built[i].key, row->name) == 0
-            && used < size)
+            && lacks_row(i) && used < size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", value);
     }
     return text;
@@ -542,7 +553,8 @@ bool sections_lack_value(const char *section, const char *key, const char *value
     for (size_t i = 0; i < sizeof not_built / sizeof *not_built; i++) {
         const char *lacks = not_built[i].value;
         if (strcmp(not_built[i].section, section) == 0 && strcmp(not_built[i].key, key) == 0
-            && lacks != NULL && strlen(lacks) == size && memcmp(lacks, value, size) == 0)
+            && lacks_row(i) && lacks != NULL && strlen(lacks) == size
+            && memcmp(lacks, value, size) == 0)
             return true;
     }
     return false;

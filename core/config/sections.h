@@ -20,6 +20,12 @@ typedef enum cache_mode {
     CACHE_NONE = 0, CACHE_MEMORY, CACHE_DISK, CACHE_LMDB, CACHE_SMART, CACHE_DEVICE
 } cache_mode;
 
+/* Whether the cases lie in files of cache_dir, which runs share. */
+static inline bool cache_mode_in_folder(int mode)
+{
+    return mode == CACHE_DISK || mode == CACHE_LMDB;
+}
+
 enum { OPTION_AUTO = -1 }; /* 'auto' of an INTEGER option */
 enum { FOLD_FIRST = -1 };
 

@@ -4,6 +4,12 @@ libcore_la_SOURCES += core/data/cache/case_hash.c core/data/cache/case_hash.h co
 	core/data/cache/cache_fill.c core/data/cache/cache_internal.h core/data/cache/cache_key.c \
 	core/data/cache/cache_key.h core/data/cache/cache_keyed.c core/data/cache/cache_memory.c \
 	core/data/cache/shared_memory.c core/data/cache/shared_memory.h
+if HAVE_LMDB
+libcore_la_SOURCES += core/data/cache/cache_lmdb.c core/data/cache/cache_lmdb.h \
+	core/data/cache/cache_lmdb_check.c
+else
+libcore_la_SOURCES += core/data/cache/cache_lmdb_absent.c
+endif
 libcore_la_SOURCES += core/data/cache/cache_smart.c core/data/cache/cache_smart.h \
 	core/data/cache/cache_smart_internal.h core/data/cache/cache_smart_shared.c \
 	core/data/cache/case_window.c core/data/cache/case_window.h

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 struct mapped_file {
     _Atomic(char *) begin;     /* NULL: closed                                                    */
     size_t size, last;         /* last: offset of the last non-zero byte                          */
+    bool watched;              /* another owner unmaps it                                         */
     atomic_bool taken, damaged;
     mapped_file *next;
 };
@@ -39,7 +41,7 @@ static mapped_file *find_around(const char *at)
 /* Map zeros from the page of 'at' to the end of the mapping, since later pages are lost too. */
 static bool replace_rest(mapped_file *m, const char *at)
 {
-    char *begin = m->begin, *from = begin + (size_t)(at - begin) / page_size * page_size;
+    char *begin = m->begin, *from = begin + (at - begin) - (uintptr_t)at % page_size;
 
     m->damaged = true;
     return mmap(from, (size_t)(begin + m->size - from), PROT_READ,
@@ -94,6 +96,16 @@ static size_t find_last(const char *bytes, size_t size)
     return size - 1;
 }
 
+static void begin_entry(mapped_file *m, char *begin, size_t size, bool watched)
+{
+    pthread_once(&installed, install_handler);
+    m->size = size;
+    m->damaged = false;
+    m->watched = watched;
+    m->begin = begin;
+    m->last = find_last(begin, size);
+}
+
 mapped_file *mapped_file_open(int file, off_t offset, size_t size)
 {
     mapped_file *m = take_entry();
@@ -101,16 +113,21 @@ mapped_file *mapped_file_open(int file, off_t offset, size_t size)
 
     if (m == NULL)
         return NULL;
-    pthread_once(&installed, install_handler);
     begin = mmap(NULL, size, PROT_READ, MAP_SHARED, file, offset);
     if (begin == MAP_FAILED) {
         m->taken = false;
         return NULL;
     }
-    m->size = size;
-    m->damaged = false;
-    m->begin = begin;
-    m->last = find_last(begin, size);
+    begin_entry(m, begin, size, false);
+    return m;
+}
+
+mapped_file *mapped_file_watch(void *begin, size_t size)
+{
+    mapped_file *m = take_entry();
+
+    if (m != NULL)
+        begin_entry(m, begin, size, true);
     return m;
 }
 
@@ -121,7 +138,8 @@ void mapped_file_close(mapped_file *m)
     if (m == NULL)
         return;
     begin = atomic_exchange(&m->begin, NULL);
-    munmap(begin, m->size);
+    if (!m->watched)
+        munmap(begin, m->size);
     m->taken = false;
 }
 

@@ -20,6 +20,11 @@ typedef struct mapped_file mapped_file;
  * closed.
  */
 mapped_file *mapped_file_open(int file, off_t offset, size_t size);
+/*
+ * Handle the loss of 'size' bytes from 'begin' in a mapping of another owner, as of LMDB. They stay
+ * mapped until mapped_file_close and after it. NULL: no memory.
+ */
+mapped_file *mapped_file_watch(void *begin, size_t size);
 void mapped_file_close(mapped_file *m); /* accepts NULL */
 void *mapped_file_bytes(const mapped_file *m);
 /* Whether no byte read so far was lost. The mapping must hold a non-zero byte. Any thread. */

@@ -281,7 +281,8 @@ pons_status preprocess_cache(config *c, logger *l, pons_error *err)
         status = config_refuse_unknown(c, err);
     if (!status) {
         cache_settings_fill(&s, &settings);
-        settings.mode = CACHE_DISK;
+        if (!cache_mode_in_folder(settings.mode))
+            settings.mode = CACHE_DISK;
         status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
     }
     cache_close(filled);

@@ -178,14 +178,15 @@ const cache_kind *cache_kind_of(cache_mode mode)
 {
     static const cache_kind *const kinds[] = {
         [CACHE_NONE] = NULL, [CACHE_MEMORY] = &cache_kind_memory, [CACHE_DISK] = &cache_kind_disk,
-        [CACHE_SMART] = &cache_kind_smart, [CACHE_DEVICE] = &cache_kind_memory
+        [CACHE_LMDB] = &cache_kind_lmdb, [CACHE_SMART] = &cache_kind_smart,
+        [CACHE_DEVICE] = &cache_kind_memory
     };
 
     return kinds[mode];
 }
 
 static pons_status add_tier(cache *c, cache_mode mode, int64_t limit, const cache_settings *s,
-                            pons_error *err)
+                            logger *l, pons_error *err)
 {
     const cache_kind *kind = cache_kind_of(mode);
 
@@ -194,7 +195,7 @@ static pons_status add_tier(cache *c, cache_mode mode, int64_t limit, const cach
     if (kind == NULL)
         return PONS_OK;
     c->tier[c->tier_count++] = (cache_tier){ kind, limit };
-    return kind->open != NULL ? kind->open(c, s, err) : PONS_OK;
+    return kind->open != NULL ? kind->open(c, s, l, err) : PONS_OK;
 }
 
 pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
@@ -221,8 +222,8 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     c->lane_count = settings->lane_count;
     for (int i = 0; i < rank_count; i++)
         c->slot[ranks[i]].wanted = true;
-    if (add_tier(c, settings->mode, settings->limit, settings, err) != PONS_OK
-        || add_tier(c, settings->next_mode, settings->next_limit, settings, err) != PONS_OK
+    if (add_tier(c, settings->mode, settings->limit, settings, l, err) != PONS_OK
+        || add_tier(c, settings->next_mode, settings->next_limit, settings, l, err) != PONS_OK
         || cache_fill(c, rank_count, ranks, settings, l, err) != PONS_OK) {
         cache_close(c);
         return err->status;

@@ -42,7 +42,8 @@ struct cache {
     int resident;
     int tier_count;            /* 0: no case is held                                              */
     cache_tier tier[CACHE_TIERS_MAX];
-    cache_disk disk;
+    cache_disk disk;           /* the folder of CACHE_DISK and CACHE_LMDB, with the locks of keys */
+    struct cache_lmdb *lmdb;   /* NULL: not open                                                  */
     case_window window;        /* CACHE_SMART: the cases of an epoch, 'epoch' the first one       */
     int64_t epoch;
     int lane, lane_count;      /* of this machine                                                 */
@@ -108,8 +109,9 @@ typedef struct fill_task {
  * be NULL.
  */
 struct cache_kind {
-    /* Prepare the storage of an opened cache. */
-    pons_status (*open)(cache *c, const cache_settings *s, pons_error *err);
+    const struct cache_store *store; /* of kinds that hold cases by key                           */
+    /* Prepare the storage of an opened cache; 'l' may be NULL. */
+    pons_status (*open)(cache *c, const cache_settings *s, logger *l, pons_error *err);
     /*
      * Hold a case, which is found or made by fill_pack. True: held, and *out is it if this process
      * maps it already. False: there is no room (fill_reserve), or 'err' is set; the next tier may
@@ -123,10 +125,41 @@ struct cache_kind {
     void (*close)(cache *c);
 };
 
-extern const cache_kind cache_kind_memory, cache_kind_disk, cache_kind_smart;
+extern const cache_kind cache_kind_memory, cache_kind_disk, cache_kind_lmdb, cache_kind_smart;
 
 /* The kind that holds cases in this mode; NULL: none is held. */
 const cache_kind *cache_kind_of(cache_mode mode);
+
+/* ---- cache_keyed.c --------------------------------------------------------------------------- */
+
+/* A case that a store has found, valid until its 'end'. */
+typedef struct stored_case {
+    packed_case packed;
+    const char *note;          /* the text stored with it                                         */
+    void *reading;             /* of the store                                                    */
+} stored_case;
+
+/*
+ * A storage of cases by key (cache_key.h), which runs share. Its functions are called by several
+ * threads, except 'map'. 'name' is that of the case in warnings; 'l' may be NULL.
+ */
+typedef struct cache_store {
+    /* Find a case and verify it; false: there is none, or a damaged one, of which 'l' is told. */
+    bool (*find)(cache *c, const char *key, const char *name, logger *l, stored_case *out);
+    /* End a find. If 'out' is not NULL, it takes the case where the store can map it already. */
+    void (*end)(cache *c, stored_case *found, packed_case *out);
+    /* Write a case; false: it cannot be written, and 'l' has a warning with the cause. */
+    bool (*write)(cache *c, const char *key, const char *name, const packed_case *p,
+                  const char *note, logger *l);
+    /* Map a case that was found or written, after all have been. */
+    bool (*map)(cache *c, const char *key, const char *name, logger *l, packed_case *out);
+} cache_store;
+
+/* The functions 'hold' and 'map' of a kind with a store. */
+bool cache_keyed_hold(fill_task *p, packed_case *out, pons_error *err);
+bool cache_keyed_map(fill *f, int position, packed_case *out, pons_error *cause);
+/* Open the folder of the settings, unless another tier has. */
+pons_status cache_keyed_folder(cache *c, const cache_settings *s, pons_error *err);
 
 /* ---- cache_fill.c ---------------------------------------------------------------------------- */
 /* Read all cases of the list and hold those that the mode and the limit allow. */

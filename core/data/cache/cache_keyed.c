@@ -17,14 +17,16 @@ static const char *case_id(const fill_task *p)
     return p->fill->cache->data->cases[p->rank].id;
 }
 
-static bool find_case(fill_task *p, const char *key, packed_case *out)
+static const cache_store *store_of(const fill_task *p)
 {
-    const cache *c = p->fill->cache;
-    const char *note;
+    return p->fill->cache->tier[p->tier].kind->store;
+}
 
-    if (!cache_disk_find(&c->disk, key, case_id(p), p->log, out, &note))
+static bool find_case(fill_task *p, const char *key, stored_case *out)
+{
+    if (!store_of(p)->find(p->fill->cache, key, case_id(p), p->log, out))
         return false;
-    fputs(note, p->stream);
+    fputs(out->note, p->stream);
     return true;
 }
 
@@ -37,11 +39,10 @@ static bool is_unchanged(const fill_task *p, pons_error *err)
            && memcmp(&now, &p->entry->source, sizeof now) == 0;
 }
 
-/* Make a case with the warnings of its preprocessing, and map it. */
-static void make_case(fill_task *p, const char *key, packed_case *out, pons_error *err)
+/* Make a case with the warnings of its preprocessing, and find it. */
+static void make_case(fill_task *p, const char *key, stored_case *out, pons_error *err)
 {
-    const cache *c = p->fill->cache;
-    const char *note;
+    cache *c = p->fill->cache;
     char *warnings;
 
     if (fill_pack(p, err) != PONS_OK)
@@ -52,57 +53,62 @@ static void make_case(fill_task *p, const char *key, packed_case *out, pons_erro
         pons_fail(err, PONS_DEVICE, "out of memory");
     else if (is_unchanged(p, err)
              && fill_has_room(p, packed_case_file_size(&p->made, warnings))
-             && cache_disk_write(&c->disk, key, case_id(p), &p->made, warnings, p->log))
-        cache_disk_find(&c->disk, key, case_id(p), p->log, out, &note);
+             && store_of(p)->write(c, key, case_id(p), &p->made, warnings, p->log))
+        store_of(p)->find(c, key, case_id(p), p->log, out);
     free(warnings);
 }
 
-static bool hold_by_key(fill_task *p, packed_case *out, pons_error *err)
+bool cache_keyed_hold(fill_task *p, packed_case *out, pons_error *err)
 {
     fill *f = p->fill;
-    const cache *c = f->cache;
+    cache *c = f->cache;
+    stored_case stored = { .note = NULL };
     char key[CASE_KEY_SIZE];
-    bool found;
+    bool found, held;
     int lock;
 
     if (case_hash(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
         return false;
     cache_key(c->data, c->chain, &c->spec, p->rank, &p->entry->source, key);
-    found = find_case(p, key, out);
+    found = find_case(p, key, &stored);
     if (!found) {
         lock = cache_disk_lock(&c->disk, key);
-        found = find_case(p, key, out); /* another process may have made it while this one waited */
+        /* another process may have made it while this one waited */
+        found = find_case(p, key, &stored);
         if (!found)
-            make_case(p, key, out, err);
+            make_case(p, key, &stored, err);
         cache_disk_unlock(lock);
     }
     f->shared->found += found;
+    if (stored.packed.codes == NULL)
+        return false;
     if (found)
-        fill_record(p, out);
-    if (out->codes != NULL && fill_reserve(p, out->mapping_size)) {
+        fill_record(p, &stored.packed);
+    held = fill_reserve(p, stored.packed.mapping_size);
+    store_of(p)->end(c, &stored, held ? out : NULL);
+    if (held)
         memcpy(p->entry->key, key, sizeof key);
-        return true;
-    }
-    packed_case_clear(out);
-    return false;
+    return held;
 }
 
-static bool map_by_key(fill *f, int position, packed_case *out, pons_error *cause)
+bool cache_keyed_map(fill *f, int position, packed_case *out, pons_error *cause)
 {
+    cache *c = f->cache;
     const shared_case *e = &f->shared->entry[position];
-    const char *name = f->cache->data->cases[f->rank[position]].id, *note;
+    const char *name = c->data->cases[f->rank[position]].id;
 
     (void)cause; /* a warning is logged */
-    return e->key[0] != '\0' && cache_disk_find(&f->cache->disk, e->key, name, f->log, out, &note);
+    return e->key[0] != '\0'
+           && c->tier[e->tier].kind->store->map(c, e->key, name, f->log, out);
 }
 
-/* ---- a file for each case -------------------------------------------------------------------- */
-
-static pons_status open_disk(cache *c, const cache_settings *s, pons_error *err)
+pons_status cache_keyed_folder(cache *c, const cache_settings *s, pons_error *err)
 {
     char *folder;
     pons_status status;
 
+    if (c->disk.folder != NULL)
+        return PONS_OK;
     if (s->folder != NULL)
         return cache_disk_open(&c->disk, s->folder, err);
     if (asprintf(&folder, "%s/.cache", s->output) < 0)
@@ -110,6 +116,41 @@ static pons_status open_disk(cache *c, const cache_settings *s, pons_error *err)
     status = cache_disk_open(&c->disk, folder, err);
     free(folder);
     return status;
+}
+
+/* ---- a file for each case -------------------------------------------------------------------- */
+
+static pons_status open_disk(cache *c, const cache_settings *s, logger *l, pons_error *err)
+{
+    (void)l;
+    return cache_keyed_folder(c, s, err);
+}
+
+static bool find_file(cache *c, const char *key, const char *name, logger *l, stored_case *out)
+{
+    return cache_disk_find(&c->disk, key, name, l, &out->packed, &out->note);
+}
+
+static void end_file(cache *c, stored_case *found, packed_case *out)
+{
+    (void)c;
+    if (out != NULL)
+        *out = found->packed;
+    else
+        packed_case_clear(&found->packed);
+}
+
+static bool write_file(cache *c, const char *key, const char *name, const packed_case *p,
+                       const char *note, logger *l)
+{
+    return cache_disk_write(&c->disk, key, name, p, note, l);
+}
+
+static bool map_file(cache *c, const char *key, const char *name, logger *l, packed_case *out)
+{
+    const char *note;
+
+    return cache_disk_find(&c->disk, key, name, l, out, &note);
 }
 
 static void trim_disk(fill *f, int tier)
@@ -125,5 +166,8 @@ static void close_disk(cache *c)
     cache_disk_close(&c->disk);
 }
 
-const cache_kind cache_kind_disk = { .open = open_disk, .hold = hold_by_key, .map = map_by_key,
-                                     .finish = trim_disk, .close = close_disk };
+static const cache_store files = { find_file, end_file, write_file, map_file };
+
+const cache_kind cache_kind_disk = { .store = &files, .open = open_disk, .hold = cache_keyed_hold,
+                                     .map = cache_keyed_map, .finish = trim_disk,
+                                     .close = close_disk };

@@ -222,27 +222,36 @@ static void set_case_parts(const file_header *h, mapped_file *m, packed_case *p,
     *note = part_address(h, bytes, PART_NOTE);
 }
 
+pons_status packed_case_file_use(mapped_file *m, size_t size, const char *key, packed_case *p,
+                                 const char **note, pons_error *err)
+{
+    file_header h = { .size = 0 };
+    const char *problem;
+
+    memcpy(&h, mapped_file_bytes(m), size < sizeof h ? size : sizeof h);
+    problem = file_problem(&h, mapped_file_bytes(m), size, key);
+    if (problem != NULL)
+        return pons_fail(err, PONS_DATA, "%s", problem);
+    set_case_parts(&h, m, p, note);
+    return PONS_OK;
+}
+
 static pons_status map_open_file(int fd, const char *path, const char *key, packed_case *p,
                                  const char **note, pons_error *err)
 {
+    pons_error problem = PONS_ERROR_INIT;
     struct stat s;
-    file_header h;
-    const char *problem;
     mapped_file *m;
 
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof h)
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_size < (off_t)sizeof(file_header))
         return pons_fail(err, PONS_DATA, "'%s' cannot be used: it is no cached case", path);
     m = mapped_file_open(fd, 0, (size_t)s.st_size);
     if (m == NULL)
         return pons_fail(err, PONS_FAILURE, "cannot map '%s': %s", path, strerror(errno));
-    memcpy(&h, mapped_file_bytes(m), sizeof h);
-    problem = file_problem(&h, mapped_file_bytes(m), (size_t)s.st_size, key);
-    if (problem == NULL) {
-        set_case_parts(&h, m, p, note);
+    if (packed_case_file_use(m, (size_t)s.st_size, key, p, note, &problem) == PONS_OK)
         return PONS_OK;
-    }
     mapped_file_close(m);
-    return pons_fail(err, PONS_DATA, "'%s' cannot be used: %s", path, problem);
+    return pons_fail(err, PONS_DATA, "'%s' cannot be used: %s", path, problem.text);
 }
 
 pons_status packed_case_file_map(const char *path, const char *key, packed_case *p,

@@ -18,6 +18,12 @@ pons_status packed_case_file_write(const char *path, const char *key, const pack
  */
 pons_status packed_case_file_map(const char *path, const char *key, packed_case *p,
                                  const char **note, pons_error *err);
+/*
+ * Verify such content in a mapping of 'size' bytes and use it. A status other than PONS_OK leaves
+ * the mapping to the caller: PONS_DATA with what is wrong, as "its checksum is wrong".
+ */
+pons_status packed_case_file_use(mapped_file *m, size_t size, const char *key, packed_case *p,
+                                 const char **note, pons_error *err);
 /* The content of such a file in memory; the caller frees it. */
 pons_status packed_case_file_make(const char *key, const packed_case *p, const char *note,
                                   char **out, size_t *size, pons_error *err);

@@ -141,7 +141,7 @@ expect 0 stdout "Passes over the training cases" help epochs
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 1 ] || fail "a key of one section is shown for others"
 expect 0 stdout "[window]" help extent
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 2 ] || fail "extent is a key of [patch] and [window]"
-expect 0 stdout "Not in this build: lmdb" help data
+expect 0 stdout "Not in this build: step one_cycle" help schedule
 expect 0 stdout "Part of the training cases that an epoch runs over" help data.smart_share
 expect 2 stderr "no help on 'train.epoch'" help train.epoch
 expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz
@@ -336,6 +336,17 @@ for part in comm/gloo comm/mpi comm/nccl device/cuda; do
             launch -n 2 -- train "$folder/few.ini" --set distribute.backend=$optional
     fi
 done
+if grep -q '^lmdb  *[A-Za-z].*: yes$' "$folder/parts"; then
+    expect 0 stdout "one of none, memory, disk, lmdb, smart, device" help data.cache
+    check "lmdb is not said to be left out" expr "$(grep -c 'Not in this build' "$folder/stdout")" = 0
+    "$program" data preprocess "$folder/few.ini" --cache --set data.cache=lmdb --set data.validation=none \
+        --set data.cache_dir="$folder/few" >"$folder/parts" 2>&1
+    check "lmdb is filled" grep -q "cache: 2 of 2 cases in" "$folder/parts"
+    check "lmdb has one file" test -s "$folder/few/cases.mdb"
+else
+    expect 0 stdout "Not in this build: lmdb" help data.cache
+    expect 3 stderr "'lmdb' is not in this build" train "$folder/few.ini" --set data.cache=lmdb
+fi
 if [ -f stage/comm/nccl.so ]; then
     expect 3 stderr "[distribute] backend = nccl joins GPUs, but devices = 'cpu'" \
         launch -n 2 -- train "$folder/few.ini" --set distribute.backend=nccl

@@ -202,6 +202,10 @@ check_option() {
     if [ "$observable" != refused ] && grep -q "'cuda' is not in this build" "$run/stderr"; then
         return
     fi
+    if grep -q "cache = 'lmdb': 'lmdb' is not in this build" "$run/stderr"; then
+        echo "SKIPPED: $place $key = lmdb: needs lmdb"
+        return
+    fi
     if [ "$observable" = winograd ] && [ "$(cat "$folder/base")" = 0 ]; then
         echo "SKIPPED: [device] winograd: needs winograd by itself" # this processor takes none
         return
