@@ -528,7 +528,11 @@ START_TEST(a_rank_0_without_file_descriptors_reports_it_at_once)
     waitpid(child, NULL, 0);
     close(ends[0]);
     close(ends[1]);
-    SAYS(&r[0], PONS_DEVICE, "cannot take connections to its store: Too many open files");
+    /* The last descriptor is lacking for another rank, or for rank 0 where that one came first. */
+    SAYS(&r[0], PONS_DEVICE, strstr(r[0].err.text, "rank 0: ") != NULL
+         ? "rank 0: cannot connect to the store of rank 0 at 127.0.0.1:"
+         : "rank 0 cannot take connections to its store: ");
+    SAYS(&r[0], PONS_DEVICE, ": Too many open files");
     ck_assert_double_lt(seconds_now() - start, PATIENCE / 2);
     for (int i = 1; i < 3; i++)
         ck_assert_int_ne(r[i].err.status, PONS_OK);
