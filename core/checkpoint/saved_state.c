@@ -15,6 +15,7 @@ static const struct { const char *name; size_t offset; int64_t otherwise; } numb
     { "applied", offsetof(trainer_state, applied), REQUIRED },
     { "validated", offsetof(trainer_state, validated), REQUIRED },
     { "best_step", offsetof(trainer_state, best_step), REQUIRED },
+    { "best_undefined", offsetof(trainer_state, best_undefined), 0 },
     { "stale", offsetof(trainer_state, stale), REQUIRED },
     { "finished", offsetof(trainer_state, finished), REQUIRED },
     { "total", offsetof(trainer_state, total), REQUIRED },

@@ -13,13 +13,14 @@
 #define SAVED_STATE_FILE "trainer.safetensors"
 #define SAVED_STATE_DEBUG "debug" /* metadata that only runs with --debug have */
 
-enum { SAVED_CHOICES = 3, SAVED_TENSORS = 13 };
+enum { SAVED_CHOICES = 3, SAVED_TENSORS = 14 };
 
 typedef struct trainer_state {
     int64_t step;           /* steps attempted so far                                             */
     int64_t applied;        /* of these, not skipped                                              */
     int64_t validated;      /* step of the last validation, 0: none                               */
     int64_t best_step;      /* 0: none                                                            */
+    int64_t best_undefined; /* values that the best validation lacks                              */
     int64_t stale;          /* validations since the best one                                     */
     int64_t finished;       /* 1: by early_stop                                                   */
     int64_t total;          /* steps that the run was to have                                     */

@@ -3,6 +3,7 @@
  */
 #include "metric/best_metric.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,7 +56,9 @@ pons_status best_metric_find(const char *name, int class_count, const data_class
                      metric_facts[kind].name);
 }
 
-bool best_metric_improves(best_metric m, double value, double best)
+bool best_metric_improves(best_metric m, best_score score, best_score best)
 {
-    return metric_badness(m.kind, value) < metric_badness(m.kind, best);
+    if (!isfinite(score.value) || score.undefined != best.undefined)
+        return isfinite(score.value) && score.undefined < best.undefined;
+    return metric_badness(m.kind, score.value) < metric_badness(m.kind, best.value);
 }

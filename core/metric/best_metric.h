@@ -18,7 +18,17 @@ typedef struct best_metric {
  */
 pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
                              best_metric *out, pons_error *err);
-/* True if 'value' is better than 'best': larger, or smaller where the metric is a distance. */
-bool best_metric_improves(best_metric m, double value, double best);
+/* A validation by the metric. */
+typedef struct best_score {
+    double value;           /* the mean over cases that define it; NaN: none                      */
+    int64_t undefined;      /* cases and classes of the label that have no value                  */
+} best_score;
+
+/*
+ * True if 'score' is better than 'best': its value is a number and fewer values are undefined; of
+ * equally many the larger value, or the smaller one where the metric is a distance. Otherwise a
+ * network that misses a class of a difficult case would have a better mean distance.
+ */
+bool best_metric_improves(best_metric m, best_score score, best_score best);
 
 #endif

@@ -186,8 +186,10 @@ void metric_summary_add(metric_summary *s, const class_score *c)
     s->missed += !predicted && labelled;
     s->false_alarms += predicted && !labelled;
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        if (isnan(c->value[kind]))
+        if (isnan(c->value[kind])) {
+            s->undefined[kind] += labelled;
             continue;
+        }
         s->defined[kind]++;
         s->sum[kind] += c->value[kind];
     }
@@ -211,4 +213,14 @@ double metric_summary_mean_of(const metric_summary *s, int first, int count, met
         defined++;
     }
     return defined > 0 ? sum / defined : NAN;
+}
+
+int64_t metric_summary_undefined_of(const metric_summary *s, int first, int count,
+                                    metric_kind kind)
+{
+    int64_t undefined = 0;
+
+    for (int i = first; i < count; i++)
+        undefined += s[i].undefined[kind];
+    return undefined;
 }

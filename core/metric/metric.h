@@ -95,6 +95,7 @@ double metric_generalized_dice(const class_score *classes, int count);
 typedef struct metric_summary {
     double sum[METRIC_KIND_COUNT];
     int64_t defined[METRIC_KIND_COUNT];
+    int64_t undefined[METRIC_KIND_COUNT]; /* cases without a value whose label has the class      */
     int64_t empty, missed, false_alarms;
 } metric_summary;
 
@@ -103,5 +104,8 @@ void metric_summary_add(metric_summary *s, const class_score *c);
 double metric_summary_mean(const metric_summary *s, metric_kind kind);
 /* The mean of the means of classes first .. count - 1, without classes that have none. */
 double metric_summary_mean_of(const metric_summary *s, int first, int count, metric_kind kind);
+/* The sum of 'undefined' of these classes. */
+int64_t metric_summary_undefined_of(const metric_summary *s, int first, int count,
+                                    metric_kind kind);
 
 #endif

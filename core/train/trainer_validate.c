@@ -4,6 +4,7 @@
 #include "train/trainer_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -32,13 +33,19 @@ static double mean_value(const trainer *t, metric_kind kind)
     return metric_summary_mean_of(t->summaries, validation_first_class(e), e->class_count, kind);
 }
 
-static double best_value(const trainer *t)
+static best_score score_of_best(const trainer *t)
 {
-    best_metric best = t->experiment->best;
+    const experiment *e = t->experiment;
+    metric_kind kind = e->best.kind;
+    int class = e->best.class_index;
 
-    if (best.class_index < 0)
-        return mean_value(t, best.kind);
-    return metric_summary_mean(&t->summaries[best.class_index], best.kind);
+    if (class >= 0)
+        return (best_score){ metric_summary_mean(&t->summaries[class], kind),
+                             t->summaries[class].undefined[kind] };
+    return (best_score){ mean_value(t, kind),
+                         metric_facts[kind].source == METRIC_OF_CASE ? 0
+                         : metric_summary_undefined_of(t->summaries, validation_first_class(e),
+                                                       e->class_count, kind) };
 }
 
 /* The metrics of a record: Dice, IoU and the one that selects the best checkpoint. */
@@ -73,19 +80,24 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
 /* Note whether this validation is the best so far; the first one with a value is. */
 static void note_best(trainer *t)
 {
-    double value = best_value(t);
+    best_score score = score_of_best(t), best = { t->state.best, t->state.best_undefined };
+    char lacks[64] = "";
 
-    if (isfinite(value) && (t->state.best_step == 0
-                            || best_metric_improves(t->experiment->best, value, t->state.best))) {
-        t->state.best = value;
+    if (t->state.best_step == 0 ? isfinite(score.value)
+                                : best_metric_improves(t->experiment->best, score, best)) {
+        t->state.best = score.value;
+        t->state.best_undefined = score.undefined;
         t->state.best_step = t->state.step;
         t->state.stale = 0;
     } else {
         t->state.stale++;
     }
     t->state.validated = t->state.step;
-    log_line(t->experiment->log, "validation after step %lld: %s %.4f%s",
-             (long long)t->state.step, t->experiment->sections.train.best, value,
+    if (score.undefined > 0)
+        snprintf(lacks, sizeof lacks, ", %lld value%s undefined", (long long)score.undefined,
+                 text_plural(score.undefined));
+    log_line(t->experiment->log, "validation after step %lld: %s %.4f%s%s",
+             (long long)t->state.step, t->experiment->sections.train.best, score.value, lacks,
              t->state.best_step == t->state.step ? ", the best so far" : "");
 }
 

@@ -45,6 +45,15 @@ best_step() {
     values "$1" "$2" | awk -v to="$3" '$1 != "null" && (!n || (to == "high" ? $1 > v : $1 < v)) { v = $1; n = NR }
                                        END { printf "step-%08d\n", 2 * n }'
 }
+# agrees RUN METRIC: the record of the best checkpoint equals pons evaluate
+agrees() {
+    "$program" evaluate --run "runs/$1" --metrics "$2" --json >evaluated.json 2>/dev/null
+    at=$(sed 's/.*-0*//' "runs/$1/checkpoints/best")
+    recorded=$(values "$1" "$2" | sed -n "$((at / 2))p")
+    evaluated=$(sed -n 's/.*},"mean":{"[a-z0-9_]*":\([^,}]*\)}.*/\1/p' evaluated.json)
+    awk -v a="$recorded" -v b="$evaluated" \
+        'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= 1e-6 * (1 + (a < 0 ? -a : a))) }'
+}
 marked() { [ "$(cat "runs/$1/checkpoints/best")" = "$(best_step "$1" "$2" "$3")" ]; }
 
 # The files' grid is that of the network, so the validation of a run equals its evaluation.
@@ -53,18 +62,54 @@ for metric in hd:low hd95:low asd:low nsd:high sensitivity:high specificity:high
     kind=${metric%:*}
     check "a run selects by $kind" train --set experiment.name=$kind --set train.best=$kind.mean
     check "its best checkpoint has the best $kind" marked $kind $kind "${metric#*:}"
-    "$program" evaluate --run runs/$kind --metrics $kind --json >evaluated.json 2>/dev/null
-    at=$(sed 's/.*-0*//' runs/$kind/checkpoints/best)
-    recorded=$(values $kind $kind | sed -n "$((at / 2))p")
-    evaluated=$(sed -n 's/.*},"mean":{"[a-z0-9_]*":\([^,}]*\)}.*/\1/p' evaluated.json)
-    check "the record of $kind equals pons evaluate" awk -v a="$recorded" -v b="$evaluated" \
-        'BEGIN { d = a - b; if (d < 0) d = -d; exit !(a != "" && b != "" && d <= 1e-6 * (1 + (a < 0 ? -a : a))) }'
+    check "the record of $kind equals pons evaluate" agrees $kind $kind
 done
 
 check "surfaces are measured only if they select" sh -c "! grep -q '\"hd\"' runs/hd95/metrics.jsonl"
 check "the table has the metric" grep -q '^validation,2,.*,hd95.mean,' runs/hd95/metrics.csv
 check "a bare name is the mean" train --set experiment.name=bare --set train.best=hd95
 check "it selects the same checkpoint" cmp runs/bare/checkpoints/best runs/hd95/checkpoints/best
+
+# ---- several classes, regions, ignored voxels -----------------------------------------------------
+
+# fewest RUN: the step whose validation lacks the fewest values, the smallest mean among equals
+fewest() {
+    sed -n 's/.*validation after step \([0-9]*\): [a-z0-9_.]* \([0-9.]*\)\(.*\)/\1 \2 \3/p' "runs/$1/log.txt" |
+        awk '{ lacks = $0 ~ /undefined/ ? $4 + 0 : 0 }
+             NR == 1 || lacks < least || (lacks == least && $2 < v) { least = lacks; v = $2; step = $1 }
+             END { printf "step-%08d\n", step }'
+}
+several() {
+    name=$1
+    shift
+    train --set data.source=many --set experiment.name="$name" "$@"
+}
+
+"$program" data phantom -o many --cases 5 --extent 20,20,20 --classes 5 2>log || exit 1
+for metric in hd95 nsd lesion_f1; do
+    check "classes select by $metric" several classes_$metric --set train.best=$metric
+    check "regions select by $metric" several regions_$metric --set train.best=$metric --set loss.plugin=dice_focal \
+        --set "data.regions=whole:1,2,3,4 core:2,3 small:4"
+    check "classes beside ignored voxels select by $metric" several ignored_$metric --set train.best=$metric \
+        --set "data.labels=background:0 brain:1 inner:2,3 ignore:4"
+    for kind in classes regions ignored; do
+        check "the record of $kind by $metric equals pons evaluate" agrees ${kind}_$metric $metric
+    done
+done
+check "a region selects" several one --set train.best=hd95.core --set loss.plugin=dice_focal \
+    --set "data.regions=whole:1,2,3,4 core:2,3 small:4"
+check "its record has the region" grep -q '"hd95":{[^}]*"core":[0-9]' runs/one/metrics.jsonl
+check "training of regions ends early" ends 0 "training ends early" several stops --set train.best=hd95 \
+    --set optimizer.lr=1e-12 --set train.early_stop=2 --set loss.plugin=dice_focal \
+    --set "data.regions=whole:1,2,3,4 core:2,3 small:4"
+
+# The network soon misses small classes: their distances are undefined, and the mean without them is smaller.
+check "a validation lacks values" grep -q "values undefined" runs/classes_hd95/log.txt
+check "its mean is the smallest" [ "$(best_step classes_hd95 hd95 low)" != "$(fewest classes_hd95)" ]
+check "the best lacks the fewest" [ "$(cat runs/classes_hd95/checkpoints/best)" = "$(fewest classes_hd95)" ]
+check "a run of 4 steps lacks values" several lacking --set train.best=hd95 --set train.steps=4
+check "goes on to 8" several lacking --set train.best=hd95
+check "with the same best checkpoint" cmp runs/lacking/checkpoints/best runs/classes_hd95/checkpoints/best
 
 # ---- replicas, ranks, resume ----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include "base/file/json.h"
 #include "data/volume/volume.h"
 #include "base/random.h"
+#include "metric/best_metric.h"
 #include "metric/label_runs.h"
 #include "metric/metric.h"
 
@@ -119,6 +120,47 @@ START_TEST(the_mean_over_classes_skips_undefined_values)
     add_counts(&s[1], (metric_count){ 4, 4, 2, 9 });
     ck_assert_double_eq(metric_summary_mean_of(s, 1, 3, METRIC_DICE), 0.5);
     ck_assert_double_eq(metric_summary_mean_of(s, 0, 3, METRIC_DICE), 0.75);
+}
+END_TEST
+
+static class_score with_hd95(metric_count c, double value)
+{
+    class_score score = class_score_of_counts(c);
+
+    score.value[METRIC_HD95] = value;
+    return score;
+}
+
+START_TEST(missed_classes_are_undefined_and_absent_ones_are_not)
+{
+    const class_score score[] = {
+        with_hd95((metric_count){ 4, 4, 2, 9 }, 3), with_hd95((metric_count){ 0, 4, 0, 9 }, NAN),
+        with_hd95((metric_count){ 4, 0, 0, 9 }, NAN), with_hd95((metric_count){ 0, 0, 0, 9 }, NAN)
+    };
+    metric_summary s[2];
+
+    memset(s, 0, sizeof s);
+    for (int i = 0; i < 4; i++)
+        metric_summary_add(&s[0], &score[i]);
+    metric_summary_add(&s[1], &score[1]);
+    ck_assert_int_eq(s[0].undefined[METRIC_HD95], 1);
+    ck_assert_int_eq(s[0].undefined[METRIC_PRECISION], 1);
+    ck_assert_int_eq(s[0].undefined[METRIC_DICE], 0); /* it is 0 where a class is missed */
+    ck_assert_int_eq(metric_summary_undefined_of(s, 0, 2, METRIC_HD95), 2);
+    ck_assert_int_eq(metric_summary_undefined_of(s, 1, 2, METRIC_HD95), 1);
+}
+END_TEST
+
+START_TEST(a_validation_that_misses_less_is_better_whatever_its_mean)
+{
+    const best_metric hd95 = { METRIC_HD95, -1 }, dice = { METRIC_DICE, -1 };
+
+    ck_assert(best_metric_improves(hd95, (best_score){ 9, 0 }, (best_score){ 1, 1 }));
+    ck_assert(!best_metric_improves(hd95, (best_score){ 1, 1 }, (best_score){ 9, 0 }));
+    ck_assert(best_metric_improves(hd95, (best_score){ 1, 2 }, (best_score){ 9, 2 }));
+    ck_assert(!best_metric_improves(hd95, (best_score){ 9, 2 }, (best_score){ 9, 2 }));
+    ck_assert(!best_metric_improves(hd95, (best_score){ NAN, 0 }, (best_score){ 9, 2 }));
+    ck_assert(best_metric_improves(dice, (best_score){ 0.6, 0 }, (best_score){ 0.5, 0 }));
 }
 END_TEST
 
@@ -282,6 +324,8 @@ int main(void)
     tcase_add_test(c, dice_and_iou_are_tied_by_their_formula);
     tcase_add_test(c, empty_missed_and_false_alarm_classes_are_distinguished);
     tcase_add_test(c, the_mean_over_classes_skips_undefined_values);
+    tcase_add_test(c, missed_classes_are_undefined_and_absent_ones_are_not);
+    tcase_add_test(c, a_validation_that_misses_less_is_better_whatever_its_mean);
     tcase_add_test(c, regions_are_counted_by_channel);
     tcase_add_test(c, runs_of_labels_are_whole_in_all_types_and_channels);
     return suite_run();
