@@ -22,7 +22,7 @@ typedef struct evaluate_flags {
     pons_texts labels, metrics;
     double tolerance;
     pons_reals spacing;
-    bool json, any;
+    bool all, json, any;
 } evaluate_flags;
 
 static const pons_option flags[] = {
@@ -38,6 +38,8 @@ static const pons_option flags[] = {
                "the label file's."),
     PONS_FLAG(evaluate_flags, any, "no", "With --run: where the run's best checkpoint is damaged, "
               "take another and warn."),
+    PONS_FLAG(evaluate_flags, all, "no", "A row for each case and class, also of more than 12 "
+              "classes, of which the table else has the worst and best."),
     PONS_FLAG(evaluate_flags, json, "no", "One JSON object on the standard output."),
     PONS_TEXT(evaluate_flags, csv, "", "Write cases by classes to this file as well."),
     PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
@@ -199,6 +201,8 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         return pons_fail(err, PONS_USAGE, "--image is drawn under --overlay, which is not given");
     if (given(f->overlay) && !text_ends_with(f->overlay, ".png"))
         return pons_fail(err, PONS_USAGE, "--overlay '%s': expected a file .png", f->overlay);
+    if (f->all && f->json)
+        return pons_fail(err, PONS_USAGE, "--all is for the table, --json has every class");
     if (given(f->run)) {
         if (given(f->prediction) || given(f->label) || given(f->overlay))
             return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "
@@ -231,7 +235,7 @@ static pons_status check_compared(const invocation *call, const evaluate_flags *
 {
     const char *quoted = call->list_hint;
     bool others = given(f->prediction) || given(f->run) || given(f->csv) || given(f->overlay)
-                  || given(f->image) || f->any || call->set_count > 0;
+                  || given(f->image) || f->any || f->all || call->set_count > 0;
 
     if (quoted[0] != '\0' && (others || call->argument_count == 1))
         return pons_fail(err, PONS_USAGE, "evaluate compares two predictions, found '%s'\n"
@@ -312,7 +316,7 @@ static pons_status print(const evaluate_flags *f, const evaluation *e, pons_erro
     if (f->json)
         evaluation_print_json(e, interval, stdout);
     else
-        evaluation_print_table(e, interval, stdout);
+        evaluation_print_table(e, interval, f->all, stdout);
     return PONS_OK;
 }
 

@@ -138,7 +138,10 @@ pons_status evaluation_intervals(const evaluation *e, mean_interval *out, pons_e
 pons_status evaluation_write_csv(const evaluation *e, const char *path, pons_error *err);
 /* 'interval' is from evaluation_intervals; NULL: none are written. */
 void evaluation_print_json(const evaluation *e, const mean_interval *interval, FILE *to);
-/* The worst case comes first: that with the worst mean of 'order'. */
-void evaluation_print_table(const evaluation *e, const mean_interval *interval, FILE *to);
+/*
+ * The worst case comes first: that with the worst mean of 'order'. Of many classes only the means
+ * of the worst and the best are printed, and the means of each case, except with 'all'.
+ */
+void evaluation_print_table(const evaluation *e, const mean_interval *interval, bool all, FILE *to);
 
 #endif

@@ -11,7 +11,11 @@
 #include "base/integer.h"
 #include "base/text/quote.h"
 
-enum { NAME_WIDTH_MAX = 40 };
+enum {
+    NAME_WIDTH_MAX = 40,
+    CLASSES_MAX = 12,           /* more classes are shortened                                     */
+    CLASSES_SHOWN = 5           /* worst ones, and best ones                                      */
+};
 
 /* The widths of the columns of names. */
 typedef struct table {
@@ -19,6 +23,7 @@ typedef struct table {
     const mean_interval *interval; /* [class_count + 1][METRIC_KIND_COUNT]; NULL: not shown       */
     FILE *to;
     int case_width, class_width;
+    bool brief;                 /* classes are shown by their means alone, the worst and best     */
 } table;
 
 static void print_names(const table *t, const char *name, const char *class)
@@ -51,6 +56,52 @@ static void print_values(const table *t, const double value[METRIC_KIND_COUNT])
     }
 }
 
+/* The place of a case or a class in an order, the worst first. */
+typedef struct ranked_item {
+    double badness;           /* of its mean; -infinity: undefined                                */
+    int number;
+} ranked_item;
+
+static int compare_ranks(const void *a, const void *b)
+{
+    const ranked_item *x = a, *y = b;
+
+    if (x->badness != y->badness)
+        return x->badness > y->badness ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static ranked_item rank_item(const evaluation *e, double mean, int number)
+{
+    double badness = metric_badness(e->order, mean);
+
+    return (ranked_item){ isnan(badness) ? -INFINITY : badness, number };
+}
+
+static const ranked_item *rank_cases(const evaluation *e)
+{
+    ranked_item *list = arena_alloc(e->memory, (size_t)e->case_count * sizeof *list + 1);
+
+    for (int i = 0; i < e->case_count; i++)
+        list[i] = rank_item(e, e->cases[i].mean[e->order], i);
+    qsort(list, (size_t)e->case_count, sizeof *list, compare_ranks);
+    return list;
+}
+
+static const ranked_item *rank_classes(const evaluation *e)
+{
+    ranked_item *list = arena_alloc(e->memory, (size_t)e->class_count * sizeof *list + 1);
+
+    for (int c = 0; c < e->class_count; c++) {
+        metric_summary s;
+
+        evaluation_summarise(e, c, &s);
+        list[c] = rank_item(e, metric_summary_mean(&s, e->order), c);
+    }
+    qsort(list, (size_t)e->class_count, sizeof *list, compare_ranks);
+    return list;
+}
+
 /* Whether rows of means over classes say more than the rows of classes. */
 static bool means_are_shown(const evaluation *e)
 {
@@ -61,7 +112,7 @@ static void print_case(const table *t, const evaluated_case *c)
 {
     const evaluation *e = t->evaluation;
 
-    for (int class = 0; class < e->class_count; class++) {
+    for (int class = 0; class < e->class_count && !t->brief; class++) {
         print_names(t, c->name, e->classes[class].name);
         print_values(t, c->score[class].value);
         fputc('\n', t->to);
@@ -92,24 +143,50 @@ static void print_interval(const table *t, int row, const char *class)
     }
 }
 
+static void print_class_means(const table *t, int class)
+{
+    const evaluation *e = t->evaluation;
+    double mean[METRIC_KIND_COUNT];
+    metric_summary s;
+
+    evaluation_summarise(e, class, &s);
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        mean[kind] = metric_summary_mean(&s, (metric_kind)kind);
+    print_names(t, "mean", e->classes[class].name);
+    print_values(t, mean);
+    fprintf(t->to, "   defined %" PRId64 ", empty %" PRId64 ", missed %" PRId64
+            ", false alarms %" PRId64 "\n", e->case_count - s.empty - s.false_alarms, s.empty,
+            s.missed, s.false_alarms);
+    if (!t->brief)
+        print_interval(t, class, e->classes[class].name);
+}
+
+/* Print the classes with the worst and the best means. */
+static void print_extreme_classes(const table *t)
+{
+    const evaluation *e = t->evaluation;
+    const ranked_item *order = rank_classes(e);
+    int defined = 0;
+
+    while (defined < e->class_count && order[defined].badness > -INFINITY)
+        defined++;
+    defined = max_int(defined, 2 * CLASSES_SHOWN);
+    for (int n = 0; n < CLASSES_SHOWN; n++)
+        print_class_means(t, order[n].number);
+    fputs("...\n", t->to);
+    for (int n = defined - CLASSES_SHOWN; n < defined; n++)
+        print_class_means(t, order[n].number);
+}
+
 static void print_means(const table *t)
 {
     const evaluation *e = t->evaluation;
     double mean[METRIC_KIND_COUNT];
 
-    for (int class = 0; class < e->class_count; class++) {
-        metric_summary s;
-
-        evaluation_summarise(e, class, &s);
-        for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-            mean[kind] = metric_summary_mean(&s, (metric_kind)kind);
-        print_names(t, "mean", e->classes[class].name);
-        print_values(t, mean);
-        fprintf(t->to, "   defined %" PRId64 ", empty %" PRId64 ", missed %" PRId64
-                ", false alarms %" PRId64 "\n", e->case_count - s.empty - s.false_alarms, s.empty,
-                s.missed, s.false_alarms);
-        print_interval(t, class, e->classes[class].name);
-    }
+    if (t->brief)
+        print_extreme_classes(t);
+    for (int class = 0; class < e->class_count && !t->brief; class++)
+        print_class_means(t, class);
     if (!means_are_shown(e))
         return;
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
@@ -151,33 +228,6 @@ static void print_folds(const table *t, int class)
     print_row(t, "folds sd", row, value[1]);
 }
 
-/* A case's place in the order of the table. */
-typedef struct ranked_case {
-    double badness;           /* of the case's mean; -infinity : undefined                 */
-    int number;
-} ranked_case;
-
-static int compare_ranks(const void *a, const void *b)
-{
-    const ranked_case *x = a, *y = b;
-
-    if (x->badness != y->badness)
-        return x->badness > y->badness ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static const ranked_case *rank_cases(const evaluation *e)
-{
-    ranked_case *list = arena_alloc(e->memory, (size_t)e->case_count * sizeof *list + 1);
-
-    for (int i = 0; i < e->case_count; i++) {
-        double badness = metric_badness(e->order, e->cases[i].mean[e->order]);
-        list[i] = (ranked_case){ isnan(badness) ? -INFINITY : badness, i };
-    }
-    qsort(list, (size_t)e->case_count, sizeof *list, compare_ranks);
-    return list;
-}
-
 /* Print the ids that no class lists, with the voxels of all cases. */
 static void print_unlisted(const evaluation *e, FILE *to)
 {
@@ -206,11 +256,11 @@ static int name_width(int width, const char *name)
     return max_int(width, min_int((int)strlen(name), NAME_WIDTH_MAX));
 }
 
-void evaluation_print_table(const evaluation *e, const mean_interval *interval, FILE *to)
+void evaluation_print_table(const evaluation *e, const mean_interval *interval, bool all, FILE *to)
 {
     table t = { e, interval, to, (int)strlen(interval != NULL ? "95 % from" : "mean"),
-                (int)strlen("(mean)") };
-    const ranked_case *order = rank_cases(e);
+                (int)strlen("(mean)"), !all && e->class_count > CLASSES_MAX };
+    const ranked_item *order = rank_cases(e);
 
     for (int i = 0; i < e->case_count; i++)
         t.case_width = name_width(t.case_width, e->cases[i].name);
@@ -222,8 +272,12 @@ void evaluation_print_table(const evaluation *e, const mean_interval *interval, 
     for (int i = 0; i < e->case_count; i++)
         print_case(&t, &e->cases[order[i].number]);
     print_means(&t);
-    for (int class = 0; e->fold_count > 0 && class <= e->class_count; class++)
+    int first = t.brief ? e->class_count : 0;
+    for (int class = first; e->fold_count > 0 && class <= e->class_count; class++)
         if (class < e->class_count || means_are_shown(e))
             print_folds(&t, class);
+    if (t.brief)
+        fprintf(to, "the worst and best %d of %d classes by %s; --all prints each, --csv FILE "
+                "writes them\n", CLASSES_SHOWN, e->class_count, metric_facts[e->order].name);
     print_unlisted(e, to);
 }

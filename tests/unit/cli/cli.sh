@@ -288,6 +288,20 @@ expect 0 stdout "mean         all       1.0000" evaluate --metrics dice --labels
     --prediction "$folder/seed1/labelsTr" --label "$folder/seed1/labelsTr"
 expect 0 stdout "95 % from    1" evaluate --label "$folder/seed1/labelsTr" \
     --prediction "$folder/seed2/labelsTr"
+expect 2 stderr "--all is for the table, --json has every class" evaluate --all --json \
+    --prediction "$folder/seed1/labelsTr" --label "$folder/seed1/labelsTr"
+"$program" data phantom -o "$folder/atlas1" --cases 2 --extent 32 --classes 24 2>/dev/null
+"$program" data phantom -o "$folder/atlas2" --cases 2 --extent 32 --classes 24 --seed 5 2>/dev/null
+# atlas ARGUMENT...: evaluates the two phantoms of many classes
+atlas() { "$program" evaluate --prediction "$folder/atlas2/labelsTr" --label "$folder/atlas1/labelsTr" "$@"; }
+atlas >"$folder/brief"
+atlas --all >"$folder/every"
+check "a table of many classes has the mean of each case" [ "$(grep -c '^phantom' "$folder/brief")" -eq 2 ]
+check "and ten classes" [ "$(grep -c '^mean  *[0-9]' "$folder/brief")" -eq 10 ]
+check "--all has them all" [ "$(grep -c '^mean  *[0-9]' "$folder/every")" -gt 12 ]
+check "the rows of classes are among all" sh -c "grep '^mean  *[0-9]' '$folder/brief' | grep -Fvxf '$folder/every' | wc -l |
+    grep -qx 0"
+check "worst first" sh -c "grep '^mean  *[0-9]' '$folder/brief' | awk '{ print \$3 }' | sort -nc"
 expect 2 stderr "--set log.every=1: 'pons data crop' reads no INI file" \
     data crop none.nii -o cut.nii --set log.every=1
 expect 0 stdout "$(printf 'optimizer\tadam\tbeta1\treal\t0.9')" help --list
