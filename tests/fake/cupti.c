@@ -35,6 +35,8 @@ static take_buffer *take;
 static bool enabled[KINDS];
 static uint8_t *buffer;
 static size_t size, filled;
+static char *names[RECORDS]; /* of the kernels in 'buffer'; a reader keeps its own copies            */
+static int name_count;
 
 static void put(uint8_t *record, int at, const void *value, size_t bytes)
 {
@@ -45,7 +47,6 @@ static void write_record(uint8_t *record, const fake_work *w)
 {
     const uint32_t kind = w->name != NULL ? KERNEL : w->way != 0 ? COPY : FILL;
     const int32_t grid[3] = { w->blocks, 1, 1 }, block[3] = { w->threads, 1, 1 };
-    const char *name = w->name != NULL ? strdup(w->name) : NULL;
 
     memset(record, 0, RECORD);
     put(record, AT_KIND, &kind, sizeof kind);
@@ -57,7 +58,8 @@ static void write_record(uint8_t *record, const fake_work *w)
         return;
     put(record, AT_GRID, grid, sizeof grid);
     put(record, AT_BLOCK, block, sizeof block);
-    put(record, AT_NAME, &name, sizeof name);
+    names[name_count] = strdup(w->name);
+    put(record, AT_NAME, &names[name_count++], sizeof names[0]);
 }
 
 /* Pass full or requested buffers to the reader; the lock is held. */
@@ -65,6 +67,8 @@ static void hand_over(void)
 {
     if (buffer != NULL)
         take(NULL, 0, buffer, size, filled);
+    while (name_count > 0)
+        free(names[--name_count]);
     buffer = NULL;
     filled = 0;
 }
