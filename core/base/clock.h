@@ -1,5 +1,5 @@
 /*
- * clock.h - seconds of the monotonic clock.
+ * clock.h - seconds of the monotonic clock, and of a thread's processor.
  */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
@@ -12,6 +12,15 @@ static inline double seconds_now(void)
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds that a processor has spent on the calling thread. */
+static inline double seconds_of_thread(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

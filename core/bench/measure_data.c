@@ -17,8 +17,8 @@
 enum { CASES_MAX = 8, ROUNDS_LEAST = 3, ROUNDS_MOST = 25, ROUNDS_SECONDS = 5 };
 
 typedef enum stage {
-    READ, READ_THREADS, PREPROCESS, PREPROCESS_THREADS, FILL, PATCH_ALONE, PATCH_THREADS,
-    STAGE_COUNT
+    READ, READ_THREADS, PREPROCESS, PREPROCESS_THREADS, FILL, PATCH_ALONE, PATCH_PROCESSOR,
+    PATCH_THREADS, STAGE_COUNT
 } stage;
 
 typedef struct data_bench {
@@ -123,15 +123,20 @@ static pons_status measure_fill(data_bench *b, int round, logger *l, pons_error 
     return PONS_OK;
 }
 
-/* Measure the seconds in which 'threads' loader threads make 'batches' micro-batches. */
+/* Seconds, and those of a processor on the consumer's thread. */
+typedef struct patch_time {
+    double elapsed, processor;
+} patch_time;
+
+/* Measure the time in which 'threads' loader threads make 'batches' micro-batches. */
 static pons_status measure_patches(data_bench *b, int threads, int warm_up, int batches,
-                                   double *seconds, pons_error *err)
+                                   patch_time *out, pons_error *err)
 {
     const pipeline *augment = b->augment->count > 0 ? b->augment : NULL;
     const loader_batch *batch;
     loader_settings settings;
     loader *l;
-    double begin = 0;
+    patch_time begin = { 0, 0 };
 
     loader_settings_fill(&b->sections, &settings);
     settings.threads = threads;
@@ -140,13 +145,27 @@ static pons_status measure_patches(data_bench *b, int threads, int warm_up, int 
         return err->status;
     for (int i = 0; i < warm_up + batches && err->status == PONS_OK; i++) {
         if (i == warm_up)
-            begin = seconds_now();
+            begin = (patch_time){ seconds_now(), seconds_of_thread() };
         loader_next(l, &batch, err);
     }
-    *seconds = seconds_now() - begin;
+    *out = (patch_time){ seconds_now() - begin.elapsed, seconds_of_thread() - begin.processor };
     loader_close(l);
     b->out->patches = (int64_t)batches * settings.batch * settings.per_case;
     return err->status;
+}
+
+static pons_status measure_loader(data_bench *b, int round, int warm_up, int batches,
+                                  pons_error *err)
+{
+    patch_time alone, threads;
+
+    if (measure_patches(b, 0, warm_up, batches, &alone, err) != PONS_OK
+        || measure_patches(b, b->out->threads, warm_up, batches, &threads, err) != PONS_OK)
+        return err->status;
+    b->seconds[PATCH_ALONE][round] = alone.elapsed;
+    b->seconds[PATCH_PROCESSOR][round] = alone.processor;
+    b->seconds[PATCH_THREADS][round] = threads.elapsed;
+    return PONS_OK;
 }
 
 /* Set the medians of the rounds and their largest difference from the minimum. */
@@ -156,7 +175,8 @@ static void set_medians(data_bench *b)
     double *const median[STAGE_COUNT] = {
         [READ] = &m->read, [READ_THREADS] = &m->read_threads, [PREPROCESS] = &m->preprocess,
         [PREPROCESS_THREADS] = &m->preprocess_threads, [FILL] = &m->fill,
-        [PATCH_ALONE] = &m->patch_alone, [PATCH_THREADS] = &m->patch_threads
+        [PATCH_ALONE] = &m->patch_alone, [PATCH_PROCESSOR] = &m->patch_processor,
+        [PATCH_THREADS] = &m->patch_threads
     };
 
     for (stage s = READ; s < STAGE_COUNT; s++) {
@@ -185,9 +205,7 @@ static pons_status measure_rounds(data_bench *b, config *c, int warm_up, int bat
     for (int i = 0; i < ROUNDS_LEAST || (i < ROUNDS_MOST
                                          && seconds_now() - begin < ROUNDS_SECONDS); i++) {
         if (measure_cases(b, i, err) != PONS_OK || measure_fill(b, i, l, err) != PONS_OK
-            || measure_patches(b, 0, warm_up, batches, &b->seconds[PATCH_ALONE][i], err) != PONS_OK
-            || measure_patches(b, m->threads, warm_up, batches, &b->seconds[PATCH_THREADS][i], err)
-               != PONS_OK)
+            || measure_loader(b, i, warm_up, batches, err) != PONS_OK)
             return err->status;
         m->rounds = i + 1;
     }

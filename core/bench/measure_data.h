@@ -23,6 +23,7 @@ typedef struct measured_data {
     int64_t cache_size;          /* bytes of the cache                                            */
     int64_t patches;             /* patches of a measurement in a round                           */
     double patch_alone;          /* seconds for these patches in the consumer's thread            */
+    double patch_processor;      /* seconds of a processor for the same                           */
     double patch_threads;        /* seconds for these patches with 'threads' loader threads       */
     int threads;
 } measured_data;

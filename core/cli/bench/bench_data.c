@@ -45,6 +45,8 @@ static void print_json(const measured_data *m)
     printf(",\"threads\":%d,\"count\":%" PRId64 ",\"per_second_of_one_thread\":", m->threads,
            m->patches);
     json_put_number(stdout, per_second(patches, m->patch_alone));
+    fputs(",\"processor_seconds_each\":", stdout);
+    json_put_number(stdout, m->patches > 0 ? m->patch_processor / patches : 0);
     printf("},\"rounds\":%d,\"differ\":", m->rounds);
     json_put_number(stdout, m->differ);
     puts("}");
@@ -69,8 +71,8 @@ static void print_table(const measured_data *m)
     printf("cache       %8.1f Mvoxel/s  with both, %d thread%s, %.1f MiB held%s\n",
            per_second(million, m->fill), m->fill_threads, m->fill_threads == 1 ? "" : "s",
            (double)m->cache_size / 1048576, m->fill_rounds < m->rounds ? ", once" : "");
-    printf("patches     %8.1f /s        one thread, %" PRId64 " patches\n",
-           per_second(patches, m->patch_alone), m->patches);
+    printf("patches     %8.1f /s        one thread, %" PRId64 " patches, processor %.2f ms each\n",
+           per_second(patches, m->patch_alone), m->patches, 1e3 * m->patch_processor / patches);
     if (m->threads > 0)
         printf("patches     %8.1f /s        %d loader thread%s\n",
                per_second(patches, m->patch_threads), m->threads, m->threads == 1 ? "" : "s");
