@@ -5,13 +5,14 @@
 #ifndef CORE_BASE_RANDOM_NORMAL_H
 #define CORE_BASE_RANDOM_NORMAL_H
 
+#include "base/avx2_clone.h"
 #include "base/random.h"
 
 #include <math.h>
 #include <string.h>
 
 /* Natural logarithm of a normal float in (0, 1]; the polynomial of Cephes' logf. */
-static inline float random_log(float x)
+AVX2_BODY float random_log(float x)
 {
     static const float c[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
                                -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
@@ -28,7 +29,7 @@ static inline float random_log(float x)
     m = (m < 0.70710678f ? m + m : m) - 1.0f;
     z = m * m;
     p = c[0];
-    for (int i = 1; i < 9; i++)
+    AVX2_UNROLL for (int i = 1; i < 9; i++)
         p = fmaf(p, m, c[i]);
     y = p * m * z;
     y = fmaf((float)exponent, -2.12194440e-4f, y);
@@ -37,7 +38,7 @@ static inline float random_log(float x)
 }
 
 /* cos and sin of 2 pi t for t in [0, 1). The nearest quarter turn is subtracted exactly. */
-static inline void random_turn(float t, float *c, float *s)
+AVX2_BODY void random_turn(float t, float *c, float *s)
 {
     int quarter = (int)(t * 4.0f + 0.5f) & 3;
     float whole = (float)(int)(t * 4.0f + 0.5f);
@@ -52,7 +53,7 @@ static inline void random_turn(float t, float *c, float *s)
     *s = quarter & 2 ? -second : second;
 }
 
-static inline void random_pair(uint32_t u, uint32_t v, float *first, float *second)
+AVX2_BODY void random_pair(uint32_t u, uint32_t v, float *first, float *second)
 {
     float radius = sqrtf(-2.0f * random_log((float)((u >> 8) + 1) * 0x1p-24f));
     float c, s;

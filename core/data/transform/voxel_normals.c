@@ -7,14 +7,14 @@
  */
 #include <pons/transform.h>
 
+#include "base/avx2_clone.h"
 #include "base/integer.h"
 #include "base/random_normal.h"
 
 enum { LANES = 32 };
 
 /* Philox4x32-10 of counters (quad + lane, 0, 0); word w of a lane in out[w][lane]. */
-static inline __attribute__((always_inline)) void draw_lanes(uint64_t key, uint64_t quad,
-                                                             uint32_t out[4][LANES])
+AVX2_BODY void draw_lanes(uint64_t key, uint64_t quad, uint32_t out[4][LANES])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
 
@@ -38,8 +38,7 @@ static inline __attribute__((always_inline)) void draw_lanes(uint64_t key, uint6
 }
 
 /* Normal numbers of quads quad .. quad + LANES - 1. */
-static inline __attribute__((always_inline)) void fill_body(uint64_t key, uint64_t quad,
-                                                            float *restrict out)
+AVX2_BODY void fill_body(uint64_t key, uint64_t quad, float *restrict out)
 {
     uint32_t word[4][LANES];
     float normal[4][LANES];
@@ -61,27 +60,14 @@ static void fill_baseline(uint64_t key, uint64_t quad, float *out)
     fill_body(key, quad, out);
 }
 
-#ifdef __x86_64__
-__attribute__((target("avx2,fma"))) static void fill_avx2(uint64_t key, uint64_t quad, float *out)
+AVX2_CLONE void fill_avx2(uint64_t key, uint64_t quad, float *out)
 {
     fill_body(key, quad, out);
 }
 
-static fill_lanes *choose_fill(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? fill_avx2
-                                                                           : fill_baseline;
-}
-#else
-static fill_lanes *choose_fill(void)
-{
-    return fill_baseline;
-}
-#endif
-
 void pons_voxel_normals(uint64_t key, uint64_t first, int64_t count, float *out)
 {
-    fill_lanes *fill = choose_fill();
+    fill_lanes *fill = AVX2_CHOOSE(fill_avx2, fill_baseline);
     uint64_t quad = first / 4, skip = first % 4;
     float normal[4 * LANES];
 
