@@ -8,7 +8,10 @@
  */
 #include "channel_draws.h"
 
-#include <math.h>
+#include "base/avx2_clone.h"
+#include "unit_power.h"
+
+enum { LANES = 64 };
 
 typedef struct adjust_contrast {
     pons_reals gamma;
@@ -69,44 +72,74 @@ static value_stats group_stats(const channel_group *g)
     return s;
 }
 
+/* x = sign (((sign x - low) scale)^gamma range + low) of 'count' values x[0], x[step], ... */
+typedef struct gamma_curve {
+    float sign, low, scale, range, gamma;
+} gamma_curve;
+
+typedef void curve_apply(const gamma_curve *g, float *x, int64_t count, int64_t step);
+
+/* The curve of LANES values in place. */
+AVX2_BODY void curve_lanes(const gamma_curve *g, float x[LANES])
+{
+    gamma_curve c = *g;
+
+    for (int n = 0; n < LANES; n++) {
+        float share = (c.sign * x[n] - c.low) * c.scale;
+
+        x[n] = c.sign * (unit_power(share > 0 ? share : 0, c.gamma) * c.range + c.low);
+    }
+}
+
+AVX2_BODY void curve_apply_body(const gamma_curve *g, float *x, int64_t count, int64_t step)
+{
+    float value[LANES] = { 0 };
+
+    for (int64_t n = 0; n < count; n += LANES) {
+        int filled = count - n < LANES ? (int)(count - n) : LANES;
+
+        for (int i = 0; i < filled; i++)
+            value[i] = x[(n + i) * step];
+        curve_lanes(g, value);
+        for (int i = 0; i < filled; i++)
+            x[(n + i) * step] = value[i];
+    }
+}
+
+AVX2_CLONE void curve_apply_avx2(const gamma_curve *g, float *x, int64_t count, int64_t step)
+{
+    curve_apply_body(g, x, count, step);
+}
+
+static void curve_apply_plain(const gamma_curve *g, float *x, int64_t count, int64_t step)
+{
+    curve_apply_body(g, x, count, step);
+}
+
 /* The formula above for the changed channels; 'before' are their statistics, not negated. */
 static void apply_gamma(const channel_group *g, const value_stats *before, float gamma)
 {
-    float sign = g->options->invert_image ? -1.0f : 1.0f;
-    float low = g->options->invert_image ? -before->high : before->low;
+    bool inverted = g->options->invert_image;
     float range = before->high - before->low;
-    float scale = 1 / (range + 1e-7f);
-    int channels = g->patch->channels;
+    gamma_curve curve = { .sign = inverted ? -1 : 1, .low = inverted ? -before->high : before->low,
+                          .scale = 1 / (range + 1e-7f), .range = range, .gamma = gamma };
+    curve_apply *apply = AVX2_CHOOSE(curve_apply_avx2, curve_apply_plain);
 
-    for (int c = g->first; c < g->end; c++) {
-        float *x = g->patch->image + c;
-
-        if (!group_has(g, c))
-            continue;
-        for (int64_t n = 0; n < g->voxels; n++) {
-            float share = fmaxf(0, (sign * x[n * channels] - low) * scale);
-
-            x[n * channels] = sign * (powf(share, gamma) * range + low);
-        }
-    }
+    for (int c = g->first; c < g->end; c++)
+        if (group_has(g, c))
+            apply(&curve, g->patch->image + c, g->voxels, g->patch->channels);
 }
 
 static void restore_stats(const channel_group *g, const value_stats *before)
 {
     value_stats after = group_stats(g);
     double scale = value_stats_deviation(before) / (value_stats_deviation(&after) + 1e-8);
-    float mean = (float)value_stats_mean(&after), factor = (float)scale;
-    float target = (float)value_stats_mean(before);
-    int channels = g->patch->channels;
 
-    for (int c = g->first; c < g->end; c++) {
-        float *x = g->patch->image + c;
-
-        if (!group_has(g, c))
-            continue;
-        for (int64_t n = 0; n < g->voxels; n++)
-            x[n * channels] = (x[n * channels] - mean) * factor + target;
-    }
+    for (int c = g->first; c < g->end; c++)
+        if (group_has(g, c))
+            channel_scale(g->patch->image + c, g->voxels, g->patch->channels,
+                          (float)value_stats_mean(&after), (float)scale,
+                          (float)value_stats_mean(before));
 }
 
 static void change_group(const channel_group *g)

@@ -60,14 +60,9 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
     int64_t voxels = patch->extent[0] * patch->extent[1] * patch->extent[2];
 
     for (int c = 0; c < patch->channels; c++) {
-        float *x = patch->image + c, factor, term;
-
-        if (!channel_draws_has(r, scope, c, b->channel_probability))
-            continue;
-        factor = factor_of(b, r, c);
-        term = term_of(b, r, c);
-        for (int64_t n = 0; n < voxels; n++)
-            x[n * patch->channels] = x[n * patch->channels] * factor + term;
+        if (channel_draws_has(r, scope, c, b->channel_probability))
+            channel_scale(patch->image + c, voxels, patch->channels, 0, factor_of(b, r, c),
+                          term_of(b, r, c));
     }
     return PONS_OK;
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/avx2_clone.h"
+
 enum { LANES = 16, NORMAL_QUAD = 1 << 20 };
 
 void channel_draws_plan(double probability, pons_rng *draws, channel_draws *out)
@@ -73,31 +75,59 @@ typedef struct lanes {
     float low[LANES], high[LANES];
 } lanes;
 
-static void add_block(lanes *l, const float *x, int64_t step, double origin)
-{
-    for (int i = 0; i < LANES; i++) {
-        float value = x[i * step];
-        double d = (double)value - origin;
+/* Returns the number of values that were added, a multiple of LANES. */
+typedef int64_t add_blocks(lanes *sums, const float *x, int64_t count, int64_t step, double origin);
 
-        l->sum[i] += d;
-        l->square[i] += d * d;
-        l->low[i] = value < l->low[i] ? value : l->low[i];
-        l->high[i] = value > l->high[i] ? value : l->high[i];
-    }
+AVX2_BODY int64_t add_blocks_body(lanes *sums, const float *x, int64_t count, int64_t step,
+                                  double origin)
+{
+    lanes l = *sums;
+    int64_t n = 0;
+
+    for (; n + LANES <= count; n += LANES)
+        for (int i = 0; i < LANES; i++) {
+            float value = x[(n + i) * step];
+            double d = (double)value - origin;
+
+            l.sum[i] += d;
+            l.square[i] += d * d;
+            l.low[i] = value < l.low[i] ? value : l.low[i];
+            l.high[i] = value > l.high[i] ? value : l.high[i];
+        }
+    *sums = l;
+    return n;
+}
+
+AVX2_BODY int64_t add_blocks_steps(lanes *sums, const float *x, int64_t count, int64_t step,
+                                   double origin)
+{
+    return step == 1 ? add_blocks_body(sums, x, count, 1, origin)
+                     : add_blocks_body(sums, x, count, step, origin);
+}
+
+AVX2_CLONE int64_t add_blocks_avx2(lanes *sums, const float *x, int64_t count, int64_t step,
+                                   double origin)
+{
+    return add_blocks_steps(sums, x, count, step, origin);
+}
+
+static int64_t add_blocks_plain(lanes *sums, const float *x, int64_t count, int64_t step,
+                                double origin)
+{
+    return add_blocks_steps(sums, x, count, step, origin);
 }
 
 void value_stats_add(value_stats *s, const float *x, int64_t count, int64_t step)
 {
+    add_blocks *add = AVX2_CHOOSE(add_blocks_avx2, add_blocks_plain);
     lanes l = { .sum = { 0 } };
-    int64_t n = 0;
+    int64_t n;
 
     for (int i = 0; i < LANES; i++) {
         l.low[i] = s->low;
         l.high[i] = s->high;
     }
-    for (; n + LANES <= count; n += LANES)
-        add_block(&l, x + n * step, step, s->origin);
-    for (; n < count; n++) {
+    for (n = add(&l, x, count, step, s->origin); n < count; n++) {
         float value = x[n * step];
         double d = (double)value - s->origin;
 
@@ -125,4 +155,14 @@ double value_stats_deviation(const value_stats *s)
     double n = (double)s->count;
 
     return n > 1 ? sqrt(fmax(0, s->square - s->sum * s->sum / n) / (n - 1)) : 0;
+}
+
+void channel_scale(float *x, int64_t count, int64_t step, float centre, float factor, float term)
+{
+    if (step == 1)
+        for (int64_t n = 0; n < count; n++)
+            x[n] = (x[n] - centre) * factor + term;
+    else
+        for (int64_t n = 0; n < count; n++)
+            x[n * step] = (x[n * step] - centre) * factor + term;
 }

@@ -44,4 +44,7 @@ double value_stats_mean(const value_stats *s);
 /* Unbiased standard deviation; 0 of a single value. */
 double value_stats_deviation(const value_stats *s);
 
+/* x = (x - centre) factor + term of 'count' values x[0], x[step], ... */
+void channel_scale(float *x, int64_t count, int64_t step, float centre, float factor, float term);
+
 #endif

@@ -1,22 +1,29 @@
 /*
  * gaussian_filter.c - smooth one channel of a patch by a Gaussian along each axis.
  *
- * The axes are filtered one after another, from the channel to the first half of the scratch
- * memory, to its second half and to the destination. Along i and j whole rows are added; along k a
- * row is copied in pieces with its neighbours, so that every loop runs over a row.
+ * The whole channel is filtered along i into the first half of the scratch memory. Each plane of
+ * it is then filtered along j into the begin of the second half, and along k to the destination,
+ * while it is in the cache. Along i and j whole rows are added; along k a row is copied in pieces
+ * with its neighbours, so that every loop runs over a row.
  */
 #include "gaussian_filter.h"
 
 #include <math.h>
+#include <string.h>
 
-enum { PIECE = 512, TAPS_MAX = 2 * GAUSSIAN_TAIL_MAX + 1 };
+#include "base/avx2_clone.h"
+#include "base/integer.h"
+
+enum { PIECE = 512, TAPS_MAX = 2 * GAUSSIAN_TAIL_MAX + 1, LANES = 8, VECTORS = 4 };
+
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 const char *const gaussian_approx_words[] = { "erf", "sampled", NULL };
 const char *const gaussian_border_words[] = { "zeros", "reflect", NULL };
 
-/* Weights of voxels -tail .. tail. */
+/* Weights of voxels -tail .. tail; count = 2 tail + 1. */
 typedef struct taps {
-    int tail;
+    int count;
     float weight[TAPS_MAX];
 } taps;
 
@@ -33,16 +40,17 @@ static void taps_init(taps *t, const gaussian_filter *f, double sigma)
 {
     bool sampled = f->approx == GAUSSIAN_SAMPLED;
     double weight[TAPS_MAX], sum = 0, scale = sqrt(0.5) / sigma;
+    int tail = tail_of(f, sigma);
 
-    t->tail = tail_of(f, sigma);
-    for (int i = 0; i <= 2 * t->tail; i++) {
-        double x = i - t->tail;
+    t->count = 2 * tail + 1;
+    for (int i = 0; i < t->count; i++) {
+        double x = i - tail;
 
         weight[i] = sampled ? exp(-x * x / (2 * sigma * sigma))
                     : 0.5 * (erf(scale * (x + 0.5)) - erf(scale * (x - 0.5)));
         sum += weight[i];
     }
-    for (int i = 0; i <= 2 * t->tail; i++)
+    for (int i = 0; i < t->count; i++)
         t->weight[i] = (float)(sampled ? weight[i] / sum : weight[i]);
 }
 
@@ -59,100 +67,138 @@ static int64_t inside(int64_t at, int64_t count, gaussian_border border)
     return at < count ? at : 2 * (count - 1) - at;
 }
 
-/* A pass over the voxels along one axis. */
-typedef struct pass {
-    const float *from;
-    float *to;
-    int64_t from_step, to_step; /* floats between voxels                                          */
+/* ---- weighted sums of rows ------------------------------------------------------------------- */
+
+/* to[n] = sum over t of weight[t] row[t][n], in the order of t. */
+typedef void sum_rows(const taps *t, const float *const row[], int64_t count, float *to);
+
+AVX2_BODY void sum_rows_body(const taps *t, const float *const row[], int64_t count,
+                             float *restrict to)
+{
+    int64_t n = 0;
+
+    for (; n + VECTORS * LANES <= count; n += VECTORS * LANES) {
+        lanes a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 };
+
+        for (int i = 0; i < t->count; i++) {
+            const lanes *x = (const lanes *)(row[i] + n);
+
+            a += t->weight[i] * x[0];
+            b += t->weight[i] * x[1];
+            c += t->weight[i] * x[2];
+            d += t->weight[i] * x[3];
+        }
+        memcpy(to + n, (const lanes[VECTORS]){ a, b, c, d }, VECTORS * sizeof a);
+    }
+    for (; n < count; n++) {
+        float sum = 0;
+
+        for (int i = 0; i < t->count; i++)
+            sum += t->weight[i] * row[i][n];
+        to[n] = sum;
+    }
+}
+
+AVX2_CLONE void sum_rows_avx2(const taps *t, const float *const row[], int64_t count, float *to)
+{
+    sum_rows_body(t, row, count, to);
+}
+
+static void sum_rows_plain(const taps *t, const float *const row[], int64_t count, float *to)
+{
+    sum_rows_body(t, row, count, to);
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+typedef struct filter_run {
     const int64_t *extent;
     gaussian_border border;
-    taps taps;
-} pass;
+    taps taps[3];
+    sum_rows *sum;
+} filter_run;
 
-/* Add weight * from to a row. */
-static void add_row(float *restrict sum, const float *from, int64_t step, int64_t count,
-                    float weight)
+/*
+ * Filter row 'at' of 'count' rows, which are 'stride' floats apart, across the rows. Rows beyond
+ * the border are zeros.
+ */
+static void filter_across(const filter_run *f, int axis, const float *from, int64_t at,
+                          int64_t stride, float *to)
 {
-    if (step == 1)
-        for (int64_t k = 0; k < count; k++)
-            sum[k] += weight * from[k];
-    else
-        for (int64_t k = 0; k < count; k++)
-            sum[k] += weight * from[k * step];
-}
+    const taps *all = &f->taps[axis];
+    const float *row[TAPS_MAX];
+    taps used;
 
-static void write_row(const float *sum, int64_t count, float *to, int64_t step)
-{
-    for (int64_t k = 0; k < count; k++)
-        to[k * step] = sum[k];
-}
+    used.count = 0;
+    for (int t = 0; t < all->count; t++) {
+        int64_t source = inside(at + t - all->count / 2, f->extent[axis], f->border);
 
-/* Filter a piece of a row along i or j. 'stride': voxels to the next row along the axis. */
-static void filter_across(const pass *p, int64_t voxel, int64_t at, int64_t count, int64_t stride,
-                          int64_t length)
-{
-    float sum[PIECE] = { 0 };
-
-    for (int t = -p->taps.tail; t <= p->taps.tail; t++) {
-        int64_t source = inside(at + t, count, p->border);
-
-        if (source >= 0)
-            add_row(sum, p->from + (voxel + (source - at) * stride) * p->from_step, p->from_step,
-                    length, p->taps.weight[t + p->taps.tail]);
+        if (source < 0)
+            continue;
+        row[used.count] = from + source * stride;
+        used.weight[used.count++] = all->weight[t];
     }
-    write_row(sum, length, p->to + voxel * p->to_step, p->to_step);
+    f->sum(&used, row, f->extent[2], to);
 }
 
-/* Filter 'length' voxels of the row at 'row' along k, from 'first' on. */
-static void filter_along(const pass *p, int64_t row, int64_t first, int64_t length)
+/* Filter a row along k in pieces. */
+static void filter_along(const filter_run *f, const float *from, float *to, int64_t to_step)
 {
-    float line[PIECE + 2 * GAUSSIAN_TAIL_MAX], sum[PIECE] = { 0 };
-    int tail = p->taps.tail;
+    const taps *t = &f->taps[2];
+    float line[PIECE + 2 * GAUSSIAN_TAIL_MAX], sum[PIECE];
+    const float *row[TAPS_MAX];
+    int tail = t->count / 2;
 
-    for (int64_t n = 0; n < length + 2 * tail; n++) {
-        int64_t source = inside(first + n - tail, p->extent[2], p->border);
+    for (int i = 0; i < t->count; i++)
+        row[i] = line + i;
+    for (int64_t k = 0; k < f->extent[2]; k += PIECE) {
+        int64_t length = min_i64(f->extent[2] - k, PIECE);
 
-        line[n] = source < 0 ? 0 : p->from[(row + source) * p->from_step];
+        for (int64_t n = 0; n < length + 2 * tail; n++) {
+            int64_t source = inside(k + n - tail, f->extent[2], f->border);
+
+            line[n] = source < 0 ? 0 : from[source];
+        }
+        f->sum(t, row, length, to_step == 1 ? to + k : sum);
+        for (int64_t n = 0; n < length && to_step != 1; n++)
+            to[(k + n) * to_step] = sum[n];
     }
-    for (int t = 0; t <= 2 * tail; t++)
-        add_row(sum, line + t, 1, length, p->taps.weight[t]);
-    write_row(sum, length, p->to + (row + first) * p->to_step, p->to_step);
 }
 
-static void pass_run(const pass *p, int axis)
+/* The channel itself if it is the only one, or a copy of it in the second half of the memory. */
+static const float *channel_rows(const pons_patch *patch, int channel, int64_t voxels)
 {
-    const int64_t *e = p->extent;
+    float *to = patch->scratch + voxels;
 
-    for (int64_t i = 0; i < e[0]; i++)
-        for (int64_t j = 0; j < e[1]; j++)
-            for (int64_t k = 0; k < e[2]; k += PIECE) {
-                int64_t row = (i * e[1] + j) * e[2];
-                int64_t length = e[2] - k < PIECE ? e[2] - k : PIECE;
-
-                if (axis == 2)
-                    filter_along(p, row, k, length);
-                else
-                    filter_across(p, row + k, axis == 0 ? i : j, e[axis],
-                                  axis == 0 ? e[1] * e[2] : e[2], length);
-            }
+    if (patch->channels == 1)
+        return patch->image;
+    for (int64_t n = 0; n < voxels; n++)
+        to[n] = patch->image[n * patch->channels + channel];
+    return to;
 }
 
 void gaussian_filter_apply(const gaussian_filter *f, const pons_patch *patch, int channel,
                            float *to, int64_t to_step)
 {
-    int64_t voxels = patch->extent[0] * patch->extent[1] * patch->extent[2];
-    pass p = { .from = patch->image + channel, .from_step = patch->channels,
-               .extent = patch->extent, .border = f->border };
+    const int64_t *e = patch->extent;
+    int64_t plane = e[1] * e[2], voxels = e[0] * plane;
+    const float *from = channel_rows(patch, channel, voxels);
+    float *first = patch->scratch, *second = first + voxels;
+    filter_run run = { .extent = e, .border = f->border,
+                       .sum = AVX2_CHOOSE(sum_rows_avx2, sum_rows_plain) };
 
     for (int axis = 0; axis < 3; axis++) {
-        p.to = axis == 2 ? to : patch->scratch + axis * voxels;
-        p.to_step = axis == 2 ? to_step : 1;
-        if (f->sigma[axis] > 0 && patch->extent[axis] > 1)
-            taps_init(&p.taps, f, f->sigma[axis]);
-        else
-            p.taps = (taps){ .tail = 0, .weight = { 1 } };
-        pass_run(&p, axis);
-        p.from = p.to;
-        p.from_step = p.to_step;
+        run.taps[axis] = (taps){ .count = 1, .weight = { 1 } };
+        if (f->sigma[axis] > 0 && e[axis] > 1)
+            taps_init(&run.taps[axis], f, f->sigma[axis]);
+    }
+    for (int64_t i = 0; i < e[0]; i++)
+        for (int64_t j = 0; j < e[1]; j++)
+            filter_across(&run, 0, from + j * e[2], i, plane, first + i * plane + j * e[2]);
+    for (int64_t i = 0; i < e[0]; i++) {
+        for (int64_t j = 0; j < e[1]; j++)
+            filter_across(&run, 1, first + i * plane, j, e[2], second + j * e[2]);
+        for (int64_t j = 0; j < e[1]; j++)
+            filter_along(&run, second + j * e[2], to + (i * plane + j * e[2]) * to_step, to_step);
     }
 }

@@ -15,6 +15,7 @@
 #include "../../../plugins/transforms/random/bias_field.h"
 #include "../../../plugins/transforms/random/coarse_dropout.h"
 #include "../../../plugins/transforms/random/gaussian_filter.h"
+#include "../../../plugins/transforms/random/unit_power.h"
 
 /* A patch that is a golden array. */
 typedef struct golden_patch {
@@ -123,6 +124,25 @@ START_TEST(values_equal_those_of_monai_and_nnunet)
     patch_close(&g);
     safetensors_close(expected);
     safetensors_close(arrays);
+}
+END_TEST
+
+START_TEST(powers_are_as_near_as_promised)
+{
+    static const float exponents[] = { 0.001f, 0.1f, 0.5f, 0.7f, 1, 1.5f, 2, 4.5f, 30, 1000 };
+    float exponent = exponents[_i];
+
+    ck_assert_double_eq(0, (double)unit_power(0, exponent));
+    ck_assert_double_eq(1, (double)unit_power(1, exponent));
+    for (int n = 1; n <= 1 << 20; n += n < 4096 ? 1 : 61) {
+        float x = (float)n * 0x1p-20f;
+
+        ck_assert_double_eq_tol((double)unit_power(x, exponent), pow((double)x, (double)exponent),
+                                0x1p-23);
+    }
+    for (float x = 1; x > FLT_MIN; x *= 0.7f)
+        ck_assert_double_eq_tol((double)unit_power(x, exponent), pow((double)x, (double)exponent),
+                                0x1p-23);
 }
 END_TEST
 
@@ -488,6 +508,7 @@ int main(void)
 
     tcase_add_loop_test(c, values_equal_those_of_monai_and_nnunet, 0,
                         sizeof value_cases / sizeof value_cases[0]);
+    tcase_add_loop_test(c, powers_are_as_near_as_promised, 0, 10);
     tcase_add_test(c, a_bias_field_of_given_coefficients_equals_monais);
     tcase_add_loop_test(c, affine_maps_read_what_monai_reads, 0,
                         sizeof affines / sizeof affines[0]);
