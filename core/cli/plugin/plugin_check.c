@@ -49,8 +49,13 @@ static const small_value small[] = {
     { NULL, PONS_OPTION_TEXT, "text", NULL },
 };
 
-/* Values that replace defaults: the smallest network, and random transforms of probability 1. */
+/*
+ * Values that replace defaults: the smallest network, random transforms of probability 1, and one
+ * of the two options of which a schedule needs one.
+ */
 static const small_value quick[] = {
+    { "every", PONS_OPTION_INTEGER, "3", "milestones" },
+    { "gamma", PONS_OPTION_REAL, "0.9", "end_factor" },
     { "filters", PONS_OPTION_INTEGERS, "2 4 4", "upsample_kernel_size" },
     { "init_filters", PONS_OPTION_INTEGER, "2", "blocks_down" },
     { "num_groups", PONS_OPTION_INTEGER, "2", NULL },
@@ -212,16 +217,20 @@ static pons_status check_schedule(const plugin *p, const invocation *call, pons_
     const pons_schedule_operations *o = p->operations;
     config *values;
     void *target;
+    char *used;
     pons_status status;
 
     if (o->factor == NULL)
         return pons_fail(err, PONS_PLUGIN, "operation 'factor' is missing");
-    status = plugin_check_options(p, call, &target, &values, err);
+    status = plugin_check_quick_options(p, call, &target, &values, &used, err);
     if (status != PONS_OK)
         return status;
     status = check_factor(p, target, err);
+    if (status == PONS_OK && used[0] != '\0')
+        printf("schedule %s: checked with %s\n", p->descriptor->name, used);
     config_close(values);
     free(target);
+    free(used);
     return status;
 }
 
