@@ -4,6 +4,7 @@
 #include "config/sections.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -418,6 +419,24 @@ static pons_status check_length(config *c, const train_options *t, pons_error *e
                      config_origin(c, "train", "steps"), back, back);
 }
 
+/* Powers of two scale a gradient without rounding, and a checkpoint stores their exponent. */
+static pons_status check_loss_scale(config *c, const train_options *t, pons_error *err)
+{
+    const struct { const char *key; double value; } scales[] = {
+        { "loss_scale", t->loss_scale }, { "loss_scale_growth", t->loss_scale_growth },
+        { "loss_scale_backoff", t->loss_scale_backoff }
+    };
+
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        int exponent;
+        if (frexp(scales[i].value, &exponent) != 0.5)
+            return pons_fail(err, PONS_CONFIG, "%s: [train] %s: found %g, expected a power of two",
+                             config_origin(c, "train", scales[i].key), scales[i].key,
+                             scales[i].value);
+    }
+    return PONS_OK;
+}
+
 /* Check rules between the keys of a section that ranges cannot express. */
 static pons_status check_sections(config *c, const sections *s, pons_error *err)
 {
@@ -434,7 +453,8 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
                          s->patch.background_above.count);
     if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
-    if (check_foreground_share(c, &s->patch, err) != PONS_OK)
+    if (check_foreground_share(c, &s->patch, err) != PONS_OK
+        || check_loss_scale(c, &s->train, err) != PONS_OK)
         return PONS_CONFIG;
     for (int i = 0; i < s->window.mirror.count; i++)
         for (int j = 0; j < i; j++)

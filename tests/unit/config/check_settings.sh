@@ -142,6 +142,8 @@ done
 refused "x.ini:13: [loss] weight: found 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
 check "one number is expected, said once" grep -qE "found 2 numbers, expected 1$" said
 refused "x.ini:15: [optimizer] nesterov: found yes with momentum 0 and dampening 0" -e 's/^plugin = adam$/plugin = sgd\nnesterov = yes/'
+refused "x.ini:18: [train] loss_scale: found 1000, expected a power of two" -e 's/^steps = 1/&\nloss_scale = 1000/'
+refused "x.ini:18: [train] loss_scale_growth: found 3, expected" -e 's/^steps = 1/&\nloss_scale_growth = 3/'
 refused "x.ini:2: [window] precision fp16 does not exist on a cpu" -e '1i [window]\nprecision = fp16'
 refused "x.ini:13: [loss] heads has 2 numbers, expected 1" -e 's/^plugin = dice$/&\nheads = 1 2/'
 refused "x.ini:18: [train] best is 'dice.liver'" -e 's/^steps = 1/&\nbest = dice.liver/'
