@@ -11,9 +11,8 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "bench/training_cases.h"
 #include "cluster/watchdog/watchdog.h"
-#include "experiment/data_settings.h"
-#include "experiment/processes.h"
 #include "graph/ir/shape.h"
 #include "graph/program/explain.h"
 #include "replica/input_copy.h"
@@ -177,26 +176,6 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
     return PONS_OK;
 }
 
-static pons_status open_cases(bench *b, pons_error *err)
-{
-    const experiment *e = b->experiment;
-    cache_settings filling;
-    cache_peers peers;
-
-    cache_settings_fill(&e->sections, &filling);
-    filling.window = e->epoch;
-    filling.lane_count = e->epoch.lanes;
-    processes_cache_peers(e->group, &peers);
-    if (e->sections.data.loader_threads == OPTION_AUTO
-        && filling.threads > experiment_processors(e))
-        filling.threads = experiment_processors(e);
-    filling.peers = &peers;
-    if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &filling,
-                   e->log, &b->cache, err) != PONS_OK)
-        return err->status;
-    return replicas_open_loaders(&b->replicas, b->cache, &e->epoch, 0, err);
-}
-
 /* 'given': inputs are written by this file, also if the device would extract patches. */
 static pons_status build_programs(bench *b, bool given, pons_error *err)
 {
@@ -218,7 +197,7 @@ static pons_status open_data(bench *b, pons_error *err)
         if (build_programs(b, false, err) != PONS_OK)
             return err->status;
     }
-    return open_cases(b, err);
+    return training_cases_open(b->experiment, &b->replicas, &b->cache, err);
 }
 
 /* True for a device with a stream, where calls return before their work is done. */

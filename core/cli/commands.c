@@ -10,6 +10,7 @@ extern const command command_predict;
 extern const command command_evaluate;
 extern const command command_explain;
 extern const command command_bench;
+extern const command command_find_rate;
 extern const command command_data_preprocess;
 extern const command command_data_show;
 extern const command command_data_phantom;
@@ -30,6 +31,7 @@ const command *const commands[] = {
     &command_evaluate,
     &command_explain,
     &command_bench,
+    &command_find_rate,
     &command_data_show,
     &command_data_preprocess,
     &command_data_phantom,

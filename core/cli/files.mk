@@ -12,7 +12,7 @@ libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predic
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \
 	core/cli/bench/bench_model.h core/cli/bench/bench_modes.c core/cli/bench/bench_modes.h \
-	core/cli/bench/command_bench.c
+	core/cli/bench/command_bench.c core/cli/bench/command_find_rate.c
 libcore_la_SOURCES += core/cli/data/check_geometry.c core/cli/data/check_geometry.h \
 	core/cli/data/check_report.c core/cli/data/check_report.h core/cli/data/check_report_json.c \
 	core/cli/data/command_data_check.c core/cli/data/command_data_crop.c \
