@@ -28,6 +28,7 @@ static const char *const sampling_words[] = { "uniform", "balanced", "classes", 
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const unit_words[] = { "step", "epoch", NULL };
+static const char *const class_weight_words[] = { "none", "auto", NULL };
 static const char *const window_precision_words[] = {
     "training", "fp32", "tf32", "bf16", "fp16", NULL
 };
@@ -155,6 +156,8 @@ static const pons_option loss_table[] = {
     PONS_REALS(loss_options, heads, "", 0, 1e9,
                "Weight of each output of the network; 1 0.5 0.25 and so on if empty. "
                "An output of weight 0 is not trained."),
+    PONS_CHOICE(loss_options, class_weights, "none", class_weight_words,
+                "auto gives the loss the option weight: inverse frequencies of the classes."),
     PONS_FLAG(loss_options, sync, "no",
               "Sum over the batches of all replicas, not of one; needs accumulate = 1."),
     PONS_OPTIONS_END

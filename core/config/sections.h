@@ -72,6 +72,7 @@ typedef struct loss_options {
     const char *plugin;
     int activation;           /* loss_activation                                                  */
     pons_reals heads;
+    int class_weights;        /* 0 none, 1 auto                                                   */
     bool sync;
 } loss_options;
 

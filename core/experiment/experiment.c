@@ -18,6 +18,7 @@
 #include "data/loader/loader.h"
 #include "device/device_open.h"
 #include "experiment/agreement.h"
+#include "experiment/class_weights.h"
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
 #include "experiment/tuning.h"
@@ -363,6 +364,8 @@ static pons_status open_training(experiment *e, pons_error *err)
            != PONS_OK)
         return err->status;
     resolve_classes(e);
+    if (class_weights_resolve(e, err) != PONS_OK)
+        return err->status;
     if (pipeline_open(e->config, "augment", true, e->task.channels, &e->augment, err)
         != PONS_OK || !experiment_device_extracts(e))
         return err->status;

@@ -192,5 +192,24 @@ sed 's/^steps = 1/&\nprecision = fp32\nloss_scale = 2048/' plain.ini >x.ini
 check "a scale that no precision reads is said" ends 0 "loss_scale changes nothing: the precision is fp32" \
     "$program" train x.ini --set experiment.name=unscaled
 
+# Weights of classes: their inverse counts, as 'data check' counts them, with a mean of 1.
+"$program" data phantom -o rare --cases 3 --extent 24 --classes 3 2>log || { cat log; exit 1; }
+sed '/^labels = /d; s/^source = .*/source = rare/; s/^name = .*/name = rare/; s/^plugin = dice$/plugin = dice_ce\nclass_weights = auto/' plain.ini >rare.ini
+check "class_weights = auto trains" "$program" train rare.ini
+weights_are_inverse() {
+    counts=$("$program" data check rare.ini --json | sed 's/"ignored":.*//' | grep -o '"voxels":[0-9]*' | cut -d: -f2)
+    expected=$(echo "$counts" | awk '{ w[NR] = 1 / $1; sum += w[NR] } END { for (i = 1; i <= NR; i++) printf "%s%.6g", (i > 1 ? " " : ""), w[i] * NR / sum }')
+    found=$(sed -n 's/^weight = \([^;]*\) ; .*class_weights = auto$/\1/p' runs/rare/resolved.ini)
+    [ -n "$found" ] && [ "$found" = "$expected" ] || { echo "found '$found', expected '$expected'"; return 1; }
+}
+check "the weights are inverse counts" weights_are_inverse
+losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\).*/\1/p' "runs/$1/metrics.jsonl"; }
+check "resolved.ini has the weights" "$program" train runs/rare/resolved.ini --set experiment.name=rare_again
+check "and repeats the run" [ "$(losses rare)" = "$(losses rare_again)" ]
+for refusal in "bce|the loss 'bce' has no option 'weight'" "dice_ce\\nweight = 1 2|class_weights is auto and weight is given"; do
+    found=3 refused "${refusal#*|}" -e "s/^plugin = dice\$/plugin = ${refusal%%|*}\\nclass_weights = auto/"
+done
+found=3 refused "class_weights is auto with regions" -e 's/^plugin = dice$/&\nclass_weights = auto/' -e 's/^\[data\]/&\nregions = all:1/'
+
 cd / || exit 1
 finish
