@@ -217,6 +217,21 @@ static pons_status loader_bytes(const experiment *e, double *out, pons_error *er
     return PONS_OK;
 }
 
+/* The bytes of cases in memory. Pages of mapped files are dropped when memory is short. */
+static double bytes_in_memory(const data_options *d, double rest)
+{
+    double sum = 0;
+
+    for (int i = 0; i < d->cache_tier_count; i++) {
+        double limit = (double)d->cache_tier[i].limit;
+        double here = limit > 0 && limit < rest ? limit : rest;
+
+        sum += cache_mode_in_folder(d->cache_tier[i].mode) ? 0 : here;
+        rest -= here;
+    }
+    return sum;
+}
+
 pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
                                  const program *evaluation, double cropped_share,
                                  memory_estimate *out, pons_error *err)
@@ -225,7 +240,6 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
     program_facts facts, more;
     case_sizes sizes = { .e = e, .cropped_share = cropped_share };
     double volumes = 0, device = 0;
-    double limit = (double)e->sections.data.cache_limit;
 
     program_describe(training, &facts);
     f.arena = (double)facts.arena;
@@ -239,11 +253,7 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
     if (evaluation != NULL && add_cases(&sizes, e->data->validation_count, e->data->validation,
                                         NULL, &f.cache, err) != PONS_OK)
         return err->status;
-    if (e->sections.data.cache == CACHE_NONE || cache_mode_in_folder(e->sections.data.cache))
-        f.cache = 0; /* pages of mapped files are dropped when memory is short */
-    else if (limit > 0 && f.cache > limit)
-        f.cache = limit;
-    f.cache += device;
+    f.cache = bytes_in_memory(&e->sections.data, f.cache) + device;
     if (loader_bytes(e, &f.loader, err) != PONS_OK)
         return err->status;
     if (evaluation != NULL) {

@@ -92,6 +92,15 @@ static pons_status check_folder(const char *path, pons_error *err)
     return err->status;
 }
 
+static bool has_folder(const data_options *d)
+{
+    bool found = false;
+
+    for (int i = 0; i < d->cache_tier_count; i++)
+        found = found || cache_mode_in_folder(d->cache_tier[i].mode);
+    return found;
+}
+
 /* Write the values of the fold. Its cache in files is that of the folder above, common to all. */
 static pons_status write_values(config *c, const sections *s, const invocation *call, int count,
                                 int fold, fold_call *out, pons_error *err)
@@ -99,7 +108,7 @@ static pons_status write_values(config *c, const sections *s, const invocation *
     const experiment_options *e = &s->experiment;
     const char *debug = call->debug ? "-debug" : "";
     char *path = NULL;
-    bool cached = cache_mode_in_folder(s->data.cache) && !config_given(c, "data", "cache_dir");
+    bool cached = has_folder(&s->data) && !config_given(c, "data", "cache_dir");
 
     if (asprintf(&path, "%s/%s%s", e->output, e->name, debug) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/build_feature.h"
+#include "base/text/text.h"
 #include "config/augment_profile.h"
 
 /* Bounds of ranges. */
@@ -84,9 +85,11 @@ static const pons_option data_table[] = {
                 "which is in memory and of which some are replaced each epoch; device: training "
                 "cases also in the memory of each device, which then extracts and augments the "
                 "patches."),
-    PONS_SIZE(data_options, cache_limit, "", 0, ANY_SIZE,
-              "Largest size of a machine's cache; cases beyond it are read each time, and the "
-              "least recently used cases of a disk or lmdb cache are removed."),
+    PONS_TEXTS(data_options, cache_limit, "",
+               "Largest size of a machine's cache, as in 8GiB; cases beyond it are read each time, "
+               "and the least recently used cases of a disk or lmdb cache are removed. Kinds with "
+               "sizes, as in memory:8GiB disk:100GiB: cases beyond the first size are in the "
+               "second kind."),
     PONS_PATH(data_options, cache_dir, "",
               "Folder of a disk or lmdb cache; not given: "
               "'.cache' in the folder of [experiment] output."),
@@ -407,6 +410,77 @@ static pons_status check_foreground_share(config *c, const patch_options *p, pon
                      config_origin(c, "patch", "foreground_share"), sampling_words[p->sampling]);
 }
 
+static pons_status refuse_limit(config *c, const char *word, const char *expected, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "%s: [data] cache_limit = '%s': expected %s",
+                     config_origin(c, "data", "cache_limit"), word, expected);
+}
+
+static int word_of(const char *const words[], const char *text, size_t size)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (strlen(words[i]) == size && memcmp(words[i], text, size) == 0)
+            return i;
+    return -1;
+}
+
+/* Whether cases that an earlier kind has no room for can be held in this kind, too. */
+static bool takes_rest(int mode)
+{
+    return mode == CACHE_MEMORY || cache_mode_in_folder(mode);
+}
+
+/* Read KIND:SIZE, the kind at a place of the list. */
+static pons_status fill_tier(config *c, data_options *d, int place, pons_error *err)
+{
+    const char *word = d->cache_limit.item[place];
+    size_t size = strcspn(word, ":");
+    cache_tier_option *to = &d->cache_tier[place];
+
+    to->mode = word_of(cache_words, word, size);
+    if (to->mode < 0 || word[size] == '\0' || !text_size(word + size + 1, &to->limit)
+        || to->limit < 0)
+        return refuse_limit(c, word, "a size such as 4MiB, or kinds with sizes, as in memory:8GiB "
+                            "disk:100GiB", err);
+    if (place == 0 && to->mode != d->cache)
+        return pons_fail(err, PONS_CONFIG, "%s: [data] cache_limit begins with '%.*s', expected "
+                         "'%s', the kind of cache", config_origin(c, "data", "cache_limit"),
+                         (int)size, word, cache_words[d->cache]);
+    if (place > 0 && (!takes_rest(to->mode) || to->mode == d->cache
+                      || (to->mode == CACHE_MEMORY && d->cache == CACHE_DEVICE)))
+        return refuse_limit(c, word, "another kind of memory, disk and lmdb", err);
+    if (sections_lack_value("data", "cache", word, size))
+        return pons_fail(err, PONS_CONFIG, "%s: [data] cache_limit = '%s': '%.*s' is not in this "
+                         "build", config_origin(c, "data", "cache_limit"), word, (int)size, word);
+    return PONS_OK;
+}
+
+/* Find the kinds that hold cases, and their limits, from 'cache' and 'cache_limit'. */
+static pons_status fill_tiers(config *c, data_options *d, pons_error *err)
+{
+    const pons_texts *given = &d->cache_limit;
+    int64_t limit = 0;
+
+    d->cache_tier_count = d->cache != CACHE_NONE;
+    d->cache_tier[0] = (cache_tier_option){ .mode = d->cache };
+    if (given->count == 0)
+        return PONS_OK;
+    if (given->count == 1 && text_size(given->item[0], &limit) && limit >= 0) {
+        d->cache_tier[0].limit = limit;
+        return PONS_OK;
+    }
+    if (given->count > CACHE_TIERS_MAX || (given->count > 1 && d->cache == CACHE_SMART))
+        return pons_fail(err, PONS_CONFIG, "%s: [data] cache_limit: found %d words, expected at "
+                         "most %d with cache = %s", config_origin(c, "data", "cache_limit"),
+                         given->count, d->cache == CACHE_SMART ? 1 : CACHE_TIERS_MAX,
+                         cache_words[d->cache]);
+    for (int i = 0; i < given->count; i++)
+        if (fill_tier(c, d, i, err) != PONS_OK)
+            return err->status;
+    d->cache_tier_count = given->count;
+    return PONS_OK;
+}
+
 /* The hint removes the key that a file gives, not the key that --set gives. */
 static pons_status check_length(config *c, const train_options *t, pons_error *err)
 {
@@ -487,7 +561,8 @@ pons_status sections_fill(config *c, sections *s, pons_error *err)
     for (const section_table *t = section_tables; t->name != NULL; t++)
         if (config_fill(c, t->name, t->options, (char *)s + t->offset, err) != PONS_OK)
             return PONS_CONFIG;
-    if (refuse_unknown_names(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK)
+    if (refuse_unknown_names(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK
+        || fill_tiers(c, &s->data, err) != PONS_OK)
         return PONS_CONFIG;
     return check_sections(c, s, err);
 }

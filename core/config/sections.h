@@ -26,6 +26,14 @@ static inline bool cache_mode_in_folder(int mode)
     return mode == CACHE_DISK || mode == CACHE_LMDB;
 }
 
+enum { CACHE_TIERS_MAX = 2 };
+
+/* A kind of cache and its largest size, 0: not limited. */
+typedef struct cache_tier_option {
+    int mode;                 /* cache_mode                                                       */
+    int64_t limit;
+} cache_tier_option;
+
 enum { OPTION_AUTO = -1 }; /* 'auto' of an INTEGER option */
 enum { FOLD_FIRST = -1 };
 
@@ -36,7 +44,9 @@ typedef struct data_options {
     int64_t fold;             /* or FOLD_FIRST                                                    */
     int cache;                /* cache_mode                                                       */
     int cache_share;          /* 0 node, 1 rank                                                   */
-    int64_t cache_limit;
+    pons_texts cache_limit;
+    int cache_tier_count;     /* from cache and cache_limit; 0: none                              */
+    cache_tier_option cache_tier[CACHE_TIERS_MAX];
     double smart_share, smart_replace;
     int64_t loader_threads;   /* or OPTION_AUTO                                                   */
 } data_options;

@@ -86,7 +86,9 @@ static sampling_mode sampling_of(const patch_options *p)
 void cache_settings_fill(const sections *s, cache_settings *out)
 {
     *out = (cache_settings){
-        .mode = (cache_mode)s->data.cache, .limit = s->data.cache_limit,
+        .mode = (cache_mode)s->data.cache_tier[0].mode, .limit = s->data.cache_tier[0].limit,
+        .next_mode = (cache_mode)s->data.cache_tier[1].mode,
+        .next_limit = s->data.cache_tier[1].limit,
         .threads = s->data.loader_threads == OPTION_AUTO ? fill_threads()
                                                          : (int)s->data.loader_threads,
         .folder = s->data.cache_dir, .output = s->experiment.output,

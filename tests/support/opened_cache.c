@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "data/dataset/case_read.h"
 
-cache_mode opened_mode = CACHE_DISK;
+cache_mode opened_mode = CACHE_DISK, opened_next_mode = CACHE_NONE;
 
 const char plain[] = "[preprocess]\nsteps = scale_range\n"
                             "[preprocess.scale_range]\nfrom = 0 4000\n";
@@ -73,7 +73,7 @@ void open_data(opened *o, const char *folder, const char *steps)
  */
 pons_status fill_cache(opened *o, int64_t limit, pons_error *err)
 {
-    cache_settings s = { .mode = opened_mode, .threads = 2, .limit = limit,
+    cache_settings s = { .mode = opened_mode, .next_mode = opened_next_mode, .threads = 2, .limit = limit,
                          .folder = maker_path("kept/deep"), .sampling = SAMPLING_BALANCED,
                          .background_above = 0.1 };
     FILE *stream = fmemopen(o->said, sizeof o->said, "w");

@@ -14,8 +14,8 @@ enum { CASES = 3, SIDE = 12 };
 /* Steps that scale intensities. */
 extern const char plain[];
 
-/* The kind of the caches that are opened; at first CACHE_DISK. */
-extern cache_mode opened_mode;
+/* The kind of the caches that are opened, at first CACHE_DISK, and of what it has no room for. */
+extern cache_mode opened_mode, opened_next_mode;
 
 typedef struct opened {
     config *ini;

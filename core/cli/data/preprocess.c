@@ -265,6 +265,18 @@ pons_status preprocess_write(config *c, const char *folder, logger *l, pons_erro
     return status;
 }
 
+/* Hold all cases in files: of the first kind that does so, else of CACHE_DISK. */
+static void use_folder(cache_settings *s)
+{
+    if (cache_mode_in_folder(s->next_mode)) {
+        s->mode = s->next_mode;
+        s->limit = s->next_limit;
+    } else if (!cache_mode_in_folder(s->mode)) {
+        s->mode = CACHE_DISK;
+    }
+    s->next_mode = CACHE_NONE;
+}
+
 pons_status preprocess_cache(config *c, logger *l, pons_error *err)
 {
     dataset *d;
@@ -281,8 +293,7 @@ pons_status preprocess_cache(config *c, logger *l, pons_error *err)
         status = config_refuse_unknown(c, err);
     if (!status) {
         cache_settings_fill(&s, &settings);
-        if (!cache_mode_in_folder(settings.mode))
-            settings.mode = CACHE_DISK;
+        use_folder(&settings);
         status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
     }
     cache_close(filled);

@@ -15,8 +15,6 @@
 #include "data/packed/packed_case.h"
 #include "data/transform/pipeline.h"
 
-enum { CACHE_TIERS_MAX = 2 };
-
 typedef struct cache cache;
 
 /*

@@ -413,13 +413,31 @@ static void fill_map(fill *f)
     }
 }
 
+static int count_resident(const fill *f, int tier)
+{
+    int count = 0;
+
+    for (int i = 0; i < f->count; i++)
+        count += f->cache->slot[f->rank[i]].resident && f->shared->entry[i].tier == tier;
+    return count;
+}
+
+static const char *place_of_tier(const fill *f, int tier)
+{
+    return f->cache->tier[tier].kind->store != NULL ? f->cache->disk.folder : "memory";
+}
+
 static void fill_log_summary(fill *f)
 {
     cache *c = f->cache;
 
     if (f->log == NULL)
         return;
-    if (c->disk.folder != NULL)
+    if (c->tier_count > 1)
+        log_line(f->log, "cache: %d of %d cases, %d of them in %s and %d in %s", c->resident,
+                 f->count, count_resident(f, 0), place_of_tier(f, 0), count_resident(f, 1),
+                 place_of_tier(f, 1));
+    else if (c->disk.folder != NULL)
         log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->resident,
                  f->count, c->disk.folder, (long long)f->shared->found);
     else if (f->memory.count > 1)

@@ -104,6 +104,15 @@ static const broken_ini ini_gallery[] = {
       "node, rank", "[data]\ncache_share = node\n" },
     { "[data]\ncache_limit = -4MiB\n", "cache_limit = '-4MiB': expected a size",
       "[data]\ncache_limit = 4\n" },
+    { "[data]\ncache_limit = disk:4GiB\n", "cache_limit begins with 'disk', expected 'memory', the "
+      "kind of cache", "[data]\ncache_limit = memory:4GiB\n" },
+    { "[data]\ncache_limit = memory:4GiB memory:8GiB\n", "cache_limit = 'memory:8GiB': expected "
+      "another kind of memory, disk and lmdb", "[data]\ncache_limit = memory:4GiB disk:8GiB\n" },
+    { "[data]\ncache_limit = memory:4GiB disk\n", "cache_limit = 'disk': expected a size such as "
+      "4MiB, or kinds with sizes", "[data]\ncache_limit = memory:4GiB disk:1\n" },
+    { "[data]\ncache = smart\ncache_limit = smart:4GiB disk:8GiB\n", "cache_limit: found 2 words, "
+      "expected at most 1 with cache = smart",
+      "[data]\ncache = smart\ncache_limit = smart:4GiB\n" },
     { "[distribute]\nthreads = all\n",
       "threads = 'all': expected an integer from 1 to 4096 or auto",
       "[distribute]\nthreads = auto\n" },

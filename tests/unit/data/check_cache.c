@@ -5,6 +5,7 @@
 #include "support/opened_cache.h"
 #include "support/suite.h"
 
+#include "base/build_feature.h"
 #include "data/cache/cache_disk.h"
 #include "data/cache/cache_key.h"
 #include "data/loader/loader.h"
@@ -464,6 +465,39 @@ START_TEST(the_least_recently_used_cache_files_are_removed)
 }
 END_TEST
 
+/* ---- two kinds ------------------------------------------------------------------------------- */
+
+/* Memory has room for one case; the other two are files, or records of one. */
+START_TEST(cases_beyond_the_limit_of_memory_go_to_files)
+{
+    static const cache_mode modes[] = { CACHE_DISK, CACHE_LMDB };
+    char phrase[256];
+    opened o;
+
+    if (!suite_has("cases_beyond_the_limit_of_memory_go_to_files", modes[_i] != CACHE_LMDB
+                   || build_feature_missing("", "lmdb") == NULL, "lmdb"))
+        return;
+    write_cases("d");
+    opened_mode = CACHE_MEMORY;
+    opened_next_mode = modes[_i];
+    snprintf(phrase, sizeof phrase, "cache: 3 of 3 cases, 1 of them in memory and 2 in %s",
+             maker_path("kept/deep"));
+    for (int time = 0; time < 2; time++) {
+        int mapped = 0;
+        open_cache(&o, "d", plain, 6 * SIDE * SIDE * (SIDE + CASES));
+        ck_assert_msg(strstr(o.said, phrase) != NULL, "%s", o.said);
+        for (int n = 0; n < CASES; n++)
+            mapped += cache_packed(o.held, n)->mapping != NULL;
+        ck_assert_int_eq(mapped, CASES - 1);
+        assert_true_cases(&o);
+        close_cache(&o);
+    }
+    opened_mode = modes[_i];
+    opened_next_mode = CACHE_NONE;
+    ck_assert_int_eq(count_found_cases("d", plain) >= CASES - 1, 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("cache");
@@ -483,5 +517,6 @@ int main(void)
     tcase_add_test(c, each_case_is_made_once_for_all_processes);
     tcase_add_test(c, a_held_lock_blocks_its_own_key_only);
     tcase_add_test(c, the_least_recently_used_cache_files_are_removed);
+    tcase_add_loop_test(c, cases_beyond_the_limit_of_memory_go_to_files, 0, 2);
     return suite_run();
 }
