@@ -6,6 +6,7 @@
 #include "base/integer.h"
 #include "base/system/memory_limit.h"
 #include "experiment/processes.h"
+#include "graph/program/explain.h"
 #include "graph/storage/staging.h"
 #include "replica/patch_nodes.h"
 #include "replica/replicas.h"
@@ -49,27 +50,58 @@ static pons_status hold_cases(void *context, replica *r, pons_error *err)
     return device_case_layout_copy(h->layout, h->held, !h->count_padding, put_bytes, r, err);
 }
 
-/* Pages come as they are touched. */
+/* Bytes of a replica's network in the memory of its device. */
+static double network_bytes(const replica *r)
+{
+    program_facts training, more;
+    double bytes;
+
+    program_describe(r->training, &training);
+    bytes = (double)(training.arena + training.parameters + training.packed + training.inputs
+                     - training.external_inputs + training.grad_accum);
+    if (r->evaluation != NULL) {
+        program_describe(r->evaluation, &more); /* it shares the arena and the parameters */
+        bytes += (double)(more.packed + more.inputs);
+        if (more.arena > training.arena)
+            bytes += (double)(more.arena - training.arena);
+    }
+    return bytes;
+}
+
+/* Pages of the host come as they are touched, so that an allocation does not fail. */
 static pons_status check_memory(const replicas *r, pons_error *err)
 {
     const experiment *e = r->experiment;
     double needed = 0, room = memory_limit_bytes();
     int processes = e->group != NULL ? e->processes->place.local_size : 1;
 
-    for (int i = 0; i < r->count; i++)
-        if (r->item[i].device->facts.host_memory)
+    for (int i = 0; i < r->count; i++) {
+        const pons_device_facts *facts = &r->item[i].device->facts;
+        double here = (double)r->layout.size + network_bytes(&r->item[i]);
+
+        if (facts->host_memory)
             needed += (double)r->layout.size * processes;
+        else if (facts->memory_size > 0 && here > (double)facts->memory_size)
+            return refuse_cases(&r->layout, facts->name, (double)facts->memory_size, err);
+    }
     return room > 0 && needed > room
          ? refuse_cases(&r->layout, r->item[0].device->facts.name, room, err) : PONS_OK;
+}
+
+pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err)
+{
+    device_case_layout_clear(&r->layout);
+    if (device_case_layout_make(held, count, r->experiment->data->training, &r->layout, err)
+        != PONS_OK)
+        return err->status;
+    return check_memory(r, err);
 }
 
 pons_status device_cases_load(replicas *r, const cache *held, int count, pons_error *err)
 {
     holding h = { &r->layout, held, r->experiment->sections.patch.count_padding };
 
-    if (device_case_layout_make(held, count, r->experiment->data->training, &r->layout,
-                                err) != PONS_OK
-        || check_memory(r, err) != PONS_OK)
+    if (r->layout.count == 0 && device_cases_plan(r, held, count, err) != PONS_OK)
         return err->status;
     return replicas_run(r, hold_cases, &h, err);
 }

@@ -7,6 +7,11 @@
 #include "replica/replicas.h"
 
 /*
+ * Lay out the first 'count' training cases and forecast whether they fit into each device's memory
+ * beside the network. PONS_DEVICE: they do not, and 'err' says why.
+ */
+pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err);
+/*
  * With [data] cache = device, the first 'count' training cases into the memory of
  * each replica's device, where its training program reads them.
  */

@@ -12,6 +12,7 @@
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
 #include "graph/program/explain.h"
+#include "replica/device_cases.h"
 
 static void note_reading(void *context)
 {
@@ -129,8 +130,52 @@ static pons_status build_network(trainer *t, pons_error *err)
     snprintf(t->network, sizeof t->network, "%s, %s",
              t->experiment->model.plugin->descriptor->name,
              t->experiment->loss.plugin->descriptor->name);
-    experiment_note_ops(t->experiment, t->replicas.item[0].training);
+    if (t->experiment->op == NULL)
+        experiment_note_ops(t->experiment, t->replicas.item[0].training);
     return PONS_OK;
+}
+
+/* Whether the cases fit into the devices' memory in all processes. */
+static pons_status find_room(trainer *t, pons_error *why, pons_error *err)
+{
+    experiment *e = t->experiment;
+    pons_error *all, mine = PONS_ERROR_INIT;
+    cache_peers peers;
+
+    device_cases_plan(&t->replicas, t->cache, t->training_count, &mine);
+    if (e->group == NULL) {
+        *why = mine;
+        return PONS_OK;
+    }
+    processes_cache_peers(e->group, &peers);
+    all = arena_alloc(e->memory, (size_t)peers.count * sizeof *all);
+    if (peers.all_gather(peers.context, &mine, sizeof mine, all, err) != PONS_OK)
+        return err->status;
+    for (int r = peers.count - 1; r >= 0; r--)
+        if (all[r].status != PONS_OK)
+            *why = all[r];
+    return PONS_OK;
+}
+
+/*
+ * With [data] cache = device, leave the cases in the host's memory where they do not fit into that
+ * of the devices. The network is then built for patches of the host, which have the same bits.
+ */
+static pons_status place_cases(trainer *t, pons_error *err)
+{
+    experiment *e = t->experiment;
+    pons_error why = PONS_ERROR_INIT;
+
+    if (!experiment_device_extracts(e) || find_room(t, &why, err) != PONS_OK
+        || why.status == PONS_OK)
+        return err->status;
+    if (why.status != PONS_DEVICE)
+        return pons_fail(err, why.status, "%s", why.text);
+    log_warning(e->log, "patches are cut by the host, as with cache = memory: %.*s",
+                (int)strcspn(why.text, "\n"), why.text);
+    e->sections.data.cache = CACHE_MEMORY;
+    replicas_close(&t->replicas);
+    return build_network(t, err);
 }
 
 /* Weights and state, the same in all replicas. */
@@ -187,7 +232,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (build_network(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
-        || trainer_open_metrics(t, err) != PONS_OK || load_weights(t, err) != PONS_OK
+        || place_cases(t, err) != PONS_OK || trainer_open_metrics(t, err) != PONS_OK || load_weights(t, err) != PONS_OK
         || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err)
            != PONS_OK
