@@ -28,7 +28,7 @@ refused() {
     }
 }
 
-for script in brain cases data ddp files prep scaling step; do
+for script in augment brain cases data ddp files prep scaling step wait; do
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
@@ -46,6 +46,10 @@ refused ddp "'x' of ROUNDS" -- "$program" x
 refused cases "'0' of COUNT" -- "$program" 0
 refused data "'-1' of ROUNDS" -- "$program" -1
 refused prep "'two' of ROUNDS" -- "$program" two
+refused augment "'0' of ROUNDS" -- "$program" 0
+refused wait "'x' of STEPS" -- "$program" x
+refused wait "'more' of PROFILES" PROFILES=more -- "$program" 9
+refused wait "'fp16' of PRECISIONS" PRECISIONS=fp16 -- "$program" 9
 refused brain "'torch' of SIDES" SIDES=torch -- "$program"
 refused brain "'x' of STEPS" "STEPS=20 x" -- "$program"
 refused scaling "'thread' of PARTS" PARTS=thread -- "$program"

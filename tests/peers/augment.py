@@ -85,7 +85,8 @@ def monai_steps(kind):
     if kind == "flips":
         return Compose([crop, RandAffined(both, prob=0.2, rotate_range=(ANGLE,) * 3, scale_range=(0.3,) * 3, mode=mode,
                                           padding_mode="zeros"),
-                        *[RandFlipd(both, 0.5, axis) for axis in range(3)], RandGaussianNoised(image, prob=0.15, std=0.1)])
+                        *[RandFlipd(both, 0.5, axis) for axis in range(3)],
+                        RandGaussianNoised(image, prob=0.15, std=0.1)])
     sigma = (0.5, 1.0)
     return Compose([crop,  # one interpolation with the probability that either of pons' two steps is drawn
                     RandAffined(both, prob=1 - 0.7 * 0.7, rotate_range=(ANGLE,) * 3, scale_range=((-0.3, 0.4),) * 3,

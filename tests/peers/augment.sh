@@ -27,7 +27,8 @@ own() {
     shift 2
     taskset -c 0 "$pons" bench "$folder/augment.ini" --data --json --steps 40 --set patch.extent="$extent" "$@" \
         --set data.loader_threads=0 2>"$folder/log" >"$folder/ours"
-    sed 's/.*"processor_seconds_each": *\([0-9.e-]*\).*/\1/' "$folder/ours" | awk '{ print 1000 * $1 }' >>"$folder/pons.$name"
+    sed 's/.*"processor_seconds_each": *\([0-9.e-]*\).*/\1/' "$folder/ours" |
+        awk '{ print 1000 * $1 }' >>"$folder/pons.$name"
 }
 
 peer() {
