@@ -8,9 +8,9 @@
  * last search bounds the next one. Neighbours on a surface have near answers, so that a search
  * visits few blocks.
  *
- * Rounding keeps the order of numbers, so the bound of a block never exceeds the distance of a voxel
- * in it. The result is therefore the smallest of the rounded distances, whatever the order of the
- * search.
+ * Rounding keeps the order of numbers, so the bound of a block never exceeds the distance of a
+ * voxel in it. The result is therefore the smallest of the rounded distances, whatever the order
+ * of the search.
  */
 #include "metric/voxel_distance.h"
 
@@ -135,7 +135,7 @@ static double sum_squares(double i, double j, double k)
     return i + (j + k);
 }
 
-/* Write the squared distances along an axis to the four parts that begin at 'low' from the voxel. */
+/* Write the squared distances along an axis to the parts of a block, which begin at 'low'. */
 static void measure_axis(double low, double size, double weight, double square[SIDE])
 {
     for (int n = 0; n < SIDE; n++) {

@@ -35,7 +35,7 @@ static take_buffer *take;
 static bool enabled[KINDS];
 static uint8_t *buffer;
 static size_t size, filled;
-static char *names[RECORDS]; /* of the kernels in 'buffer'; a reader keeps its own copies            */
+static char *names[RECORDS]; /* of the kernels in 'buffer'; a reader keeps its own copies         */
 static int name_count;
 
 static void put(uint8_t *record, int at, const void *value, size_t bytes)

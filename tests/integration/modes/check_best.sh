@@ -96,7 +96,7 @@ for metric in hd95 nsd lesion_f1; do
         check "the record of $kind by $metric equals pons evaluate" agrees ${kind}_$metric $metric
     done
 done
-check "a region selects" several one --set train.best=hd95.core --set loss.plugin=dice_focal \
+check "one region selects" several one --set train.best=hd95.core --set loss.plugin=dice_focal \
     --set "data.regions=whole:1,2,3,4 core:2,3 small:4"
 check "its record has the region" grep -q '"hd95":{[^}]*"core":[0-9]' runs/one/metrics.jsonl
 check "training of regions ends early" ends 0 "training ends early" several stops --set train.best=hd95 \
