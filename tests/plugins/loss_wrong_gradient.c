@@ -5,11 +5,12 @@
 #include <pons/loss.h>
 
 typedef struct loss_wrong_gradient {
-    bool honest;
+    bool honest, last;
 } loss_wrong_gradient;
 
 static const pons_option options[] = {
     PONS_FLAG(loss_wrong_gradient, honest, "no", "Let the whole gradient through."),
+    PONS_FLAG(loss_wrong_gradient, last, "no", "Stop it for the last class alone."),
     PONS_OPTIONS_END
 };
 
@@ -18,7 +19,13 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
                          pons_error *err)
 {
     const loss_wrong_gradient *c = config;
-    pons_node *half = c->honest ? logits : pons_stop_gradient(g, logits);
+    pons_shape shape = pons_shape_of(logits);
+    int64_t classes = shape.extent[shape.rank - 1];
+    pons_node *class = pons_iota(g, shape.rank, shape.rank - 1, classes);
+    pons_node *last = pons_equal(g, class, pons_scalar(g, (double)(classes - 1)));
+    pons_node *stopped = pons_stop_gradient(g, logits);
+    pons_node *half = c->honest ? logits
+                    : c->last ? pons_select(g, last, stopped, logits) : stopped;
 
     *value = pons_mean_all(g, pons_mul(g, logits, half));
     return pons_graph_status(g, err);

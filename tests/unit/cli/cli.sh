@@ -250,6 +250,7 @@ expect 6 stderr "nothing is in the folder after 20 records" plugin check tests/p
 expect 6 stderr "flip of [2, 5, 4, 6, 3] in fp32: element 0 is " plugin check tests/plugins/.libs/device_wrong_flip.so
 wrong=tests/plugins/.libs/loss_wrong_gradient.so
 expect 6 stderr "gradient of 'logits' at element 0 is" plugin check $wrong
+expect 6 stderr "gradient of 'logits' along random signs is" plugin check $wrong --set loss.last=yes
 expect 0 stdout "gradient agrees with finite differences" plugin check $wrong --set loss.honest=yes
 expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $wrong --set loss.honest=maybe

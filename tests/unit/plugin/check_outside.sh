@@ -55,7 +55,7 @@ pons=$work/root$prefix/bin/pons
 export LD_LIBRARY_PATH="$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PONS_PLUGIN_PATH="$work/plugins:$libraries/pons"
 
-# A model of 46 tensors is evaluated 460 times in double, which takes minutes in a build with sanitizers.
+# A model of 46 tensors is evaluated 180 times in double, which takes a minute in a build with sanitizers.
 for plugin in op/box_mean model/branches model/levels loss/power optimizer/unit transform/gamma_shift sink/lines \
     device/host comm/single $examples; do
     "$pons" plugin check "$work/plugins/$plugin.so" --timeout 900 >"$work/check.log" 2>&1 || {
