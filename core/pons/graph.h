@@ -145,6 +145,7 @@ pons_node *pons_relu(pons_graph *g, pons_node *x);               /* select(x > 0
 pons_node *pons_leaky_relu(pons_graph *g, pons_node *x, double slope);
 /* select(x > 0, x, slope x) */
 pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope);
+pons_node *pons_elu(pons_graph *g, pons_node *x);                /* select(x > 0, x, exp(x) - 1)  */
 
 /* ---- reduce: reduced axes stay with extent 1 ------------------------------------------------- */
 
@@ -206,7 +207,9 @@ pons_node *pons_pooling(pons_graph *g, pons_node *x, const pons_pool *p);
 typedef enum pons_resize_mode {
     PONS_RESIZE_NEAREST = 1,   /* source = floor(i n / m)                                         */
     PONS_RESIZE_NEAREST_EXACT, /* source = floor((i + 0.5) n / m)                                 */
-    PONS_RESIZE_LINEAR         /* source = (i + 0.5) n / m - 0.5, clamped; half-pixel             */
+    PONS_RESIZE_LINEAR,        /* source = (i + 0.5) n / m - 0.5, clamped; half-pixel             */
+    PONS_RESIZE_LINEAR_ALIGNED /* source = i (n - 1) / (m - 1), 0 if m = 1; PyTorch's             */
+                               /* align_corners                                                   */
 } pons_resize_mode;
 
 pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const int64_t extent[3]);

@@ -81,9 +81,11 @@ pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, 
 
 /* ---- activation ------------------------------------------------------------------------------ */
 
-typedef enum pons_act { PONS_ACT_PRELU, PONS_ACT_RELU, PONS_ACT_LEAKYRELU } pons_act;
+typedef enum pons_act {
+    PONS_ACT_PRELU, PONS_ACT_RELU, PONS_ACT_LEAKYRELU, PONS_ACT_ELU
+} pons_act;
 
-/* The words of a PONS_CHOICE, in that order: "prelu", "relu", "leakyrelu". */
+/* The words of a PONS_CHOICE, in that order: "prelu", "relu", "leakyrelu", "elu". */
 extern const char *const pons_act_names[];
 
 /* prelu has one slope, NAME.weight, 0.25 at first; that of leakyrelu is 0.01. */

@@ -60,6 +60,7 @@ x = image(1, 2, 3, 4, 2)
 emit("resize_x", last(x))
 for name, mode in (("nearest", "nearest"), ("exact", "nearest-exact"), ("linear", "trilinear")):
     emit("resize_" + name, last(F.interpolate(x, (5, 2, 3), mode=mode)))
+emit("resize_aligned", last(F.interpolate(x, (5, 2, 3), mode="trilinear", align_corners=True)))
 
 # Norms of [2, 3, 2, 2, 6].
 x = image(2, 6, 3, 2, 2)

@@ -220,6 +220,7 @@ const device_request device_requests[] = {
     { "resize nearest", resized, PONS_RESIZE_NEAREST, false },
     { "resize nearest exact", resized, PONS_RESIZE_NEAREST_EXACT, false },
     { "resize linear", resized, PONS_RESIZE_LINEAR, false },
+    { "resize linear aligned", resized, PONS_RESIZE_LINEAR_ALIGNED, false },
     { "transpose", transpose, 0, false },
     { "flip", flip, 0, false },
     { "crop", crop, 0, false },

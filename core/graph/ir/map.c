@@ -218,3 +218,14 @@ pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope)
 {
     return pons_select(g, pons_greater(g, x, pons_scalar(g, 0)), x, pons_mul(g, slope, x));
 }
+
+/*
+ * The minimum keeps the exponential finite where it is not selected: its derivative is multiplied
+ * by 0 there. x is the second operand, which has the gradient at 0.
+ */
+pons_node *pons_elu(pons_graph *g, pons_node *x)
+{
+    pons_node *zero = pons_scalar(g, 0), *negative = pons_min(g, zero, x);
+
+    return pons_select(g, pons_greater(g, x, zero), x, pons_expm1(g, negative));
+}

@@ -63,7 +63,7 @@ pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const
     shape = x->shape;
     if (shape.rank != 5)
         return node_refuse(g, NODE_RESIZE, "image must have 5 axes, found %d", shape.rank);
-    if (mode < PONS_RESIZE_NEAREST || mode > PONS_RESIZE_LINEAR)
+    if (mode < PONS_RESIZE_NEAREST || mode > PONS_RESIZE_LINEAR_ALIGNED)
         return node_refuse(g, NODE_RESIZE, "unknown mode %d", (int)mode);
     for (int i = 0; i < 3; i++)
         shape.extent[1 + i] = extent[i];
@@ -71,7 +71,7 @@ pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const
         return g->failed;
     if (shape_equal(shape, x->shape))
         return x;
-    return node_new(g, NODE_RESIZE, mode == PONS_RESIZE_LINEAR ? PONS_F32 : x->type, shape, 1, &x,
+    return node_new(g, NODE_RESIZE, mode >= PONS_RESIZE_LINEAR ? PONS_F32 : x->type, shape, 1, &x,
                     &a);
 }
 

@@ -124,7 +124,7 @@ pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, 
 
 /* ---- activation ------------------------------------------------------------------------------ */
 
-const char *const pons_act_names[] = { "prelu", "relu", "leakyrelu", NULL };
+const char *const pons_act_names[] = { "prelu", "relu", "leakyrelu", "elu", NULL };
 
 pons_node *pons_layer_act(pons_graph *g, const char *name, pons_act act, pons_node *x)
 {
@@ -132,5 +132,7 @@ pons_node *pons_layer_act(pons_graph *g, const char *name, pons_act act, pons_no
         return pons_relu(g, x);
     if (act == PONS_ACT_LEAKYRELU)
         return pons_leaky_relu(g, x, 0.01);
+    if (act == PONS_ACT_ELU)
+        return pons_elu(g, x);
     return pons_prelu(g, x, pons_vector_parameter(g, name, "weight", PONS_ROLE_SLOPE, 1, 0.25));
 }

@@ -25,10 +25,20 @@ int64_t index_of(pons_shape s, const int64_t *position)
     return index;
 }
 
+/* The position of a linear mode between the sources of element i of m. */
+static double linear_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m)
+{
+    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5;
+
+    if (mode == PONS_RESIZE_LINEAR_ALIGNED)
+        return m > 1 ? (double)(i * (n - 1)) / (double)(m - 1) : 0;
+    return at < 0 ? 0 : at;
+}
+
 void resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64_t neighbour[2],
                    double *second)
 {
-    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5;
+    double at = linear_source(mode, i, n, m);
 
     *second = 0;
     if (mode == PONS_RESIZE_NEAREST)
@@ -36,7 +46,6 @@ void resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64
     else if (mode == PONS_RESIZE_NEAREST_EXACT)
         neighbour[0] = (2 * i + 1) * n / (2 * m);
     else {
-        at = at < 0 ? 0 : at;
         neighbour[0] = (int64_t)floor(at);
         *second = at - floor(at);
     }

@@ -174,8 +174,9 @@ static pons_node *build_activation(op_graph *o)
     case 3: return pons_leaky_relu(o->g, x, 0.1);
     case 4: return pons_prelu(o->g, x, input(o, vector(1), 0, 1));
     case 5: return pons_prelu(o->g, x, input(o, vector(last_extent(x)), 0, 1));
-    case 6: return pons_lerp(o->g, x, pons_square(o->g, x), 0.3);
-    case 7: return pons_reciprocal(o->g, pons_add_scalar(o->g, x, 3));
+    case 6: return pons_elu(o->g, pons_scale(o->g, x, 3));
+    case 7: return pons_lerp(o->g, x, pons_square(o->g, x), 0.3);
+    case 8: return pons_reciprocal(o->g, pons_add_scalar(o->g, x, 3));
     default: return pons_scale(o->g, pons_neg(o->g, pons_neg(o->g, x)), 2);
     }
 }
@@ -721,7 +722,7 @@ const op_case op_cases[] = {
     { NODE_CAST, "cast to whole numbers", 2, build_cast, false },
     { NODE_CAST, "cast to 16 bits", 2, build_cast_half, true },
     { PONS_MAP_ADD, "power with a constant exponent", 7, build_power, false },
-    { NODE_INPUT, "activation", 9, build_activation, false },
+    { NODE_INPUT, "activation", 10, build_activation, false },
     { NODE_PARAMETER, "parameter", 1, build_parameter, false },
     { NODE_STATE, "state", 1, build_state, false },
     { NODE_SCALAR, "scalar", 1, build_scalar, false },
@@ -750,8 +751,8 @@ const op_case op_cases[] = {
     { NODE_MATMUL, "matmul", 4, build_matmul, false },
     { NODE_POOL, "pool", 4, build_pool, false },
     { NODE_POOL_GRADIENT, "pool gradient", 4, build_pool, false },
-    { NODE_RESIZE, "resize", 3, build_resize, false },
-    { NODE_RESIZE_GRADIENT, "resize gradient", 3, build_resize, false },
+    { NODE_RESIZE, "resize", 4, build_resize, false },
+    { NODE_RESIZE_GRADIENT, "resize gradient", 4, build_resize, false },
     { NODE_RESHAPE, "reshape", 1, build_reshape, false },
     { NODE_TRANSPOSE, "transpose", 3, build_transpose, false },
     { NODE_BROADCAST, "broadcast", 3, build_broadcast, false },

@@ -133,6 +133,7 @@ START_TEST(resizing_equals_pytorch)
     AGREES(g, pons_resize(g, x, PONS_RESIZE_NEAREST, extent), resize_nearest);
     AGREES(g, pons_resize(g, x, PONS_RESIZE_NEAREST_EXACT, extent), resize_exact);
     AGREES(g, pons_resize(g, x, PONS_RESIZE_LINEAR, extent), resize_linear);
+    AGREES(g, pons_resize(g, x, PONS_RESIZE_LINEAR_ALIGNED, extent), resize_aligned);
     graph_free(g);
 }
 END_TEST

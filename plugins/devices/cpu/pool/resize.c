@@ -1,6 +1,6 @@
 /*
  * resize.c - resizing [N, D, H, W, C]: the nearest modes copy elements (gather_copy.h); the linear
- * mode and all gradients are weighted sums (separable.h).
+ * modes and all gradients are weighted sums (separable.h).
  */
 #include "cpu/pool/separable.h"
 #include "cpu/move/gather_copy.h"
@@ -13,12 +13,22 @@ typedef struct resizing {
     pons_shape original, resized;
 } resizing;
 
+/* The position of a linear mode between the sources of element i of m. */
+static double linear_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m)
+{
+    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5;
+
+    if (mode == PONS_RESIZE_LINEAR_ALIGNED)
+        return m > 1 ? (double)(i * (n - 1)) / (double)(m - 1) : 0;
+    return at < 0 ? 0 : at;
+}
+
 /* The source positions of position i of the resized axis, as in the core's reference kernel. */
 static int neighbours(const void *context, int axis, int64_t i, int64_t *place, double *weight)
 {
     const resizing *r = context;
     int64_t n = r->original.extent[axis], m = r->resized.extent[axis];
-    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5;
+    double at = linear_source(r->mode, i, n, m);
 
     weight[0] = 1;
     if (r->mode == PONS_RESIZE_NEAREST) {
@@ -29,7 +39,6 @@ static int neighbours(const void *context, int axis, int64_t i, int64_t *place, 
         place[0] = (2 * i + 1) * n / (2 * m);
         return 1;
     }
-    at = at < 0 ? 0 : at;
     place[0] = (int64_t)floor(at);
     weight[1] = at - floor(at);
     weight[0] = 1 - weight[1];
@@ -108,7 +117,7 @@ pons_status resize_prepare(cpu_device *device, const pons_request *request, pons
                             PONS_AXIS(4), .sources_max = 2, .source = neighbours, .context = &r };
 
     *supported = true;
-    if (!gradient && a->mode != PONS_RESIZE_LINEAR)
+    if (!gradient && a->mode < PONS_RESIZE_LINEAR)
         return nearest_prepare(device, request, &r, kernel, err);
     return separable_prepare(device, request, &plan, kernel, err);
 }

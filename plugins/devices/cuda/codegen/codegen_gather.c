@@ -82,17 +82,26 @@ static int64_t pad_source(pons_pad_mode mode, int64_t i, int64_t low, int64_t st
     return i < 0 || i % step != 0 || i / step >= n ? -1 : i / step;
 }
 
+/* The position of a linear mode between the sources of element i of m. */
+static double linear_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m)
+{
+    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5;
+
+    if (mode == PONS_RESIZE_LINEAR_ALIGNED)
+        return m > 1 ? (double)(i * (n - 1)) / (double)(m - 1) : 0;
+    return at < 0 ? 0 : at;
+}
+
 /* The two source positions of element i of m among n, and the weight of the second. */
 static double resize_source(pons_resize_mode mode, int64_t i, int64_t n, int64_t m, int64_t out[2])
 {
-    double at = ((double)i + 0.5) * (double)n / (double)m - 0.5, second = 0;
+    double at = linear_source(mode, i, n, m), second = 0;
 
     if (mode == PONS_RESIZE_NEAREST) {
         out[0] = i * n / m;
     } else if (mode == PONS_RESIZE_NEAREST_EXACT) {
         out[0] = (2 * i + 1) * n / (2 * m);
     } else {
-        at = at < 0 ? 0 : at;
         out[0] = (int64_t)floor(at);
         second = at - floor(at);
     }
