@@ -8,10 +8,10 @@
  *   down_i   = blocks_down[i] blocks of conv(down_i-1), stride 2
  *   up_i     = blocks_up blocks of upsample(conv1(up_i+1)) + down_i
  *   logits   = conv1(act(norm(up_0))) + bias
- *
- * The initial weights of pixelshuffle are independent. MONAI repeats each of them eight times.
  */
 #include <pons/nn.h>
+
+#include "upsample.h"
 
 typedef struct segresnet {
     int64_t init_filters, num_groups;
@@ -22,11 +22,9 @@ typedef struct segresnet {
 } segresnet;
 
 enum { LEVELS_MAX = 12 };
-enum { UP_NONTRAINABLE, UP_DECONV, UP_PIXELSHUFFLE };
 
 static const char *const norm_names[] = { "group", "instance", "batch", NULL };
 static const pons_norm_kind norm_kinds[] = { PONS_NORM_GROUP, PONS_NORM_INSTANCE, PONS_NORM_BATCH };
-static const char *const upsample_names[] = { "nontrainable", "deconv", "pixelshuffle", NULL };
 
 static const pons_option options[] = {
     PONS_INTEGER(segresnet, init_filters, "8", 1, 4096, "Features of the first level."),
@@ -64,18 +62,14 @@ static pons_node *normalise(const net *n, const char *name, pons_node *x)
 typedef struct affine {
     int64_t out;
     int kernel, stride;
-    bool bias, transposed;
+    bool bias;
 } affine;
 
 static pons_node *convolve(const net *n, const char *name, affine a, pons_node *x)
 {
-    pons_conv how = { .out = a.out, .bias = a.bias, .transposed = a.transposed };
+    pons_conv how = pons_conv_cube(a.out, a.kernel, a.stride, 1, n->flat);
 
-    for (int i = n->flat ? 1 : 0; i < 3; i++) {
-        how.kernel[i] = a.kernel;
-        how.stride[i] = a.stride;
-        how.padding[i] = a.transposed ? 0 : (a.kernel - 1) / 2;
-    }
+    how.bias = a.bias;
     return pons_layer_conv(n->g, name, &how, x);
 }
 
@@ -83,7 +77,7 @@ static pons_node *block(const net *n, const char *name, pons_node *x)
 {
     pons_graph *g = n->g;
     const char *act = pons_name(g, "%s.act", name);
-    affine same = { pons_channels_of(x), 3, 1, false, false };
+    affine same = { pons_channels_of(x), 3, 1, false };
     pons_node *y = x;
 
     for (int i = 1; i <= 2; i++) {
@@ -94,68 +88,13 @@ static pons_node *block(const net *n, const char *name, pons_node *x)
     return pons_add(g, y, x);
 }
 
-/* ---- upsampling ------------------------------------------------------------------------------ */
-
-static pons_node *interpolate(const net *n, pons_node *x)
+static pons_node *enlarge(const net *n, const char *name, pons_node *x)
 {
-    pons_shape s = pons_shape_of(x);
-
-    return pons_resize(n->g, x, PONS_RESIZE_LINEAR,
-                       (int64_t[]){ s.extent[1] * (n->flat ? 1 : 2), s.extent[2] * 2,
-                                    s.extent[3] * 2 });
-}
-
-/*
- * Move the innermost factor 2 of the channels to the even and odd positions of an axis:
- * [outer, axis, rest, C 2] -> [outer, axis 2, rest, C].
- */
-static pons_node *spread(const net *n, pons_node *x, int axis)
-{
-    pons_graph *g = n->g;
-    pons_shape s = pons_shape_of(x);
-    int64_t outer = 1, rest = 1, count = s.extent[4] / 2;
-
-    for (int i = 0; i < axis; i++)
-        outer *= s.extent[i];
-    for (int i = axis + 1; i < 4; i++)
-        rest *= s.extent[i];
-    x = pons_reshape(g, x,
-                     pons_shape_make(5, (int64_t[]){ outer, s.extent[axis], rest, count, 2 }));
-    x = pons_transpose(g, x, (int[]){ 0, 1, 4, 2, 3 });
-    s.extent[axis] *= 2;
-    s.extent[4] = count;
-    return pons_reshape(g, x, s);
-}
-
-/* A convolution to 2^axes times the channels, a pixel shuffle, and a mean pool of extent 2. */
-static pons_node *shuffle(const net *n, const char *name, pons_node *x)
-{
-    int64_t count = pons_channels_of(x);
-    int first = n->flat ? 2 : 1;
-    pons_pool mean = { PONS_POOL_MEAN, { 2, 2, 2 }, { 1, 1, 1 }, { 0, 0, 0 }, { 0, 0, 0 }, false };
-    int64_t low[5] = { 0, 1, 1, 1, 0 }, high[5] = { 0 };
-
-    if (n->flat)
-        mean.kernel[0] = 1, low[1] = 0;
-    x = convolve(n, pons_name(n->g, "%s.pixelshuffle.conv_block", name),
-                 (affine){ count * (n->flat ? 4 : 8), 3, 1, true, false }, x);
-    for (int axis = 3; axis >= first; axis--)
-        x = spread(n, x, axis);
-    return pons_pooling(n->g, pons_pad(n->g, x, PONS_PAD_ZERO, low, high), &mean);
-}
-
-static pons_node *upsample(const net *n, const char *name, pons_node *x)
-{
-    affine half = { pons_channels_of(x) / 2, 1, 1, false, false };
-    const char *second = pons_name(n->g, "%s.1", name);
+    const upsampling twice = { n->c->upsample_mode, pons_channels_of(x) / 2, .flat = n->flat };
+    affine half = { twice.out, 1, 1, false };
 
     x = convolve(n, pons_name(n->g, "%s.0.conv", name), half, x);
-    if (n->c->upsample_mode == UP_PIXELSHUFFLE)
-        return shuffle(n, second, x);
-    if (n->c->upsample_mode == UP_DECONV)
-        return convolve(n, pons_name(n->g, "%s.deconv", second),
-                        (affine){ half.out, 2, 2, true, true }, x);
-    return interpolate(n, x);
+    return upsample(n->g, pons_name(n->g, "%s.1", name), &twice, x);
 }
 
 /* ---- the network ----------------------------------------------------------------------------- */
@@ -165,10 +104,10 @@ static pons_node *encode(const net *n, pons_node *x, pons_node *kept[LEVELS_MAX]
     pons_graph *g = n->g;
     const pons_integers *blocks = &n->c->blocks_down;
 
-    x = convolve(n, "convInit.conv", (affine){ n->c->init_filters, 3, 1, false, false }, x);
+    x = convolve(n, "convInit.conv", (affine){ n->c->init_filters, 3, 1, false }, x);
     x = pons_dropout_channels(g, x, n->c->dropout_prob, "dropout");
     for (int i = 0; i < blocks->count; i++) {
-        affine wider = { n->c->init_filters << i, 3, 2, false, false };
+        affine wider = { n->c->init_filters << i, 3, 2, false };
         if (i > 0)
             x = convolve(n, pons_name(g, "down_layers.%d.0.conv", i), wider, x);
         for (int j = 0; j < (int)blocks->item[i]; j++)
@@ -184,7 +123,7 @@ static pons_node *decode(const net *n, pons_node *x, pons_node *const kept[LEVEL
     const pons_integers *blocks = &n->c->blocks_up;
 
     for (int i = 0; i < blocks->count; i++) {
-        x = upsample(n, pons_name(g, "up_samples.%d", i), x);
+        x = enlarge(n, pons_name(g, "up_samples.%d", i), x);
         x = pons_add(g, x, kept[blocks->count - 1 - i]);
         for (int j = 0; j < (int)blocks->item[i]; j++)
             x = block(n, pons_name(g, "up_layers.%d.%d", i, j), x);
@@ -215,7 +154,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     x = decode(&n, x, kept);
     if (n.c->use_conv_final) {
         x = pons_layer_act(g, "act_mod", n.c->act, normalise(&n, "conv_final.0", x));
-        x = convolve(&n, "conv_final.2.conv", (affine){ task->classes, 1, 1, true, false }, x);
+        x = convolve(&n, "conv_final.2.conv", (affine){ task->classes, 1, 1, true }, x);
     }
     outputs->count = 1;
     outputs->item[0] = x;

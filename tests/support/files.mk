@@ -19,12 +19,14 @@ tests_libsupport_la_SOURCES += %D%/run/comm_suite.c %D%/run/comm_suite.h %D%/run
 tests_libsupport_la_SOURCES += %D%/graph/card_trial.c %D%/graph/card_trial.h \
 	%D%/graph/convolution_trial.c %D%/graph/convolution_trial.h %D%/graph/convolutions.c \
 	%D%/graph/convolutions.h %D%/graph/descent.c %D%/graph/descent.h %D%/graph/evaluate_nodes.c \
-	%D%/graph/evaluate_nodes.h %D%/graph/fakes.c %D%/graph/fakes.h %D%/graph/golden_program.c \
+	%D%/graph/evaluate_nodes.h %D%/graph/fakes.c %D%/graph/fakes.h %D%/graph/golden_formula.c \
+	%D%/graph/golden_formula.h %D%/graph/golden_program.c \
 	%D%/graph/golden_program.h %D%/graph/graphs.c %D%/graph/graphs.h %D%/graph/kernel_trial.c \
 	%D%/graph/kernel_trial.h %D%/graph/op_table.c %D%/graph/op_table.h %D%/graph/units.c \
 	%D%/graph/units.h
 # The modes of golden cases are those of golden_modes.c; some programs list golden_modes_cuda.c instead.
 tests_libsupport_la_SOURCES += %D%/graph/golden_modes.c
+tests_libsupport_la_LIBADD = $(ZLIB_LIBS)
 EXTRA_DIST += %D%/checks.sh %D%/graph/golden_modes_cuda.c
 
 # The disk shim stands in front of the C library: a module for programs that a test starts, and an object of tests.

@@ -78,6 +78,11 @@
 #define NETWORK_OF_LARGEST 1e-4
 #define GRADIENT_OF_LARGEST 1e-4
 #define GRADIENT_FLOOR 0.01
+/*
+ * The norm of a gradient in a network of published size. Among millions of activations some lie
+ * within rounding of a kink, where float takes the other side. A layer's norm hardly moves.
+ */
+#define SAMPLED_NORM 5e-3
 #define TRAJECTORY_RELATIVE 1e-5
 #define TRAJECTORY_OF_LARGEST 1e-5
 #define TRAJECTORY_ABSOLUTE 1e-6

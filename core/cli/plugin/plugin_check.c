@@ -61,6 +61,7 @@ static const small_value quick[] = {
     { "num_groups", PONS_OPTION_INTEGER, "2", NULL },
     { "blocks_down", PONS_OPTION_INTEGERS, "1 1", "blocks_up" },
     { "blocks_up", PONS_OPTION_INTEGERS, "1", "blocks_down" },
+    { "features", PONS_OPTION_INTEGERS, "1 1 2 2 2 1", "upsample" },
     { "filters", PONS_OPTION_INTEGER, "2", "receptive_field" },
     { "base_filters", PONS_OPTION_INTEGER, "2", "n_blocks" },
     { "n_blocks", PONS_OPTION_INTEGER, "1", "base_filters" },

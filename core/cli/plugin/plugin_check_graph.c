@@ -319,23 +319,6 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* The smallest extent with more than one voxel on every level of the network. */
-static pons_status model_extent(const pons_model_operations *o, const void *config,
-                                int64_t extent[3], pons_error *err)
-{
-    int divisor[3] = { 1, 1, 1 };
-
-    if (o->divisor != NULL && o->divisor(config, divisor, err) != PONS_OK)
-        return err->status;
-    for (int i = 0; i < 3; i++) {
-        if (divisor[i] < 1)
-            return pons_fail(err, PONS_PLUGIN, "divisor along axis %d is %d, expected at least 1",
-                             i, divisor[i]);
-        extent[i] = max_int(divisor[i] * 2, 4);
-    }
-    return PONS_OK;
-}
-
 static pons_status build_model(const plugin *p, const void *config, const int64_t extent[3],
                                pons_graph *g, pons_outputs *out, pons_error *err)
 {
@@ -347,6 +330,39 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
                        err);
     g->scope = SCOPE_CORE;
     return err->status;
+}
+
+/* Whether the model refuses an image. One without a divisor may, if its levels need more voxels. */
+static bool refuses(const plugin *p, const void *config, const int64_t extent[3])
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    pons_graph *g = graph_new(true);
+    pons_outputs outputs;
+    bool refused = g != NULL
+                   && build_model(p, config, extent, g, &outputs, &ignored) == PONS_CONFIG;
+
+    graph_free(g);
+    return refused;
+}
+
+/* The smallest extent with more than one voxel on every level, or a small one that is taken. */
+static pons_status model_extent(const plugin *p, const void *config, int64_t extent[3],
+                                pons_error *err)
+{
+    const pons_model_operations *o = p->operations;
+    int divisor[3] = { 1, 1, 1 };
+
+    if (o->divisor != NULL && o->divisor(config, divisor, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < 3; i++) {
+        if (divisor[i] < 1)
+            return pons_fail(err, PONS_PLUGIN, "divisor along axis %d is %d, expected at least 1",
+                             i, divisor[i]);
+        extent[i] = max_int(divisor[i] * 2, 4);
+    }
+    for (int k = 0; k < 12 && refuses(p, config, extent); k++)
+        extent[k % 3] *= 2;
+    return PONS_OK;
 }
 
 /* The sum of all outputs with a different weight for each element, so that no gradient cancels. */
@@ -400,7 +416,7 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (model_extent(p->operations, config, extent, err) != PONS_OK
+    if (model_extent(p, config, extent, err) != PONS_OK
         || build_model(p, config, extent, g, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;

@@ -18,6 +18,7 @@
 #include "replica/patch_nodes.h"
 #include "replica/window_nodes.h"
 #include "support/graph/convolutions.h"
+#include "support/graph/golden_formula.h"
 #include "support/graph/golden_program.h"
 #include "support/soak.h"
 #include "support/suite.h"
@@ -240,7 +241,7 @@ static void add_program_of(const device *d, const golden_net *net, const program
 /* The network's training and evaluation programs; their kernels wait for compilation. */
 static void add_network(const golden *g, const json_t *c, const device *d, precision how)
 {
-    pons_shape image = golden_image_shape(golden_find(g, "%s/image", golden_text(c, "name")));
+    pons_shape image = golden_case_image(g, c);
     pons_task task = golden_network_task(c, image);
     program_settings settings = { .precision = how, .micro_batches = 1, .accumulate = 1 };
     golden_plugin model, loss, optimizer;

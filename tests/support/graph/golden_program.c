@@ -235,8 +235,7 @@ static void axis_order(const safetensor *t, int order[5])
     order[4] = t->rank > 1 ? 1 : -1;
 }
 
-/* The index in PyTorch's array for each of our elements, in order. */
-static int64_t *source_indices(const safetensor *t, pons_shape shape, bool image)
+int64_t *golden_indices(const safetensor *t, pons_shape shape)
 {
     int64_t count = shape_count(shape), stride[8], at[PONS_RANK_MAX] = { 0 };
     int64_t *index = malloc((size_t)count * sizeof *index);
@@ -265,7 +264,7 @@ static double number_at(pons_type type, const void *memory, int64_t i)
 
 void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory)
 {
-    int64_t *index = source_indices(from, to.shape, image);
+    int64_t *index = golden_indices(from, to.shape);
     double *values = malloc((size_t)from->count * sizeof *values);
 
     safetensor_doubles(from, values);
@@ -286,7 +285,7 @@ void golden_read(const safetensor *from, pons_tensor to, bool image, void *memor
 golden_difference golden_compare(const safetensor *expected, pons_tensor found, bool image,
                                  const void *memory)
 {
-    int64_t *index = source_indices(expected, found.shape, image);
+    int64_t *index = golden_indices(expected, found.shape);
     double *values = malloc((size_t)expected->count * sizeof *values);
     golden_difference d = { 0, 0 };
 
@@ -352,12 +351,15 @@ pons_task golden_task(pons_shape image, int classes, bool flat)
 
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
-const char *const golden_network_files[] = { "networks", "networks_more", "nnunet/networks", NULL };
+const char *const golden_network_files[] = {
+    "networks", "networks_more", "nnunet/networks", "networks_options", NULL
+};
 
 static const char *const network_plugins[][2] = {
     { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
     { "MeshNet", "meshnet" }, { "HighResNet", "highresnet" }, { "AttentionUnet", "attention_unet" },
-    { "PlainConvUNet", "plain_unet" }, { "ResidualEncoderUNet", "residual_unet" },
+    { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
+    { "ResidualEncoderUNet", "residual_unet" },
 };
 
 const char *golden_network_plugin(const json_t *c)

@@ -77,6 +77,8 @@ extern const char *const golden_network_files[];
 
 /* Read an array into our axis order: an image if 'image', else a weight or a vector. */
 void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory);
+/* The index in PyTorch's array for each of our elements, in order; to be freed. */
+int64_t *golden_indices(const safetensor *t, pons_shape shape);
 /* Largest |ours - golden| and largest |golden|. */
 typedef struct golden_difference { double largest, of; } golden_difference;
 golden_difference golden_compare(const safetensor *expected, pons_tensor found, bool image,

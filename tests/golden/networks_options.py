@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Writes networks_options.json and .safetensors: MONAI's networks with options that no other case has.
+
+usage: networks_options.py OUT
+
+What the fields mean: as in networks_real.json. Weights, image and target follow a formula of their names and are not
+stored; of gradients and running statistics there are the norm and six elements. The image is called image, image1, ...
+('image_name'): the first name with which no activation lies near its kink. Dropout is off.
+Needs: pip install torch monai safetensors (these: torch 2.15.0, monai 1.6.1).
+"""
+import json, math, pathlib, sys, zlib
+import numpy as np
+import torch
+from monai.losses import DiceCELoss
+from monai.networks.nets import BasicUNet, DynUNet, SegResNet, VNet
+from safetensors.numpy import save_file
+
+torch.set_num_threads(1)
+CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, VNet)}
+GROUP = ["group", dict(num_groups=2)]
+SMALL = dict(kernel_size=[3] * 3, strides=[1, 2, 2], upsample_kernel_size=[2, 2], filters=[4, 6, 8])
+FEATURES = dict(features=[2, 4, 4, 4, 8, 4])
+TWO = dict(init_filters=4, blocks_down=[1, 1], blocks_up=[1])
+OFF = dict(dropout_prob_down=0.0, dropout_prob_up=[0.0, 0.0])
+CASES = [
+    # name, class, channels, classes, extent, arguments
+    ("vnet_2d", "VNet", 2, 3, (48, 32), OFF),
+    ("vnet_2d_prelu_bias", "VNet", 4, 2, (32, 48), dict(act="prelu", bias=True) | OFF),
+    ("vnet_2d_wide_relu", "VNet", 16, 2, (32, 32), dict(act="relu") | OFF),
+    ("basicunet_pixelshuffle", "BasicUNet", 1, 2, (16, 32, 16), dict(upsample="pixelshuffle", act="elu") | FEATURES),
+    ("basicunet_pixelshuffle_2d", "BasicUNet", 1, 2, (32, 48), dict(upsample="pixelshuffle", norm="batch") | FEATURES),
+    ("basicunet_nontrainable", "BasicUNet", 2, 3, (19, 33, 18), dict(upsample="nontrainable", norm=GROUP) | FEATURES),
+    ("basicunet_prelu_plain", "BasicUNet", 1, 2, (16, 16, 32), dict(act="prelu", norm=["instance", dict(affine=False)]) | FEATURES),
+    ("segresnet_prelu_shuffle", "SegResNet", 1, 2, (8, 12, 10), dict(act="prelu", norm=GROUP, upsample_mode="pixelshuffle") | TWO),
+    ("segresnet_elu_deconv_2d", "SegResNet", 2, 3, (20, 16), dict(act="elu", norm="batch", upsample_mode="deconv") | TWO),
+    ("segresnet_shuffle_2d", "SegResNet", 2, 2, (16, 20), dict(norm=GROUP, upsample_mode="pixelshuffle") | TWO),
+    ("dynunet_group_relu", "DynUNet", 1, 2, (8, 12, 16), dict(norm_name=GROUP, act_name="relu") | SMALL),
+    ("dynunet_batch_prelu", "DynUNet", 2, 3, (12, 8, 8), dict(norm_name="batch", act_name="prelu", res_block=True) | SMALL),
+    ("dynunet_elu_bias", "DynUNet", 1, 2, (8, 16, 8), dict(act_name="elu", trans_bias=True) | SMALL),
+]
+ALIASES = "skip_layers.", "conv_final.1."  # second names of layers
+KINKS = torch.nn.ReLU, torch.nn.LeakyReLU, torch.nn.PReLU
+POOLS = torch.nn.MaxPool2d, torch.nn.MaxPool3d
+
+
+def formula(name, shape):
+    """u in [0, 1), a multiple of 2^-24, from the element's index and the name."""
+    x = (np.arange(math.prod(shape), dtype=np.uint64) + zlib.crc32(name.encode())).astype(np.uint32)
+    x ^= x >> 16
+    x *= np.uint32(0x85EBCA6B)
+    x ^= x >> 13
+    x *= np.uint32(0xC2B2AE35)
+    x ^= x >> 16
+    return ((x >> 8) / 2.0**24).reshape(shape)
+
+
+def weights(name, shape):
+    u = formula(name, shape)
+    if len(shape) > 1:
+        v = math.sqrt(3 / math.prod(shape[1:])) * (2 * u - 1)
+    else:
+        v = 0.9 + 0.2 * u if name.endswith(("weight", "running_var")) else 0.2 * u - 0.1
+    return torch.from_numpy(v.astype(np.float32))
+
+
+def distance(net, state, x):
+    """How near an activation comes to its kink, or the two largest of a pooling window to each other."""
+    seen = []
+
+    def window(m, i):
+        v, n = i[0].detach(), i[0].ndim - 2
+        for axis in range(n):
+            v = v.unfold(2 + axis, 2, 2)
+        two = v.flatten(-n).topk(2).values
+        seen.append((two[..., 0] - two[..., 1]).min().item())
+
+    hooks = [m.register_forward_pre_hook(lambda m, i: seen.append(i[0].detach().abs().min().item()))
+             for m in net.modules() if isinstance(m, KINKS)]
+    hooks += [m.register_forward_pre_hook(window) for m in net.modules() if isinstance(m, POOLS)]
+    with torch.no_grad():
+        net.train()(x)
+    net.load_state_dict(state, strict=False)
+    for h in hooks:
+        h.remove()
+    return min(seen, default=1.0)
+
+
+def through(net, x, y):
+    with torch.no_grad():
+        logits = net.eval()(x)
+    z = net.train()(x)
+    value = DiceCELoss(softmax=True, to_onehot_y=True)(z, y)
+    net.zero_grad(set_to_none=True)
+    value.backward()
+    gradient = {k: p.grad.detach() for k, p in net.named_parameters() if p.grad is not None}
+    return logits, z.detach(), value.item(), gradient, {k: v.clone() for k, v in net.state_dict().items() if "running" in k}
+
+
+def seven(g):
+    """The norm, then the elements floor(k (n - 1) / 5), k = 0..5."""
+    g = g.double().flatten()
+    return torch.stack([g.norm(), *(g[k * (g.numel() - 1) // 5] for k in range(6))]).float().numpy()
+
+
+def float32(net, state, x, y, want):
+    """What PyTorch's own float deviates by."""
+    net = net.float()
+    net.load_state_dict(state, strict=False)
+    logits, _, value, gradient, _ = through(net, x.float(), y)
+    largest = max(g.abs().max().item() for g in want[3].values())
+    norm = max(g.norm().item() for g in want[3].values())
+    return dict(logits=((logits - want[0]).abs().max() / want[0].abs().max()).item(), loss=abs(value / want[2] - 1),
+                gradient=max(((gradient[k] - g).abs().max() / max(g.abs().max().item(), 0.01 * largest)).item() for k, g in want[3].items()),
+                norm=max(abs(gradient[k].double().norm().item() - g.norm().item()) / max(g.norm().item(), 0.01 * norm) for k, g in want[3].items()))
+
+
+out = pathlib.Path(sys.argv[1])
+cases, arrays = [], {}
+for name, kind, channels, classes, extent, arguments in CASES:
+    whole = dict(spatial_dims=len(extent), in_channels=channels, out_channels=classes) | arguments
+    net = CLASSES[kind](**{k: tuple(v) if k.startswith("norm") and not isinstance(v, str) else v for k, v in whole.items()}).float()
+    state = {k: weights(k, tuple(v.shape)) for k, v in net.state_dict().items()
+             if v.is_floating_point() and not k.startswith(ALIASES)}
+    net.load_state_dict(state, strict=False)
+    for m in net.modules():
+        if isinstance(m, torch.nn.modules.dropout._DropoutNd):
+            m.p = 0.0
+    net = net.double()
+    shape = (2, channels) + extent
+    tried = []
+    for n in range(24):
+        image = "image" + (str(n) if n else "")
+        x = torch.from_numpy((math.sqrt(3) * (2 * formula(image, shape) - 1)).astype(np.float32)).double()
+        tried.append((distance(net, state, x), image, x))
+        if tried[-1][0] > 4e-6:
+            break
+    kink, image, x = max(tried, key=lambda t: t[0])
+    y = torch.from_numpy(np.floor(formula("target", (2, 1) + extent) * classes)).long()
+    want = through(net, x, y)
+    step = 2 if want[0].numel() > 6000 else 1
+    kept = (..., *(slice(None, None, step),) * len(extent))
+    arrays |= {f"{name}/eval/logits": want[0][kept].float().numpy(), f"{name}/train/logits": want[1][kept].float().numpy()}
+    arrays |= {f"{name}/gradient/{k}": seven(v) for k, v in want[3].items()}
+    arrays |= {f"{name}/after/{k}": seven(v) for k, v in want[4].items()}
+    cases.append(dict(name=name, network=kind, arguments=whole, extent=extent, image=shape, image_name=image, target="labels", target_shape=(2, 1) + extent,
+                      classes=classes, loss="dice_ce", value=want[2], heads=1, stored=step, parameters=sum(p.numel() for p in net.parameters()),
+                      state={k: v.shape for k, v in state.items()}, kink=kink, float32=float32(net, state, x, y, want)))
+    print(name, cases[-1]["parameters"], image, f"{kink:.1e}", {k: f"{v:.1e}" for k, v in cases[-1]["float32"].items()}, flush=True)
+(out / "networks_options.json").write_text("[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
+save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, out / "networks_options.safetensors")
