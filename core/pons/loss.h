@@ -18,7 +18,7 @@ typedef enum pons_activation {
 } pons_activation;
 
 typedef struct pons_target {
-    pons_node *node;            /* u8, see pons_target_kind                                       */
+    pons_node *node;            /* u8 or f32, see pons_target_kind                                */
     pons_node *valid;           /* u8 [N, D, H, W, 1], 0: leave this voxel out; NULL: all count   */
     pons_activation activation; /* resolved: never AUTO                                           */
 } pons_target;
@@ -30,7 +30,7 @@ typedef struct pons_loss_operations {
                          pons_error *err);
 } pons_loss_operations;
 
-/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, itself for regions. */
+/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, else itself. */
 pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target);
 /* The logits after the target's activation. */
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);

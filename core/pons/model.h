@@ -12,7 +12,8 @@
 
 typedef enum pons_target_kind {
     PONS_TARGET_LABELS = 1, /* u8 [N, D, H, W, 1], class ids 0 .. classes - 1                     */
-    PONS_TARGET_REGIONS     /* u8 [N, D, H, W, R], 0 or 1, may overlap                            */
+    PONS_TARGET_REGIONS,    /* u8 [N, D, H, W, R], 0 or 1, may overlap                            */
+    PONS_TARGET_IMAGE       /* f32 [N, D, H, W, classes], values that the outputs approach        */
 } pons_target_kind;
 
 /* The task of a model. classes: entries of 'labels' (background included) or of 'regions'. */
@@ -35,7 +36,11 @@ typedef struct pons_named_node {
 
 typedef struct pons_inputs {
     int count;
-    const pons_named_node *item; /* "image": f32 [N, D, H, W, channels]                           */
+    /*
+     * "image": f32 [N, D, H, W, channels]. For task = synthesis also "timestep": f32 [N], the step
+     * of the diffusion.
+     */
+    const pons_named_node *item;
 } pons_inputs;
 
 #define PONS_OUTPUTS_MAX 8

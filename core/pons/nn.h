@@ -60,6 +60,14 @@ pons_conv pons_conv_cube(int64_t out, int kernel, int stride, int dilation, bool
  */
 pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, pons_node *x);
 
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+/*
+ * A fully connected layer, x [N, I] to [N, out], with NAME.weight [out, I] and NAME.bias. Its
+ * initial values are PyTorch's, U(-b, b) with b = 1 / sqrt(I).
+ */
+pons_node *pons_layer_linear(pons_graph *g, const char *name, int64_t out, pons_node *x);
+
 /* ---- normalisation --------------------------------------------------------------------------- */
 
 typedef enum pons_norm_kind { PONS_NORM_INSTANCE, PONS_NORM_BATCH, PONS_NORM_GROUP } pons_norm_kind;
@@ -71,10 +79,11 @@ typedef struct pons_norm {
     pons_norm_kind kind;
     bool affine;            /* scale by NAME.weight, 1 at first, shift by NAME.bias, 0 at first   */
     int groups;             /* of channels, for PONS_NORM_GROUP                                   */
+    double eps;             /* added to the variance; 0 stands for 1e-5                           */
 } pons_norm;
 
 /*
- * (x - mean) / sqrt(variance + 1e-5), then scale and shift. Batch norm has the states
+ * (x - mean) / sqrt(variance + eps), then scale and shift. Batch norm has the states
  * NAME.running_mean and NAME.running_var, which it updates at rate 0.1.
  */
 pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, pons_node *x);

@@ -8,19 +8,17 @@
 #include "plugin/plugin_status.h"
 
 pons_status plugin_build_model(const plugin *p, const void *config, const pons_task *task,
-                               pons_node *image, pons_graph *g, pons_outputs *out,
+                               const pons_inputs *inputs, pons_graph *g, pons_outputs *out,
                                pons_error *err)
 {
     const pons_model_operations *model = p->operations;
     const char *name = p->descriptor->name;
-    pons_named_node named = { "image", image };
-    pons_inputs inputs = { 1, &named };
-    pons_shape shape = pons_shape_of(image), found;
+    pons_shape shape = pons_shape_of(inputs->item[0].node), found;
     pons_status status;
     char a[160], b[160];
 
     *out = (pons_outputs){ .count = 0 };
-    status = model->build(g, config, task, &inputs, out, err);
+    status = model->build(g, config, task, inputs, out, err);
     if (plugin_status(status, "the model", "build", err) != PONS_OK
         || pons_graph_status(g, err) != PONS_OK)
         return err->status;

@@ -24,7 +24,10 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
 static pons_status build_model(const experiment *e, pons_graph *g, pons_node *image,
                                pons_outputs *out, pons_error *err)
 {
-    if (plugin_build_model(e->model.plugin, e->model.options, &e->task, image, g, out, err)
+    const pons_named_node named = { "image", image };
+    const pons_inputs inputs = { 1, &named };
+
+    if (plugin_build_model(e->model.plugin, e->model.options, &e->task, &inputs, g, out, err)
         != PONS_OK)
         return config_location_add(e->config, "model", "plugin", err);
     return PONS_OK;

@@ -58,7 +58,8 @@ typedef struct net {
 
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
-    const pons_norm norm = { n->c->norm_name, n->c->affine, (int)n->c->num_groups };
+    const pons_norm norm = { .kind = n->c->norm_name, .affine = n->c->affine,
+                             .groups = (int)n->c->num_groups };
 
     return pons_layer_norm(n->g, name, &norm, x);
 }

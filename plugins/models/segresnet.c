@@ -53,7 +53,8 @@ typedef struct net {
 static pons_node *normalise(const net *n, const char *name, pons_node *x)
 {
     const pons_norm_kind kind = norm_kinds[n->c->norm];
-    const pons_norm norm = { kind, kind != PONS_NORM_INSTANCE, (int)n->c->num_groups };
+    const pons_norm norm = { .kind = kind, .affine = kind != PONS_NORM_INSTANCE,
+                             .groups = (int)n->c->num_groups };
 
     return pons_layer_norm(n->g, name, &norm, x);
 }

@@ -65,6 +65,9 @@ static const small_value quick[] = {
     { "filters", PONS_OPTION_INTEGER, "2", "receptive_field" },
     { "base_filters", PONS_OPTION_INTEGER, "2", "n_blocks" },
     { "n_blocks", PONS_OPTION_INTEGER, "1", "base_filters" },
+    { "ch", PONS_OPTION_INTEGER, "4", "ch_mult" },
+    { "ch_mult", PONS_OPTION_INTEGERS, "1 2", "ch" },
+    { "num_res_blocks", PONS_OPTION_INTEGER, "1", "ch" },
     { "probability", PONS_OPTION_REAL, "1", NULL },
     { "rotate_range", PONS_OPTION_REALS, "0.5", "shear_range" },
 };

@@ -319,15 +319,20 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
+/* Every input that a task may have; a model takes those that it knows. */
 static pons_status build_model(const plugin *p, const void *config, const int64_t extent[3],
                                pons_graph *g, pons_outputs *out, pons_error *err)
 {
     pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, extent[0], extent[1], extent[2],
                                                        CHANNELS });
 
+    const pons_named_node named[] = {
+        { "image", node_input(g, "image", PONS_F32, shape) },
+        { "timestep", node_input(g, "timestep", PONS_F32, pons_shape_make(1, shape.extent)) }
+    };
+
     g->scope = SCOPE_MODEL;
-    plugin_build_model(p, config, small_task(), node_input(g, "image", PONS_F32, shape), g, out,
-                       err);
+    plugin_build_model(p, config, small_task(), &(pons_inputs){ 2, named }, g, out, err);
     g->scope = SCOPE_CORE;
     return err->status;
 }
@@ -401,6 +406,7 @@ static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
     if (program_new(t->storage, &t->device, g, NULL, 1, outputs.item, &settings, &evaluate, err)
         == PONS_OK) {
         fill_input(evaluate, "image");
+        fill_input(evaluate, "timestep");
         program_evaluate(evaluate, err);
     }
     program_free(evaluate);
@@ -424,6 +430,7 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
     if (trial_open(&t, g, mixed_sum(g, &outputs), &plugin_check_descent, NULL, err) != PONS_OK)
         return err->status;
     fill_input(t.program, "image");
+    fill_input(t.program, "timestep");
     if (check_gradients(&t, err) == PONS_OK)
         check_evaluate(&t, p, config, extent, err);
     trial_close(&t);

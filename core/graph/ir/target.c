@@ -36,7 +36,7 @@ pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_
 
     if (!inputs_given(g, NODE_INPUT, 1, &t))
         return g->failed;
-    if (task->target == PONS_TARGET_REGIONS || task->classes == 1)
+    if (task->target != PONS_TARGET_LABELS || task->classes == 1)
         return pons_cast(g, t, PONS_F32);
     return pons_equal(g, t, pons_iota(g, t->shape.rank, t->shape.rank - 1, task->classes));
 }

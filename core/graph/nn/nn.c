@@ -91,24 +91,39 @@ pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, 
     return c->bias ? pons_add(g, x, bias_parameter(g, name, c, init)) : x;
 }
 
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+pons_node *pons_layer_linear(pons_graph *g, const char *name, int64_t out, pons_node *x)
+{
+    int64_t in = pons_channels_of(x);
+    pons_init init = { PONS_INIT_UNIFORM, 1 / sqrt((double)in) };
+    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
+                                            pons_shape_make(2, (int64_t[]){ out, in }), init);
+    pons_node *bias = pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
+                                          pons_shape_make(1, &out), init);
+
+    return pons_add(g, pons_matmul(g, x, weight, false, true), bias);
+}
+
 /* ---- normalisation --------------------------------------------------------------------------- */
 
 const char *const pons_norm_names[] = { "instance", "batch", "group", NULL };
 
 static pons_node *batch_norm(pons_graph *g, const char *name, pons_node *x, pons_node *scale,
-                             pons_node *shift)
+                             pons_node *shift, double eps)
 {
     int64_t count = pons_channels_of(x);
     pons_shape shape = pons_shape_make(1, &count);
     pons_node *variance = pons_state_leaf(g, pons_name(g, "%s.running_var", name), shape, 1);
     pons_node *mean = pons_state_leaf(g, pons_name(g, "%s.running_mean", name), shape, 0);
 
-    return pons_batch_norm(g, x, scale, shift, mean, variance, 0.1, 1e-5);
+    return pons_batch_norm(g, x, scale, shift, mean, variance, 0.1, eps);
 }
 
 pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, pons_node *x)
 {
     int64_t count = pons_channels_of(x);
+    double eps = n->eps > 0 ? n->eps : 1e-5;
     pons_node *scale = NULL, *shift = NULL;
 
     if (n->affine) {
@@ -116,10 +131,10 @@ pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, 
         shift = pons_vector_parameter(g, name, "bias", PONS_ROLE_NORM_SHIFT, count, 0);
     }
     if (n->kind == PONS_NORM_INSTANCE)
-        return pons_instance_norm(g, x, scale, shift, 1e-5);
+        return pons_instance_norm(g, x, scale, shift, eps);
     if (n->kind == PONS_NORM_GROUP)
-        return pons_group_norm(g, x, n->groups, scale, shift, 1e-5);
-    return batch_norm(g, name, x, scale, shift);
+        return pons_group_norm(g, x, n->groups, scale, shift, eps);
+    return batch_norm(g, name, x, scale, shift, eps);
 }
 
 /* ---- activation ------------------------------------------------------------------------------ */

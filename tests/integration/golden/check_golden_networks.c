@@ -46,8 +46,7 @@ static void case_open(net_case *n, const golden *g, const json_t *c, const golde
     n->stored = stored != NULL ? (int)json_integer_value(stored) : 1;
     golden_load(&n->model, PONS_KIND_MODEL, golden_network_plugin(c),
                 sizeof(pons_model_operations), golden_network_options(c), n->task.flat);
-    golden_load(&n->loss, PONS_KIND_LOSS,
-                n->task.target == PONS_TARGET_REGIONS ? "dice" : "dice_ce",
+    golden_load(&n->loss, PONS_KIND_LOSS, golden_network_loss(&n->task),
                 sizeof(pons_loss_operations), NULL, false);
     golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
@@ -80,13 +79,14 @@ static program *compile_program(const net_case *n, bool training)
 
 static void fill_inputs(const net_case *n, program *p, const char *name)
 {
+    const safetensor *from = golden_find(n->golden, "%s/%s", n->name, name);
     pons_tensor tensor;
     void *memory = program_input(p, name, &tensor);
 
-    if (golden_is_formula(n->json))
+    if (from != NULL)
+        golden_read(from, tensor, true, memory);
+    else if (golden_is_formula(n->json) && json_object_get(n->json, name) != json_null())
         golden_formula_read(n->json, name, tensor, memory);
-    else
-        golden_read(golden_find(n->golden, "%s/%s", n->name, name), tensor, true, memory);
 }
 
 /* The first output is the prediction, 'logits' in the file; 'head1' and so on are the others. */
@@ -257,6 +257,7 @@ static step_result run_step(const net_case *n, program *p)
     step_result r;
 
     fill_inputs(n, p, "image");
+    fill_inputs(n, p, "timestep");
     fill_inputs(n, p, "target");
     MUST(program_step_begin(p, 0, &error));
     MUST(program_micro(p, 0, &error));
@@ -277,6 +278,7 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, d
     evaluate = compile_program(&n, false);
     restore_weights(&n);
     fill_inputs(&n, evaluate, "image");
+    fill_inputs(&n, evaluate, "timestep");
     program_weights_changed(evaluate);
     MUST(program_evaluate(evaluate, &error));
     check_logits(&n, evaluate, "eval", NETWORK_OF_LARGEST);
@@ -342,6 +344,12 @@ START_TEST(networks_of_published_size_are_those_of_monai_and_nobrainer)
 }
 END_TEST
 
+START_TEST(the_denoising_network_is_that_of_fast_ddpm)
+{
+    each_network("fast_ddpm", 2, &golden_modes[_i], check_case);
+}
+END_TEST
+
 /* ---- bf16 ------------------------------------------------------------------------------------ */
 
 static void check_bf16(const golden *g, const json_t *c, const golden_mode *m, device *d)
@@ -390,9 +398,11 @@ static const struct {
     { "highresnet_1_1", 1, 1, "{}" },
     { "count_vnet", 1, 2, "{}" },
     { "basicunet", 1, 2, "{}" },
+    { "fast_ddpm_guide", 4, 1, "{}" },
+    { "fast_ddpm_head", 4, 1, "{\"ch\":32,\"ch_mult\":[1,2],\"num_res_blocks\":1}" },
 };
 
-static const char *const count_files[] = { "networks", "networks_more", "networks_real" };
+static const char *const count_files[] = { "networks", "networks_more", "networks_real", "fast_ddpm" };
 
 /* The case of a name with a state, in the first file that has it, which stays open. */
 static const json_t *open_count(golden *g, const char *name)
@@ -470,6 +480,7 @@ int main(void)
     tcase_add_loop_test(c, options_are_those_of_monai, 0, golden_mode_count);
     tcase_add_loop_test(c, networks_of_published_size_are_those_of_monai_and_nobrainer, 0,
                         golden_mode_count);
+    tcase_add_loop_test(c, the_denoising_network_is_that_of_fast_ddpm, 0, golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,
                         (int)(sizeof counts / sizeof counts[0]));

@@ -249,8 +249,10 @@ static void add_network(const golden *g, const json_t *c, const device *d, preci
 
     golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c),
                 sizeof(pons_model_operations), golden_network_options(c), task.flat);
-    task.target = PONS_TARGET_LABELS;
-    golden_load(&loss, PONS_KIND_LOSS, "dice_ce", sizeof(pons_loss_operations), NULL, false);
+    if (task.target == PONS_TARGET_REGIONS)
+        task.target = PONS_TARGET_LABELS;
+    golden_load(&loss, PONS_KIND_LOSS, golden_network_loss(&task), sizeof(pons_loss_operations),
+                NULL, false);
     golden_load(&optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
     net = golden_build_task(&model, NULL, image, &task, false);

@@ -352,14 +352,14 @@ pons_task golden_task(pons_shape image, int classes, bool flat)
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
 const char *const golden_network_files[] = {
-    "networks", "networks_more", "nnunet/networks", "networks_options", NULL
+    "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", NULL
 };
 
 static const char *const network_plugins[][2] = {
     { "UNet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
     { "MeshNet", "meshnet" }, { "HighResNet", "highresnet" }, { "AttentionUnet", "attention_unet" },
     { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
-    { "ResidualEncoderUNet", "residual_unet" },
+    { "ResidualEncoderUNet", "residual_unet" }, { "FastDDPM", "fast_ddpm" },
 };
 
 const char *golden_network_plugin(const json_t *c)
@@ -393,12 +393,16 @@ bool golden_network_flat(const json_t *c)
 /* Without its last convolution a SegResNet has as many logits as features. */
 static int classes_of(const json_t *c, const json_t *options)
 {
+    static const char *const keys[] = { "out_channels", "n_classes", "out_ch", NULL };
+
     if (json_object_get(c, "architecture") != NULL)
         return (int)golden_number(c, "heads");
     if (json_is_false(json_object_get(options, "use_conv_final")))
         return (int)golden_number(options, "init_filters");
-    return (int)golden_number(options, json_object_get(options, "out_channels") != NULL
-                                           ? "out_channels" : "n_classes");
+    for (int i = 0; keys[i] != NULL; i++)
+        if (json_object_get(options, keys[i]) != NULL)
+            return (int)golden_number(options, keys[i]);
+    return 1;
 }
 
 pons_task golden_network_task(const json_t *c, pons_shape image)
@@ -409,7 +413,19 @@ pons_task golden_network_task(const json_t *c, pons_shape image)
 
     if (target != NULL && strcmp(target, "regions") == 0)
         task.target = PONS_TARGET_REGIONS;
+    if (target != NULL && strcmp(target, "noise") == 0)
+        task.target = PONS_TARGET_IMAGE;
     return task;
+}
+
+const char *golden_network_loss(const pons_task *task)
+{
+    static const char *const losses[] = {
+        [PONS_TARGET_LABELS] = "dice_ce", [PONS_TARGET_REGIONS] = "dice",
+        [PONS_TARGET_IMAGE] = "mse"
+    };
+
+    return losses[task->target];
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -418,13 +434,15 @@ static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, pons_shap
                              const pons_task *task, const pons_outputs *outputs)
 {
     const pons_loss_operations *value = loss->plugin->operations;
-    bool regions = task->target == PONS_TARGET_REGIONS;
-    pons_target target = { .activation = regions ? PONS_ACTIVATION_SIGMOID
-                                                 : PONS_ACTIVATION_SOFTMAX };
+    static const pons_activation activations[] = {
+        [PONS_TARGET_LABELS] = PONS_ACTIVATION_SOFTMAX,
+        [PONS_TARGET_REGIONS] = PONS_ACTIVATION_SIGMOID, [PONS_TARGET_IMAGE] = PONS_ACTIVATION_NONE
+    };
+    pons_target target = { .activation = activations[task->target] };
     pons_node *sum = NULL, *full;
 
-    image.extent[4] = regions ? task->classes : 1;
-    full = node_input(g, "target", PONS_U8, image);
+    image.extent[4] = task->target == PONS_TARGET_LABELS ? 1 : task->classes;
+    full = node_input(g, "target", task->target == PONS_TARGET_IMAGE ? PONS_F32 : PONS_U8, image);
     g->scope = SCOPE_LOSS;
     for (int i = 0; i < outputs->count; i++) {
         pons_shape to = pons_shape_of(outputs->item[i]);
@@ -444,8 +462,11 @@ golden_net golden_build_task(const golden_plugin *model, const golden_plugin *lo
 {
     golden_net n = { .graph = graph_new(training) };
     pons_graph *g = n.graph;
-    pons_named_node named = { "image", node_input(g, "image", PONS_F32, image) };
-    pons_inputs inputs = { 1, &named };
+    const pons_named_node named[] = {
+        { "image", node_input(g, "image", PONS_F32, image) },
+        { "timestep", node_input(g, "timestep", PONS_F32, pons_shape_make(1, image.extent)) }
+    };
+    const pons_inputs inputs = { 2, named };
     const pons_model_operations *build = model->plugin->operations;
 
     g->scope = SCOPE_MODEL;

@@ -72,6 +72,8 @@ const char *golden_network_plugin(const json_t *c);
 json_t *golden_network_options(const json_t *c);
 bool golden_network_flat(const json_t *c);
 pons_task golden_network_task(const json_t *c, pons_shape image);
+/* The loss of such a task in the golden files. */
+const char *golden_network_loss(const pons_task *task);
 /* The files of such cases; ends with NULL. */
 extern const char *const golden_network_files[];
 
