@@ -31,7 +31,8 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
               "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
-    PONS_TEXTS(evaluate_flags, metrics, "dice iou hd hd95 asd nsd", "Metrics; docs/metrics.md has "
+    PONS_TEXTS(evaluate_flags, metrics, "dice iou hd hd95 asd nsd", "Metrics, of a synthesis "
+               "psnr ssim mae; docs/metrics.md has "
                "all. The table begins with the worst case by the first."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
     PONS_REALS(evaluate_flags, spacing, "", FLT_MIN, FLT_MAX, "Spacing in millimetres, in place of "
@@ -192,6 +193,18 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
     return PONS_OK;
 }
 
+/* Labels have no metrics of images. */
+static pons_status check_label_metrics(const evaluation *e, pons_error *err)
+{
+    metric_set wrong = metric_set_from(e->metrics, METRIC_OF_IMAGE);
+
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (metric_set_has(wrong, (metric_kind)kind))
+            return pons_fail(err, PONS_USAGE, "--metrics: '%s' is measured with --run of a network "
+                             "of task = synthesis, found labels", metric_facts[kind].name);
+    return PONS_OK;
+}
+
 static pons_status evaluate(const invocation *call, const evaluate_flags *f, evaluation *e,
                             pons_error *err)
 {
@@ -222,7 +235,8 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     if (given(f->overlay) && pairs.count != 1)
         return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
                          pairs.count);
-    if (set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
+    if (check_label_metrics(e, err) != PONS_OK
+        || set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
         || !given(f->overlay))
         return err->status;
     return draw(e, f, &pairs.item[0], err);
@@ -291,7 +305,8 @@ static pons_status run_compared(const invocation *call, const evaluate_flags *f,
     if (check_compared(call, f, err) != PONS_OK || evaluation_open(&a, err) != PONS_OK)
         return err->status;
     if (evaluation_open(&b, err) == PONS_OK) {
-        if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK)
+        if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK
+            && check_label_metrics(&a, err) == PONS_OK)
             compare(call, f, &a, &b, err);
         evaluation_close(&b);
     }

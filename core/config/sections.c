@@ -21,6 +21,10 @@
 static const char *const auto_words[] = { "auto", NULL };
 const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats",
                                      "bids", "csv", NULL };
+const char *const task_words[] = { "segmentation", "synthesis", NULL };
+static const char *const betas_words[] = { "linear", "cosine", NULL };
+static const char *const diffusion_words[] = { "non_uniform", "uniform_3d", "uniform_2d",
+                                               "uniform_head", NULL };
 static const char *const fold_words[] = { "first", NULL };
 static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device",
                                            NULL };
@@ -45,6 +49,9 @@ static const char *const winograd_words[] = { "auto", "no", NULL };
 
 static const pons_option experiment_table[] = {
     PONS_TEXT(experiment_options, name, "", "Name of the run and of its folder."),
+    PONS_CHOICE(experiment_options, task, "segmentation", task_words,
+                "segmentation: classes or regions of each voxel; synthesis: any channel from the "
+                "others by diffusion, which reads no labels and has the section [diffusion]."),
     PONS_INTEGER(experiment_options, seed, "0", 0, 9007199254740992.0,
                  "Key of all random numbers."),
     PONS_PATH(experiment_options, output, "runs", "Folder that holds the run folders."),
@@ -216,7 +223,7 @@ static const pons_option train_table[] = {
                  "Steps between validations, instead of epochs; 0 is not used."),
     PONS_TEXT(train_options, best, "dice.mean",
               "Metric that selects the best checkpoint: one of 'pons evaluate', then .mean or a "
-              "class, as in hd95.liver."),
+              "class, as in hd95.liver; not given for synthesis: psnr.mean."),
     PONS_INTEGER(train_options, checkpoint_every, "1", 0, ANY_INTEGER,
                  "Epochs between checkpoints; 0 is only at the end."),
     PONS_INTEGER(train_options, keep, "2", 1, ANY_INTEGER,
@@ -276,6 +283,27 @@ static const pons_option predict_table[] = {
     PONS_OPTIONS_END
 };
 
+static const pons_option diffusion_table[] = {
+    PONS_TEXTS(diffusion_options, modalities, "",
+               "Names of the channels, as predict --target takes them; empty: the layout's, or "
+               "their numbers from 0."),
+    PONS_CHOICE(diffusion_options, betas, "linear", betas_words,
+                "Growth of the noise's variance over the timesteps; cosine needs no range."),
+    PONS_REAL(diffusion_options, beta_start, "1e-4", ABOVE_0, 0.999,
+              "Variance of the noise of the first timestep where betas are linear."),
+    PONS_REAL(diffusion_options, beta_end, "0.02", ABOVE_0, 0.999,
+              "Variance of the noise of the last timestep where betas are linear."),
+    PONS_INTEGER(diffusion_options, timesteps, "1000", 2, 100000,
+                 "Timesteps from an image to pure noise."),
+    PONS_CHOICE(diffusion_options, schedule, "non_uniform", diffusion_words,
+                "Timesteps that training and sampling visit: most of them late, or evenly from 0 "
+                "below the last, through the last, or between both ends."),
+    PONS_INTEGER(diffusion_options, steps, "10", 2, 100, "Number of the visited timesteps."),
+    PONS_REAL(diffusion_options, eta, "0", 0, 1,
+              "Share of fresh noise in a sampling step: 0 is DDIM, 1 is DDPM."),
+    PONS_OPTIONS_END
+};
+
 static const pons_option device_table[] = {
     PONS_FLAG(device_options, autotune, "no",
               "Choose cuda kernels by timing them once; autotune.json in the run's folder keeps "
@@ -302,7 +330,7 @@ static const pons_option log_table[] = {
 };
 
 #define SECTION(NAME, TABLE, KIND, SUMMARY) \
-    { #NAME, SUMMARY, TABLE, offsetof(sections, NAME), sizeof(((sections *)NULL)->NAME), KIND }
+    { #NAME, SUMMARY, TABLE, offsetof(sections, NAME), sizeof(((sections *)NULL)->NAME), KIND, 0 }
 
 const section_table section_tables[] = {
     SECTION(experiment, experiment_table, 0, "name, folder and seed of the run"),
@@ -318,9 +346,11 @@ const section_table section_tables[] = {
     SECTION(distribute, distribute_table, 0, "devices, replicas and threads"),
     SECTION(window, window_table, 0, "the sliding window of validation and prediction"),
     SECTION(predict, predict_table, 0, "the prediction on the grid of the file"),
+    { "diffusion", "noise and timesteps of task = synthesis", diffusion_table,
+      offsetof(sections, diffusion), sizeof(diffusion_options), 0, TASK_SYNTHESIS },
     SECTION(device, device_table, 0, "kernels and their memory"),
     SECTION(log, log_table, 0, "metrics, their outputs and intervals"),
-    { NULL, NULL, NULL, 0, 0, 0 }
+    { NULL, NULL, NULL, 0, 0, 0, 0 }
 };
 
 /* ---- values that this build lacks -------------------------------------------------------- */
@@ -379,6 +409,24 @@ static pons_status refuse_not_built(config *c, pons_error *err)
             return pons_fail(err, PONS_CONFIG, "%s: [%s] %s = '%s': '%s' is not in this build",
                              config_origin(c, section, key), section, key, e->value, key);
     }
+    return PONS_OK;
+}
+
+/* ---- sections of a task ---------------------------------------------------------------------- */
+
+/* [experiment], which names the task, is filled first. */
+static bool has_section(const sections *s, const section_table *t)
+{
+    return t->task == 0 || t->task == s->experiment.task;
+}
+
+static pons_status refuse_section(config *c, const section_table *t, pons_error *err)
+{
+    for (const pons_option *o = t->options; o->name != NULL; o++)
+        if (config_given(c, t->name, o->name))
+            return pons_fail(err, PONS_CONFIG, "%s: section [%s] is for task = %s\n"
+                             "hint: --set experiment.task=%s", config_origin(c, t->name, o->name),
+                             t->name, task_words[t->task], task_words[t->task]);
     return PONS_OK;
 }
 
@@ -543,12 +591,13 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
 }
 
 /* Refuse unknown names before values that may be missing because of a misspelt name. */
-static pons_status refuse_unknown_names(config *c, pons_error *err)
+static pons_status refuse_unknown_names(config *c, const sections *s, pons_error *err)
 {
     if (config_refuse_sections(c, err) != PONS_OK)
         return PONS_CONFIG;
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        if (t->plugin_kind == 0 && config_refuse_keys(c, t->name, err) != PONS_OK)
+        if (t->plugin_kind == 0 && has_section(s, t)
+            && config_refuse_keys(c, t->name, err) != PONS_OK)
             return PONS_CONFIG;
     return PONS_OK;
 }
@@ -559,9 +608,10 @@ pons_status sections_fill(config *c, sections *s, pons_error *err)
     if (augment_profile_expand(c, err) != PONS_OK)
         return err->status;
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        if (config_fill(c, t->name, t->options, (char *)s + t->offset, err) != PONS_OK)
+        if ((has_section(s, t) ? config_fill(c, t->name, t->options, (char *)s + t->offset, err)
+             : refuse_section(c, t, err)) != PONS_OK)
             return PONS_CONFIG;
-    if (refuse_unknown_names(c, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK
+    if (refuse_unknown_names(c, s, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK
         || fill_tiers(c, &s->data, err) != PONS_OK)
         return PONS_CONFIG;
     return check_sections(c, s, err);

@@ -10,8 +10,13 @@
 
 #include "config/config.h"
 
+typedef enum task_kind { TASK_SEGMENTATION = 0, TASK_SYNTHESIS, TASK_COUNT } task_kind;
+
+extern const char *const task_words[];
+
 typedef struct experiment_options {
     const char *name, *output;
+    int task;                 /* task_kind                                                        */
     int64_t seed;
     bool deterministic;
 } experiment_options;
@@ -139,6 +144,22 @@ typedef struct predict_options {
     int resample;             /* 0 probabilities, 1 labels                                        */
 } predict_options;
 
+typedef enum diffusion_betas_kind { BETAS_LINEAR = 0, BETAS_COSINE } diffusion_betas_kind;
+
+typedef enum diffusion_schedule_kind {
+    SCHEDULE_NON_UNIFORM = 0, SCHEDULE_UNIFORM_3D, SCHEDULE_UNIFORM_2D, SCHEDULE_UNIFORM_HEAD
+} diffusion_schedule_kind;
+
+typedef struct diffusion_options {
+    pons_texts modalities;
+    int betas;                /* diffusion_betas_kind                                             */
+    double beta_start, beta_end;
+    int64_t timesteps;
+    int schedule;             /* diffusion_schedule_kind                                          */
+    int64_t steps;
+    double eta;
+} diffusion_options;
+
 typedef struct device_options {
     bool autotune;
     int64_t workspace_limit;
@@ -176,6 +197,7 @@ typedef struct sections {
     distribute_options distribute;
     window_options window;
     predict_options predict;
+    diffusion_options diffusion;
     device_options device;
     log_options log;
 } sections;
@@ -208,6 +230,7 @@ typedef struct section_table {
     const pons_option *options;
     size_t offset, size;      /* offset and size of the member of 'sections'                      */
     int plugin_kind;          /* kind of plugin whose keys the section also has, or 0             */
+    int task;                 /* the only task_kind that has the section; 0: all have it          */
 } section_table;
 
 extern const section_table section_tables[]; /* ends with a NULL name */

@@ -10,6 +10,7 @@
 #include "checkpoint/run_folds.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_list.h"
+#include "evaluate/synthesis_score.h"
 #include "evaluate/validation.h"
 #include "experiment/data_settings.h"
 
@@ -20,6 +21,27 @@ static void set_classes(evaluation *e, const experiment *x)
 
     e->class_count = x->class_count - first;
     e->classes = x->classes + first;
+}
+
+/*
+ * Refuse metrics that the run's task does not measure. The default, which is that of a segmentation,
+ * becomes the one of the task.
+ */
+static pons_status choose_metrics(evaluation *e, const experiment *x, pons_error *err)
+{
+    const task_rules *rules = task_rules_of(&x->sections);
+    const metric_set usual = (1u << METRIC_DICE) | (1u << METRIC_IOU) | (1u << METRIC_HD)
+                             | (1u << METRIC_HD95) | (1u << METRIC_ASD) | (1u << METRIC_NSD);
+
+    if ((e->metrics & ~rules->selecting) == 0)
+        return PONS_OK;
+    if (e->metrics != usual)
+        return pons_fail(err, PONS_USAGE, "--metrics has some that task = %s does not measure",
+                         task_words[x->sections.experiment.task]);
+    e->metrics = rules->recorded;
+    e->order = metric_kind_find(arena_format(e->memory, "%.*s", (int)strcspn(rules->best, "."),
+                                             rules->best));
+    return PONS_OK;
 }
 
 /* The held-out cases that are predicted. */
@@ -111,10 +133,37 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
         const data_case *c = &d->cases[d->validation[i]];
         if (c->label == NULL)
             return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
-        input[i] = (predict_input){ c->id, c->image_count, c->image };
+        input[i] = (predict_input){ .name = c->id, .file_count = c->image_count, .file = c->image };
     }
     return predict_run(1, &p, &work, err);
 }
+
+/* Score the held-out cases on their preprocessed grid. Every process scores all of them. */
+static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
+{
+    const dataset *d = s->data;
+    const experiment *x = s->experiment;
+    score found;
+
+    if (d->validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    for (int i = 0; i < d->validation_count && err->status == PONS_OK; i++) {
+        pons_case c;
+
+        if (case_read(d, d->validation[i], &c, err) != PONS_OK)
+            return err->status;
+        if (pipeline_apply(x->preprocess, &c, x->log, err) == PONS_OK
+            && synthesis_score_case(predictor_replicas(p), &c, NULL, NULL, found.class, err)
+               == PONS_OK)
+            evaluation_add_scores(s->evaluation, c.name, found.class, err);
+        case_clear(&c);
+    }
+    return err->status;
+}
+
+static pons_status (*const score_task[TASK_COUNT])(scoring *s, predictor *p, pons_error *err) = {
+    [TASK_SEGMENTATION] = score_cases, [TASK_SYNTHESIS] = score_syntheses,
+};
 
 static pons_status predict_cases(evaluation *e, predictor *p, config *c, pons_error *err)
 {
@@ -130,7 +179,7 @@ static pons_status predict_cases(evaluation *e, predictor *p, config *c, pons_er
     if (dataset_open(&settings, &d, err) != PONS_OK)
         return dataset_blame(c, &s, err);
     all.data = d;
-    score_cases(&all, p, err);
+    score_task[all.experiment->sections.experiment.task](&all, p, err);
     dataset_close(d);
     return err->status;
 }
@@ -166,7 +215,8 @@ static pons_status score_run(evaluation *e, const predict_source *source, const 
     if (predictor_open(source, beside, l, out, err) != PONS_OK)
         return err->status;
     set_classes(e, predictor_experiment(*out));
-    if (keep_classes(e, known, known_count, source->run, err) == PONS_OK
+    if (choose_metrics(e, predictor_experiment(*out), err) == PONS_OK
+        && keep_classes(e, known, known_count, source->run, err) == PONS_OK
         && config_open(file, source->set_count, source->set, &c, err) == PONS_OK)
         predict_cases(e, *out, c, err);
     if (c != NULL)

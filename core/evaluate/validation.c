@@ -11,13 +11,14 @@
 #include "cluster/group/group.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_list.h"
+#include "evaluate/synthesis_score.h"
 #include "infer/activation.h"
 #include "infer/window_scheduler.h"
 #include "metric/label_pair.h"
 
 int validation_first_class(const experiment *e)
 {
-    return !e->regions && e->class_count > 1 ? 1 : 0;
+    return task_rules_of(&e->sections)->background && !e->regions && e->class_count > 1 ? 1 : 0;
 }
 
 /* The tolerance of nsd in millimetres, as the default of pons evaluate. */
@@ -173,6 +174,46 @@ static void release_case(void *context, window_scheduler_volume *v)
     free(caller_data);
 }
 
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static int own_count(const counting *all)
+{
+    return ceil_div_int(all->validation->count - all->first, all->step);
+}
+
+/* Devices take windows of one case while those of the next are prepared. */
+static void score_segmentations(counting *all, pons_error *err)
+{
+    const window_scheduler_work work = {
+        .count = own_count(all), .prepare = prepare_case,
+        .take = decide_planes, .finish = score_case, .release = release_case,
+        .stop = is_stopped, .context = all
+    };
+
+    window_scheduler_run(all->validation->replicas, &work, err);
+}
+
+/* Each case takes all steps of the diffusion, one after another. */
+static void score_syntheses(counting *all, pons_error *err)
+{
+    const validation *v = all->validation;
+
+    for (int n = 0; n < own_count(all) && err->status == PONS_OK; n++) {
+        int number = all->first + n * all->step;
+        pons_case c = { .size = sizeof c };
+
+        if (cache_read(v->cache, v->ranks[number], &c, err) != PONS_OK)
+            return;
+        synthesis_score_case(v->replicas, &c, v->stop, v->context,
+                             all->score + number * all->experiment->class_count, err);
+        case_clear(&c);
+    }
+}
+
+static void (*const score_cases[TASK_COUNT])(counting *all, pons_error *err) = {
+    [TASK_SEGMENTATION] = score_segmentations, [TASK_SYNTHESIS] = score_syntheses,
+};
+
 /* ---- several processes ----------------------------------------------------------------------- */
 
 /* The message of a process: whether it was interrupted, then its scores, case by case. */
@@ -260,12 +301,7 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
     all.score = calloc((size_t)(v->count * all.experiment->class_count) + 1, sizeof *all.score);
     if (all.score == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a validation");
-    const window_scheduler_work work = {
-        .count = ceil_div_int(v->count - all.first, all.step), .prepare = prepare_case,
-        .take = decide_planes, .finish = score_case, .release = release_case,
-        .stop = is_stopped, .context = &all
-    };
-    window_scheduler_run(r, &work, &problem);
+    score_cases[all.experiment->sections.experiment.task](&all, &problem);
     result->interrupted = problem.status == PONS_INTERRUPTED;
     if (problem.status != PONS_OK && !result->interrupted)
         pons_fail(err, problem.status, "%s", problem.text);

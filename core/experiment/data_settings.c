@@ -10,6 +10,7 @@
 
 #include "base/integer.h"
 #include "base/thread/thread.h"
+#include "experiment/experiment.h"
 
 /* limited, since each thread needs about ten times the memory of a case's voxels */
 enum { FILL_THREADS_MAX = 16 };
@@ -53,7 +54,8 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
         .label_table = data_label_table(c, s), .map = d->map,
         .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
         .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
-        .seed = (uint64_t)s->experiment.seed
+        .seed = (uint64_t)s->experiment.seed, .images_only = !task_rules_of(s)->labels,
+        .labels_optional = !task_rules_of(s)->labels
     };
 }
 
@@ -107,6 +109,7 @@ void loader_settings_fill(const sections *s, loader_settings *out)
         .count = (int)s->train.accumulate, .sampling = sampling_of(p),
         .positive = p->positive, .negative = p->negative,
         .foreground_share = p->foreground_share,
+        .images_only = !task_rules_of(s)->labels,
         .class_weight_count = p->class_weights.count, .class_weights = p->class_weights.item,
         .pad = (loader_pad)(p->pad | (p->count_padding ? 0 : LOADER_PAD_UNCOUNTED)),
         .threads = s->data.loader_threads == OPTION_AUTO ? -1 : (int)s->data.loader_threads

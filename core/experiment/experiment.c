@@ -142,94 +142,10 @@ static pons_status open_dataset(experiment *e, pons_error *err)
     dataset_settings_fill(e->config, &e->sections, &settings);
     if (dataset_open(&settings, &e->data, err) != PONS_OK)
         return dataset_blame(e->config, &e->sections, err);
-    e->regions = e->data->region_count > 0;
-    e->classes = e->regions ? e->data->regions : e->data->classes;
-    e->class_count = e->regions ? e->data->region_count : e->data->class_count;
-    dataset_task(e->data, &e->task);
-    if (resolve_epoch(e, err) != PONS_OK)
+    if (task_rules_of(&e->sections)->take_dataset(e, err) != PONS_OK
+        || resolve_epoch(e, err) != PONS_OK)
         return err->status;
     return case_list_make(e->memory, e->data, NULL, &e->cases, err);
-}
-
-/* The task of a prediction, with class names from 'labels' or 'regions'; no data file is opened. */
-static pons_status name_classes(experiment *e, const experiment_overrides *known, pons_error *err)
-{
-    const data_options *d = &e->sections.data;
-    int channels = d->image.count > 0 ? d->image.count : known->image_channels;
-    const char **names;
-    const data_class *ignored;
-
-    e->regions = d->regions.count > 0;
-    if (!e->regions && d->labels.count == 0)
-        return sections_require("data", "labels", err);
-    const char *table = e->regions ? NULL : data_label_table(e->config, &e->sections);
-    if (table != NULL)
-        class_list_read_table(e->memory, table, &e->classes, &e->class_count, err);
-    else
-        class_list_parse(e->memory, e->regions ? "regions" : "labels",
-                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err);
-    if (err->status != PONS_OK
-        || class_list_map(e->memory, &d->map, &e->classes, e->class_count, err) != PONS_OK)
-        return config_location_add(e->config, "data", "labels", err);
-    if (!e->regions && class_list_take_ignored(e->memory, &e->classes, &e->class_count, &ignored,
-                                               err) != PONS_OK)
-        return config_location_add(e->config, "data", "labels", err);
-    names = arena_alloc(e->memory, (size_t)e->class_count * sizeof *names);
-    for (int i = 0; i < e->class_count; i++)
-        names[i] = e->classes[i].name;
-    e->task.channels = known->channels > 0 ? known->channels : channels > 0 ? channels : 1;
-    e->task.classes = e->class_count;
-    e->task.class_names = names;
-    e->task.target = e->regions ? PONS_TARGET_REGIONS : PONS_TARGET_LABELS;
-    return PONS_OK;
-}
-
-static pons_activation resolve_activation(const experiment *e)
-{
-    static const pons_activation given[] = {
-        [ACTIVATION_SOFTMAX] = PONS_ACTIVATION_SOFTMAX,
-        [ACTIVATION_SIGMOID] = PONS_ACTIVATION_SIGMOID, [ACTIVATION_NONE] = PONS_ACTIVATION_NONE
-    };
-
-    if (e->sections.loss.activation != ACTIVATION_AUTO)
-        return given[e->sections.loss.activation];
-    return !e->regions && e->class_count > 1 ? PONS_ACTIVATION_SOFTMAX : PONS_ACTIVATION_SIGMOID;
-}
-
-static void resolve_list(experiment *e, const char *key, const data_class *classes, int count,
-                         const char *origin)
-{
-    const char **item = arena_alloc(e->memory, (size_t)count * sizeof *item);
-
-    for (int i = 0; i < count; i++)
-        item[i] = arena_format(e->memory, "%s:%s", classes[i].name,
-                               class_ids_text(e->memory, &classes[i]));
-    config_resolve(e->config, "data", key, list_join(e->memory, count, item),
-                   arena_format(e->memory, "as %s says", origin));
-}
-
-/*
- * Record the labels and regions of the dataset or of a table, so that resolved.ini is sufficient
- * for a prediction. Their ids include 'map', which is then empty.
- */
-static void resolve_classes(experiment *e)
-{
-    const dataset *d = e->data;
-    const char *table = data_label_table(e->config, &e->sections);
-    bool regions = config_given(e->config, "data", "regions");
-
-    if (table == NULL && (config_given(e->config, "data", "labels") || regions))
-        return;
-    data_class *all = arena_alloc(e->memory, ((size_t)d->class_count + 1) * sizeof *all);
-    memcpy(all, d->classes, (size_t)d->class_count * sizeof *all);
-    if (d->ignored != NULL)
-        all[d->class_count] = *d->ignored;
-    resolve_list(e, "labels", all, d->class_count + (d->ignored != NULL),
-                 table != NULL ? table : d->origin);
-    if (d->region_count > 0)
-        resolve_list(e, "regions", d->regions, d->region_count, d->origin);
-    if (e->sections.data.map.count > 0)
-        config_resolve(e->config, "data", "map", "", "labels and regions include it");
 }
 
 /* ---- precision ------------------------------------------------------------------------------- */
@@ -357,13 +273,27 @@ static pons_status check_extents(experiment *e, pons_error *err)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+/* The metric of [train] best, or of the task. */
+static pons_status find_best(experiment *e, pons_error *err)
+{
+    const task_rules *rules = task_rules_of(&e->sections);
+    const char **best = &e->sections.train.best;
+
+    if (!config_given(e->config, "train", "best") && strcmp(*best, rules->best) != 0)
+        *best = config_resolve(e->config, "train", "best", rules->best, "that of the task");
+    if (best_metric_find(*best, e->class_count, e->classes, &e->best, err) != PONS_OK
+        || metric_set_has(rules->selecting, e->best.kind))
+        return err->status;
+    return pons_fail(err, PONS_CONFIG, "%s: [train] best is '%s', which task = %s does not measure"
+                     "\nhint: --set train.best=%s", experiment_location(e, "train", "best"), *best,
+                     task_words[e->sections.experiment.task], rules->best);
+}
+
 static pons_status open_training(experiment *e, pons_error *err)
 {
     if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK
-        || best_metric_find(e->sections.train.best, e->class_count, e->classes, &e->best, err)
-           != PONS_OK)
+        || find_best(e, err) != PONS_OK)
         return err->status;
-    resolve_classes(e);
     if (class_weights_resolve(e, err) != PONS_OK)
         return err->status;
     if (pipeline_open(e->config, "augment", true, e->task.channels, &e->augment, err)
@@ -479,11 +409,11 @@ static pons_status fill_experiment(experiment *e, const experiment_overrides *kn
     if (e->purpose == EXPERIMENT_TRAIN && load_sinks(e, err) == PONS_OK)
         open_training(e, err);
     else if (e->purpose == EXPERIMENT_PREDICT)
-        name_classes(e, known, err);
+        task_rules_of(&e->sections)->take_names(e, known, err);
     if (err->status != PONS_OK)
         return err->status;
     e->task.size = sizeof e->task;
-    e->activation = resolve_activation(e);
+    e->activation = task_rules_of(&e->sections)->activation(e);
     if (e->purpose == EXPERIMENT_TRAIN)
         resolve_autos(e);
     if (pipeline_open(e->config, "preprocess", false, e->task.channels, &e->preprocess, err)

@@ -145,4 +145,27 @@ void experiment_window_settings(const experiment *e, window_settings *out);
  */
 pons_status experiment_reorder_axes(experiment *e, pons_error *err);
 
+/*
+ * experiment_task.c: the rules of [experiment] task, one row a task. Its nodes are in
+ * replica/task_nodes.h; validation.c, evaluation_run.c, predict_run.c and command_predict.c have a
+ * table of their own.
+ */
+typedef struct task_rules {
+    bool labels;              /* cases have labels, which the loader delivers                     */
+    bool background;          /* the first of several classes is the background                   */
+    const char *best;         /* [train] best, if it is not given                                 */
+    metric_set recorded;      /* metrics of every validation                                      */
+    metric_set selecting;     /* metrics that 'best' may name                                     */
+    /*
+     * Set regions, classes, class_count and task of an experiment from its dataset, and refuse
+     * options that the task does not know.
+     */
+    pons_status (*take_dataset)(experiment *e, pons_error *err);
+    /* Set the same from the configuration alone, for a prediction. */
+    pons_status (*take_names)(experiment *e, const experiment_overrides *known, pons_error *err);
+    pons_activation (*activation)(const experiment *e); /* resolved                               */
+} task_rules;
+
+const task_rules *task_rules_of(const sections *s);
+
 #endif

@@ -61,6 +61,10 @@ pons_status restore_grid_planes(restore_grid *b, int64_t first, int64_t end,
 /* Take the volumes after the last plane; the caller clears them. */
 pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err);
 
+/* predict_synthesis.c: predict_run of task = synthesis. */
+pons_status predict_synthesis(int count, predictor *const *p, const predict_work *work,
+                              pons_error *err);
+
 /*
  * uncertainty.c: add to the squares of deviations from the mean (Welford 1962). 'x' has the 'count'
  * probabilities of sample 'sample' of 'samples'; 'sum' holds the sum of the samples before it,

@@ -330,6 +330,11 @@ int predictor_rank(const predictor *p)
     return p->experiment->group != NULL ? group_rank(p->experiment->group) : 0;
 }
 
+const replicas *predictor_replicas(const predictor *p)
+{
+    return &p->replicas;
+}
+
 const experiment *predictor_experiment(const predictor *p)
 {
     return p->experiment;

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "data/volume/volume.h"
 #include "experiment/experiment.h"
+#include "replica/replicas.h"
 
 typedef struct predictor predictor;
 
@@ -30,6 +31,8 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
 /* If 'failure' is not PONS_OK, other processes of this prediction end with it. */
 void predictor_close(predictor *p, const pons_error *failure);
 const experiment *predictor_experiment(const predictor *p);
+/* Its network on the devices of this process. */
+const replicas *predictor_replicas(const predictor *p);
 /* The rank of this process in the prediction. */
 int predictor_rank(const predictor *p);
 
@@ -39,6 +42,7 @@ typedef struct predict_result {
     volume classes;           /* U8: class index, or 0 and 1 per region                           */
     volume logits, probabilities; /* F32, one channel per class                                   */
     volume entropy, variance; /* F32, one channel (uncertainty.c)                                 */
+    volume image;             /* F32, one channel: the modality that task = synthesis makes       */
 } predict_result;
 
 /* The files of a case. */
@@ -46,6 +50,7 @@ typedef struct predict_input {
     const char *name;
     int file_count;
     const char *const *file;
+    int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
 
 typedef struct predict_work {
@@ -79,7 +84,9 @@ typedef struct predict_work {
 } predict_work;
 
 /*
- * Predict cases with 'count' networks, on the devices of this process and of processes that were
+ * Predict cases by the task of the networks. A synthesis has a single network and no other output.
+ *
+ * Segment cases with 'count' networks, on the devices of this process and of processes that were
  * started together. The probabilities of an ensemble are averaged; its networks must preprocess
  * alike. Processes divide the cases, or the windows of each case if there are fewer cases than
  * processes.

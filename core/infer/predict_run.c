@@ -534,7 +534,8 @@ static pons_status plan_passes(prediction *s, pons_error *err)
     return PONS_OK;
 }
 
-pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
+static pons_status predict_segmentation(int count, predictor *const *p, const predict_work *work,
+                                        pons_error *err)
 {
     group *g = p[0]->experiment->group;
     int size = g != NULL ? group_size(g) : 1, share = work->count;
@@ -559,9 +560,21 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
     if (compare_cases(&s, err) == PONS_OK && window_scheduler_run(&p[0]->replicas, &cases,
                                                                   err) == PONS_OK)
         exchange_rest(&s, err);
-    memory_hints_add(&p[0]->experiment->sections, MEMORY_HINTS_PREDICT, err);
     pons_volume_clear(&s.image);
     clear_case(&s);
     free(s.records);
+    return err->status;
+}
+
+pons_status predict_run(int count, predictor *const *p, const predict_work *work, pons_error *err)
+{
+    static pons_status (*const run[TASK_COUNT])(int, predictor *const *, const predict_work *,
+                                                pons_error *) = {
+        [TASK_SEGMENTATION] = predict_segmentation, [TASK_SYNTHESIS] = predict_synthesis,
+    };
+    const sections *s = &p[0]->experiment->sections;
+
+    if (run[s->experiment.task](count, p, work, err) != PONS_OK)
+        memory_hints_add(s, MEMORY_HINTS_PREDICT, err);
     return err->status;
 }

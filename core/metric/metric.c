@@ -24,7 +24,10 @@ const metric_fact metric_facts[METRIC_KIND_COUNT] = {
     [METRIC_LESIONS_MISSED] = { "lesions_missed", METRIC_OF_LESIONS, -1 },
     [METRIC_LESIONS_FALSE] = { "lesions_false", METRIC_OF_LESIONS, -1 },
     [METRIC_LESION_F1] = { "lesion_f1", METRIC_OF_LESIONS, 1 },
-    [METRIC_GENERALIZED_DICE] = { "generalized_dice", METRIC_OF_CASE, 1 }
+    [METRIC_GENERALIZED_DICE] = { "generalized_dice", METRIC_OF_CASE, 1 },
+    [METRIC_PSNR] = { "psnr", METRIC_OF_IMAGE, 1 },
+    [METRIC_SSIM] = { "ssim", METRIC_OF_IMAGE, 1 },
+    [METRIC_MAE] = { "mae", METRIC_OF_IMAGE, -1 }
 };
 
 metric_set metric_set_from(metric_set set, metric_source source)

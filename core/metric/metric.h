@@ -42,7 +42,8 @@ typedef enum metric_kind {
     METRIC_DICE = 0, METRIC_IOU, METRIC_HD, METRIC_HD95, METRIC_ASD, METRIC_NSD,
     METRIC_SENSITIVITY, METRIC_SPECIFICITY, METRIC_PRECISION, METRIC_VOLUME_DIFFERENCE,
     METRIC_VOLUME_SIMILARITY, METRIC_LESIONS_FOUND, METRIC_LESIONS_MISSED, METRIC_LESIONS_FALSE,
-    METRIC_LESION_F1, METRIC_GENERALIZED_DICE, METRIC_KIND_COUNT
+    METRIC_LESION_F1, METRIC_GENERALIZED_DICE, METRIC_PSNR, METRIC_SSIM, METRIC_MAE,
+    METRIC_KIND_COUNT
 } metric_kind;
 
 /* The input of a metric's formula. */
@@ -50,7 +51,8 @@ typedef enum metric_source {
     METRIC_OF_COUNTS,         /* a class's voxel counts                                           */
     METRIC_OF_SURFACES,       /* a class's surfaces (surface_distance.h)                          */
     METRIC_OF_LESIONS,        /* a class's connected components (lesions.h)                       */
-    METRIC_OF_CASE            /* all classes of a case; a class has no value                      */
+    METRIC_OF_CASE,           /* all classes of a case; a class has no value                      */
+    METRIC_OF_IMAGE           /* the values of an image (image_quality.h)                         */
 } metric_source;
 
 typedef struct metric_fact {

@@ -10,6 +10,7 @@
 #include "base/thread/parallel.h"
 #include "data/loader/batch_layout.h"
 #include "replica/replicas.h"
+#include "replica/task_nodes.h"
 
 /* The program has no input for this part of the loader's. */
 static pons_status refuse_part(const experiment *e, int part, pons_error *err)
@@ -62,8 +63,10 @@ static bool give_part(const replica *r, const loader_part *part)
 static pons_status fill_inputs(const replica *r, const experiment *e, const loader_batch *batch,
                                pons_error *err)
 {
+    int needed = task_nodes_of(e)->labels ? BATCH_TARGET : BATCH_IMAGE;
+
     for (int i = 0; i < batch->part_count; i++)
-        if (!give_part(r, &batch->part[i]) && i <= BATCH_TARGET)
+        if (!give_part(r, &batch->part[i]) && i <= needed)
             return refuse_part(e, i, err);
     return PONS_OK;
 }

@@ -10,8 +10,8 @@
 #include <pons/model.h>
 
 /*
- * Ask a model for its outputs on 'inputs', of which the first is the image [N, D, H, W, C]. Output 0
- * has the shape of the image with a channel for each class, none is missing.
+ * Ask a model for its outputs on 'inputs', of which the first is the image [N, D, H, W, C]. Output
+ * 0 has the shape of the image with a channel for each class, none is missing.
  */
 pons_status plugin_build_model(const plugin *p, const void *config, const pons_task *task,
                                const pons_inputs *inputs, pons_graph *g, pons_outputs *out,

@@ -10,6 +10,7 @@
 #include "graph/ir/leaf.h"
 #include "replica/patch_nodes.h"
 #include "replica/plugin_build.h"
+#include "replica/task_nodes.h"
 #include "replica/window_nodes.h"
 
 /* [N, D, H, W, C] of patches or windows of 'extent' (i j k). */
@@ -21,11 +22,10 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
     return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
 }
 
-static pons_status build_model(const experiment *e, pons_graph *g, pons_node *image,
+static pons_status build_model(const experiment *e, pons_graph *g, const task_inputs *named,
                                pons_outputs *out, pons_error *err)
 {
-    const pons_named_node named = { "image", image };
-    const pons_inputs inputs = { 1, &named };
+    const pons_inputs inputs = { named->count, named->item };
 
     if (plugin_build_model(e->model.plugin, e->model.options, &e->task, &inputs, g, out, err)
         != PONS_OK)
@@ -131,6 +131,8 @@ static pons_status build_patches(const experiment *e, bool cuts, pons_graph *g, 
 
     *image = cuts ? patch_nodes_image(e, g, images, err)
                   : node_input(g, "image", PONS_F32, images);
+    if (!task_nodes_of(e)->labels)
+        return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
     *target = cuts ? patch_nodes_target(e, g, targets, err)
                    : node_input(g, "target", PONS_U8, targets);
     return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
@@ -140,20 +142,22 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
                                     pons_node **loss, pons_error *err)
 {
     pons_graph *g = graph_new(true);
-    pons_node *image, *target;
+    pons_node *image, *label = NULL;
+    task_inputs inputs;
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    build_patches(e, cuts, g, &image, &target, err);
+    if (build_patches(e, cuts, g, &image, &label, err) == PONS_OK)
+        task_nodes_of(e)->train(e, g, image, label, &inputs, err);
     g->scope = SCOPE_MODEL;
     g->join_norms = e->sections.distribute.sync_batchnorm && e->replicas > 1;
     g->join_loss = e->sections.loss.sync && e->replicas > 1;
     if (err->status == PONS_OK)
-        build_model(e, g, image, &outputs, err);
+        build_model(e, g, &inputs, &outputs, err);
     g->scope = SCOPE_LOSS;
     if (err->status == PONS_OK)
-        build_loss(e, g, &outputs, target, loss, err);
+        build_loss(e, g, &outputs, inputs.target, loss, err);
     g->scope = SCOPE_CORE;
     if (err->status != PONS_OK)
         graph_free(g);
@@ -210,10 +214,12 @@ static pons_status build_network(const experiment *e, pons_graph *g, bool drops,
                                  pons_error *err)
 {
     pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
+    task_inputs inputs;
 
     g->drops = drops;
-    if (build_model(e, g, node_input(g, "image", PONS_F32, shape), out, err) == PONS_OK && drops
-        && !has_dropout(g))
+    if (task_nodes_of(e)->evaluate(e, g, node_input(g, "image", PONS_F32, shape), &inputs, err)
+            == PONS_OK
+        && build_model(e, g, &inputs, out, err) == PONS_OK && drops && !has_dropout(g))
         pons_fail(err, PONS_CONFIG, "%s: model '%s' has no dropout, which random passes vary",
                   config_location(e->config, "model", "plugin"),
                   e->model.plugin->descriptor->name);

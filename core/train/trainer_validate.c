@@ -48,10 +48,10 @@ static best_score score_of_best(const trainer *t)
                                                        e->class_count, kind) };
 }
 
-/* The metrics of a record: Dice, IoU and the one that selects the best checkpoint. */
+/* The metrics of a record: those of the task and the one that selects the best checkpoint. */
 static metric_set recorded_metrics(const experiment *e)
 {
-    return 1u << METRIC_DICE | 1u << METRIC_IOU | 1u << e->best.kind;
+    return task_rules_of(&e->sections)->recorded | 1u << e->best.kind;
 }
 
 static pons_status record_validation(trainer *t, int cases, pons_error *err)

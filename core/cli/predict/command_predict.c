@@ -11,6 +11,7 @@
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
 #include "cli/predict/predict_dataset.h"
+#include "cli/predict/predict_modalities.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_read.h"
@@ -22,7 +23,7 @@
 enum { PASSES_MAX = 1000 };
 
 typedef struct predict_flags {
-    const char *output, *config;
+    const char *output, *config, *target;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
     int64_t passes;
     bool logits, probabilities, uncertainty, any, force, label_map;
@@ -36,6 +37,8 @@ static const pons_option flags[] = {
     PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
     PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file. In a checkpoint's "
               "folder its manifest says what training saw."),
+    PONS_TEXT(predict_flags, target, "", "Modality that a network of task = synthesis makes from "
+              "the others; empty: the one that has no file."),
     PONS_INTEGER_OR(predict_flags, fold, "all", 0, RUN_FOLDS_MAX - 1, all_words,
                     "Fold of a cross-validation to use; all: the average of the probabilities of "
                     "all finished folds."),
@@ -70,10 +73,22 @@ typedef struct job {
     int failed, first_failed; /* number of cases that could not be read; index of the first       */
 } job;
 
+/* Rules of a task: the flags that it knows, the files of a case, and what is written. */
+typedef struct predict_task {
+    pons_status (*check)(const job *j, pons_error *err);
+    /* The length of a file's stem without the end that tells its channel. */
+    size_t (*stem)(const job *j, const char *stem);
+    /* Complete a case; its files are as they were given. */
+    pons_status (*arrange)(job *j, predict_input *c, pons_error *err);
+    pons_status (*write)(const job *j, const char *path, const predict_result *r, pons_error *err);
+} predict_task;
+
+static const predict_task *task_of(const job *j);
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The length of the stem without a channel's suffix like '_0000'. */
-static size_t channel_stem(const char *stem)
+static size_t channel_stem(const job *j, const char *stem)
 {
     size_t size = strlen(stem);
 
@@ -96,7 +111,7 @@ static const char **new_case(job *j, const char *name, int files)
         j->case_room = room;
     }
     const char **file = arena_alloc(j->memory, (size_t)files * sizeof *file);
-    j->cases[j->case_count++] = (predict_input){ name, files, file };
+    j->cases[j->case_count++] = (predict_input){ .name = name, .file_count = files, .file = file };
     return file;
 }
 
@@ -127,7 +142,10 @@ static void add_list(job *j, const char *list)
     c->name = volume_file_stem(j->memory, file[0]);
 }
 
-/* Add all volumes of a folder. With 'channels', files that differ only in '_0000' are one case. */
+/*
+ * Add all volumes of a folder. With 'channels', files that differ only in the end that tells the
+ * channel, as '_0000', are one case.
+ */
 static pons_status add_folder(job *j, const char *path, bool channels, pons_error *err)
 {
     volume_file *file = NULL;
@@ -137,9 +155,9 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
         return err->status;
     for (int first = 0; first < count; first = next) {
         const char *stem = file[first].stem;
-        size_t size = channels ? channel_stem(stem) : strlen(stem);
+        size_t size = channels ? task_of(j)->stem(j, stem) : strlen(stem);
         next = first + 1;
-        while (next < count && size < strlen(stem) && channel_stem(file[next].stem) == size
+        while (next < count && size < strlen(stem) && task_of(j)->stem(j, file[next].stem) == size
                && strncmp(stem, file[next].stem, size) == 0)
             next++;
         const char **member = new_case(j, arena_format(j->memory, "%.*s", (int)size, stem),
@@ -189,6 +207,9 @@ static pons_status list_cases(job *j, pons_error *err)
         if (!listed && add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
             return err->status;
     }
+    for (int i = 0; i < j->case_count; i++)
+        if (task_of(j)->arrange(j, &j->cases[i], err) != PONS_OK)
+            return err->status;
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
                 || (of_folder && !volume_file_has_suffix(output));
     if (!j->folder && !volume_file_has_suffix(output))
@@ -232,11 +253,14 @@ static int32_t own_id(const experiment *e, int region)
     return 0;
 }
 
-/* Refuse --label-map for regions of which one has no id of its own. */
-static pons_status check_label_map(const job *j, pons_error *err)
+/* Refuse --target, and --label-map for regions of which one has no id of its own. */
+static pons_status check_segmentation(const job *j, pons_error *err)
 {
     const experiment *e = predictor_experiment(j->member[0]);
 
+    if (j->flags->target != NULL)
+        return pons_fail(err, PONS_USAGE, "--target '%s' is for a network of task = synthesis, "
+                         "found one of segmentation", j->flags->target);
     if (!j->flags->label_map)
         return PONS_OK;
     if (!e->regions)
@@ -345,7 +369,8 @@ static identities identify_images(const job *j)
     all.count = 0;
     for (int i = 0; i < j->case_count; i++)
         for (int k = 0; k < j->cases[i].file_count; k++)
-            all.count += file_identify(j->cases[i].file[k], &all.item[all.count]);
+            all.count += j->cases[i].file[k] != NULL
+                         && file_identify(j->cases[i].file[k], &all.item[all.count]);
     qsort(all.item, all.count, sizeof *all.item, compare_identities);
     return all;
 }
@@ -391,8 +416,8 @@ static pons_status check_paths(const job *j, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status write_result(const job *j, const char *path, const predict_result *r,
-                                pons_error *err)
+static pons_status write_segmentation(const job *j, const char *path, const predict_result *r,
+                                      pons_error *err)
 {
     volume ids;
 
@@ -412,6 +437,54 @@ static pons_status write_result(const job *j, const char *path, const predict_re
         && nifti_write(path_of_more(j, path, "entropy"), &r->entropy, &r->grid, err) == PONS_OK)
         nifti_write(path_of_more(j, path, "variance"), &r->variance, &r->grid, err);
     return err->status;
+}
+
+static pons_status arrange_segmentation(job *j, predict_input *c, pons_error *err)
+{
+    return PONS_OK;
+}
+
+/* ---- synthesis ------------------------------------------------------------------------------- */
+
+static pons_status check_synthesis(const job *j, pons_error *err)
+{
+    const predict_flags *f = j->flags;
+
+    if (f->logits || f->probabilities || f->uncertainty || f->label_map)
+        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty and --label-map"
+                         " are for segmentation, found a network of task = synthesis");
+    if (j->member_count > 1)
+        return pons_fail(err, PONS_USAGE, "found %d networks of task = synthesis, expected one",
+                         j->member_count);
+    return PONS_OK;
+}
+
+static size_t modality_stem(const job *j, const char *stem)
+{
+    return predict_modalities_stem(predictor_experiment(j->member[0]), stem);
+}
+
+static pons_status arrange_synthesis(job *j, predict_input *c, pons_error *err)
+{
+    return predict_modalities_arrange(predictor_experiment(j->member[0]), j->memory,
+                                      j->flags->target, c, err);
+}
+
+static pons_status write_synthesis(const job *j, const char *path, const predict_result *r,
+                                   pons_error *err)
+{
+    return nifti_write(path, &r->image, &r->grid, err);
+}
+
+static const predict_task tasks[TASK_COUNT] = {
+    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, arrange_segmentation,
+                            write_segmentation },
+    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, arrange_synthesis, write_synthesis },
+};
+
+static const predict_task *task_of(const job *j)
+{
+    return &tasks[predictor_experiment(j->member[0])->sections.experiment.task];
 }
 
 /* Record a case that could not be read. Other cases are still written. */
@@ -438,7 +511,7 @@ static pons_status take_result(void *context, int number, const predict_result *
     outcome *o = record;
 
     if (r != NULL)
-        return write_result(j, path_of(j, number), r, err);
+        return task_of(j)->write(j, path_of(j, number), r, err);
     memcpy(o->problem, problem->text, sizeof o->problem);
     return PONS_OK;
 }
@@ -586,7 +659,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (open_members(&j, err) == PONS_OK && check_label_map(&j, err) == PONS_OK
+    if (open_members(&j, err) == PONS_OK && task_of(&j)->check(&j, err) == PONS_OK
         && list_cases(&j, err) == PONS_OK && check_paths(&j, err) == PONS_OK) {
         tell_ids(&j);
         predict_cases(&j, err);

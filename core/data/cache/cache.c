@@ -40,9 +40,9 @@ static pons_status check_class_range(const dataset *d, const pons_case *c, pons_
     int limit = d->region_count > 0 ? 2 : d->class_count;
     largest_class l = { .label = c->label.voxels };
 
-    if (l.label != NULL)
-        parallel_run((int64_t)pons_volume_size(&c->label), parallel_piece(1), find_largest_class,
-                     &l);
+    if (l.label == NULL)
+        return PONS_OK;
+    parallel_run((int64_t)pons_volume_size(&c->label), parallel_piece(1), find_largest_class, &l);
     if (l.most < limit)
         return PONS_OK;
     return pons_fail(err, PONS_PLUGIN, "case '%s': the label has class %d after [preprocess], "

@@ -22,7 +22,7 @@ static int compare_cases(const void *a, const void *b)
 }
 
 /* Sort cases by id. The first of several cases with one id stays; the others are problems. */
-static void sort_cases(dataset *d, layout_result *found)
+static void sort_cases(dataset *d, layout_result *found, bool images_only)
 {
     data_case *cases = arena_alloc(d->memory, (size_t)found->case_count * sizeof *cases);
     int count = 0;
@@ -39,6 +39,7 @@ static void sort_cases(dataset *d, layout_result *found)
         found->cases[count] = found->cases[i];
         cases[count] = *next;
         cases[count].rank = count;
+        cases[count].label = images_only ? NULL : next->label;
         count++;
     }
     d->cases = cases;
@@ -121,6 +122,8 @@ static pons_status check_regions(const dataset *d, pons_error *err)
 static pons_status read_classes(dataset *d, const dataset_settings *s, const layout_result *found,
                                 pons_error *err)
 {
+    if (s->images_only)
+        return PONS_OK;
     if (s->regions.count > 0 && class_list_parse(d->memory, "regions", &s->regions, &d->regions,
                                                  &d->region_count, err) != PONS_OK)
         return err->status;
@@ -296,7 +299,7 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
         d->lists_tests = found.lists_tests;
     }
     if (status == PONS_OK)
-        sort_cases(d, &found);
+        sort_cases(d, &found, settings->images_only);
     if (status == PONS_OK)
         status = handle_problems(d, settings, &found, err);
     if (status == PONS_OK)

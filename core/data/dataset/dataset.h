@@ -61,6 +61,7 @@ typedef struct dataset_settings {
     pons_texts map;            /* "4:3": id 4 counts as id 3                                      */
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
+    bool images_only;          /* no case has a label, and there are no classes                   */
     bool every_case;           /* no split: all cases are in 'training'                           */
     bool tests;                /* the cases that a dataset keeps for tests, in place of others    */
     /*

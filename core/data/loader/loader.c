@@ -295,7 +295,7 @@ static pons_status set_ranks(loader *l, int count, const int *ranks, pons_error 
     for (int i = 0; i < count; i++) {
         if (!cache_has_rank(l->patches.cases, ranks[i]))
             return pons_fail(err, PONS_FAILURE, "case %d is not among the cache's", ranks[i]);
-        if (d->cases[ranks[i]].label == NULL)
+        if (d->cases[ranks[i]].label == NULL && !l->patches.settings.images_only)
             return pons_fail(err, PONS_CONFIG, "case '%s' has no label to learn from\n"
                              "hint: give 'label' in [data]", d->cases[ranks[i]].id);
     }

@@ -34,6 +34,7 @@ typedef struct loader_settings {
     int class_weight_count;      /* classes: length of the list; 0: equal weights                 */
     const double *class_weights;
     loader_pad pad;
+    bool images_only;            /* cases need no label; the target part is not used              */
     int threads;                 /* 0: loader_next does the work; -1: loader_threads_chosen       */
     /* The layout of the cases on a device that extracts patches; NULL: the host extracts them. */
     const device_case_layout *layout;

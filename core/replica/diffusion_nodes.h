@@ -1,0 +1,19 @@
+/*
+ * diffusion_nodes.h - the row of task = synthesis in task_nodes.c.
+ */
+#ifndef CORE_REPLICA_DIFFUSION_NODES_H
+#define CORE_REPLICA_DIFFUSION_NODES_H
+
+#include "replica/task_nodes.h"
+
+/*
+ * In each sample one channel is drawn as target, and a timestep of the schedule: those of sample n
+ * and of the one half a batch later lie opposite each other. The channel takes the target with
+ * noise of that timestep, and the noise is what the output approaches.
+ */
+pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node *image,
+                                  pons_node *label, task_inputs *out, pons_error *err);
+pons_status diffusion_nodes_evaluate(const experiment *e, pons_graph *g, pons_node *image,
+                                     task_inputs *out, pons_error *err);
+
+#endif

@@ -1,0 +1,130 @@
+#!/bin/sh
+# task = synthesis: training by diffusion has the same bits in every mode and after a resumption,
+# and pons predict makes the modality that is missing.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+"$program" data phantom -o heads --cases 5 --extent 20,18,22 --channels 3 >/dev/null || fail "no phantom"
+cat >a.ini <<'END'
+[experiment]
+name = a
+task = synthesis
+[data]
+source = heads
+validation = last:2
+[preprocess]
+steps = scale_percentiles
+[preprocess.scale_percentiles]
+from = 1 99
+to = -1 1
+clip = yes
+channel_wise = yes
+above = 0
+[patch]
+extent = 16
+[model]
+plugin = fast_ddpm
+ch = 4
+ch_mult = 1 2
+num_res_blocks = 1
+[loss]
+plugin = mse
+[optimizer]
+plugin = adam
+lr = 1e-2
+[train]
+steps = 4
+batch = 2
+micro_batches = 2
+validate_steps = 4
+checkpoint_every = 1
+ema_decay = 0.9
+precision = fp32
+[diffusion]
+schedule = uniform_3d
+betas = cosine
+[distribute]
+devices = cpu
+threads = 1
+END
+# expect CODE TEXT ARGUMENT...: the program ends with CODE and says TEXT.
+expect() {
+    code=$1 text=$2
+    shift 2
+    checks=$((checks + 1))
+    "$program" "$@" >stdout 2>stderr
+    found=$?
+    [ "$found" -eq "$code" ] || fail "pons $*: ends with $found, expected $code"
+    grep -qF -- "$text" stderr || fail "pons $*: says '$(cat stderr)', expected '$text'"
+}
+losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2/p' "runs/$1/metrics.jsonl"; }
+metrics() { sed -n 's/^{"kind":"validation",.*"psnr"/psnr/p' "runs/$1/metrics.jsonl"; }
+# same RUN: its losses and its validation are those of run a.
+same() {
+    [ "$(losses a)" = "$(losses "$1")" ] && [ "$(metrics a)" = "$(metrics "$1")" ]
+}
+train() { name=$1; shift; "$program" train a.ini --set "experiment.name=$name" "$@"; }
+
+check "it trains" train a
+check "with four losses" [ "$(losses a | wc -l)" -eq 4 ]
+check "and a validation" [ -n "$(metrics a)" ]
+check "two replicas train" train dp --set distribute.devices=cpu:0,cpu:1
+check "with the same bits" same dp
+check "two ranks train" "$program" launch -n 2 -- train a.ini --set experiment.name=ddp
+check "with the same bits" same ddp
+check "two steps" train resumed --set train.steps=2
+check "and two more" train resumed --set train.steps=4
+check "have the same losses" [ "$(losses a)" = "$(losses resumed)" ]
+check "another seed trains" train seed --set experiment.seed=1
+check "with other draws" sh -c "! [ '$(losses a)' = '$(losses seed)' ]"
+
+# ---- predict and evaluate ------------------------------------------------------------------------
+
+image=heads/imagesTr/phantom_004.nii.gz
+predict() { out=$1; shift; "$program" predict runs/a "$@" -o "$out.nii.gz"; }
+check "a modality is made" predict one $image --target contrast1
+check "again" predict again $image --target contrast1
+check "with the same bits" cmp one.nii.gz again.nii.gz
+check "another one" predict other $image --target contrast0
+check "is another image" sh -c '! cmp -s one.nii.gz other.nii.gz'
+check "with fresh noise" predict eta $image --target contrast1 --set diffusion.eta=1
+check "it is another image" sh -c '! cmp -s one.nii.gz eta.nii.gz'
+expect 2 "hint: --target NAME makes one of contrast0 contrast1 contrast2" predict runs/a $image -o x.nii.gz
+expect 2 "expected one of contrast0 contrast1 contrast2" predict runs/a $image --target t9 -o x.nii.gz
+expect 2 "are for segmentation" predict runs/a $image --target contrast1 --logits -o x.nii.gz
+
+# One file a modality, each with the same voxels as all: the target's own file is not read.
+"$program" data phantom -o single --cases 2 --extent 20,18,22 --channels 1 >/dev/null || fail "no phantom"
+mkdir case
+for k in 0 1 2; do cp single/imagesTr/phantom_00$((k % 2)).nii.gz case/head-contrast$k.nii.gz; done
+check "of three files" predict three case --target contrast1
+cp single/imagesTr/phantom_000.nii.gz case/head-contrast1.nii.gz
+check "with another file of the target" predict three_again case --target contrast1
+check "it is the same image" cmp three.nii.gz three_again.nii.gz
+rm case/head-contrast1.nii.gz
+check "without that file" predict two case
+check "it is the same image" cmp three.nii.gz two.nii.gz
+check "of a list of files" predict list case/head-contrast2.nii.gz,case/head-contrast0.nii.gz
+check "it is the same image" cmp three.nii.gz list.nii.gz
+expect 4 "has no file of 'contrast1', expected all modalities but 'contrast0'" \
+    predict runs/a case --target contrast0 -o x.nii.gz
+check "two devices predict two cases" "$program" predict runs/a $image case/ --target contrast1 -o both \
+    --set distribute.devices=cpu:0,cpu:1
+check "the same images" cmp three.nii.gz both/head.nii.gz
+check "in any order" cmp one.nii.gz both/phantom_004.nii.gz
+
+"$program" evaluate --run runs/a --json >evaluated.json
+for value in $(metrics a | sed 's/"ssim".*//' | grep -o '"contrast[0-9]":-*[0-9][^,}]*' | sed 's/.*://'); do
+    check "evaluate has the training's PSNR" grep -qF "\"psnr\":{\"mean\":$value" evaluated.json
+done
+expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics dice
+
+# ---- refused options -----------------------------------------------------------------------------
+
+refused() { text=$1; shift; expect 3 "$text" train a.ini --set experiment.name=x "$@"; }
+refused "section [diffusion] is for task = synthesis" --set experiment.task=segmentation
+refused "[train] best is 'dice.mean', which task = synthesis does not measure" --set train.best=dice.mean
+refused "takes uniform or whole, since there are no labels" --set patch.sampling=balanced
+refused "[data] labels: task = synthesis reads no labels" --set "data.labels=background:0 a:1"
+refused "[diffusion] modalities: found 2 names, expected 3" --set "diffusion.modalities=a b"
+refused "expected at most timesteps, 5" --set diffusion.timesteps=5
+finish
