@@ -58,31 +58,64 @@ static void row_start(const interpolation *c, int64_t d, int64_t h, double start
     }
 }
 
-/*
- * The positions along axis i of voxels w, w + 1, ... of a row. Those far beyond the case are as
- * good as two voxels beyond it, where all neighbours are outside.
- */
-AVX2_BODY void set_positions(const interpolation *c, block *b, int i, double start, int64_t w,
-                             const float *moved)
+/* Positions along axis i of voxels w, w + 1, ... of a row, without displacements. */
+AVX2_BODY void map_positions(block *b, int i, double start, double step, int64_t w)
 {
-    double step = c->sample->map[i][2], last = (double)(c->p->image.extent[i] - 1);
+    for (int n = 0; n < LANES; n++)
+        b->at[i][n] = start + (double)(int)(w + n) * step;
+}
+
+/*
+ * Positions far beyond the case are as good as two voxels beyond it, where all neighbours are
+ * outside.
+ */
+AVX2_BODY void limit_positions(block *b, int i, double last)
+{
+    for (int n = 0; n < LANES; n++) {
+        double at = b->at[i][n] > -2 ? b->at[i][n] : -2;
+
+        b->at[i][n] = at < last + 2 ? at : last + 2;
+    }
+}
+
+/* Add displacements along axis i. Returns whether all neighbours along it are in the case. */
+AVX2_BODY bool displace_positions(block *b, int i, double last, const float *moved)
+{
     float shift[LANES] = { 0 };
     int outside = 0;
 
-    if (moved != NULL)
-        memcpy(shift, moved, (size_t)b->count * sizeof *shift);
-    for (int n = 0; n < LANES; n++) {
-        double at = start + (double)(int)(w + n) * step + (double)shift[n];
-
-        at = at > -2 ? at : -2;
-        at = at < last + 2 ? at : last + 2;
-        b->at[i][n] = at;
-        b->low[i][n] = floor(at);
-        b->share[i][n] = (float)(at - b->low[i][n]);
-    }
+    memcpy(shift, moved, (size_t)b->count * sizeof *shift);
+    for (int n = 0; n < LANES; n++)
+        b->at[i][n] += (double)shift[n];
     for (int n = 0; n < b->count; n++)
         outside |= !(b->at[i][n] >= 0) | !(b->at[i][n] < last);
-    b->inside &= outside == 0;
+    return outside == 0;
+}
+
+/* The first and the last of mapped positions have all others between them. */
+static inline bool ends_inside(const block *b, int i, double last)
+{
+    double first = b->at[i][0], end = b->at[i][b->count - 1];
+
+    return first >= 0 && first < last && end >= 0 && end < last;
+}
+
+/* The positions along axis i of voxels w, w + 1, ... of a row. */
+AVX2_BODY void set_positions(const interpolation *c, block *b, int i, double start, int64_t w,
+                             const float *moved)
+{
+    double last = (double)(c->p->image.extent[i] - 1);
+    bool inside;
+
+    map_positions(b, i, start, c->sample->map[i][2], w);
+    inside = moved != NULL ? displace_positions(b, i, last, moved) : ends_inside(b, i, last);
+    if (!inside || b->count < LANES)
+        limit_positions(b, i, last);
+    b->inside &= inside;
+    for (int n = 0; n < LANES; n++) {
+        b->low[i][n] = floor(b->at[i][n]);
+        b->share[i][n] = (float)(b->at[i][n] - b->low[i][n]);
+    }
 }
 
 /*
@@ -104,34 +137,47 @@ AVX2_BODY void number_voxels(const interpolation *c, double at[3][LANES], int64_
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-AVX2_BODY float value_at(const packed_case *p, int code_size, int64_t at)
+/* The value 'at' places behind value 'begin'. */
+AVX2_BODY float value_at(const packed_case *p, int code_size, int64_t begin, int64_t at)
 {
     if (code_size == 2)
-        return p->table[((const uint16_t *)p->codes)[at]];
+        return p->table[((const uint16_t *)p->codes + begin)[at]];
     if (code_size == 1)
-        return p->table[((const uint8_t *)p->codes)[at]];
-    return ((const float *)p->codes)[at];
+        return p->table[((const uint8_t *)p->codes + begin)[at]];
+    return ((const float *)p->codes + begin)[at];
 }
 
-/* Read one channel of all neighbours. Corner 1 is the next one along k, 2 along j, 4 along i. */
-AVX2_BODY void read_inside(const interpolation *c, const int64_t from[LANES], int count,
-                           int code_size, int channel, float value[CORNERS][LANES])
+/*
+ * Read one channel of all neighbours, k values apart along k. Corner 1 is the next one along k, 2
+ * along j, 4 along i.
+ */
+AVX2_BODY void read_corners(const interpolation *c, const block *b, int code_size, int64_t k,
+                            int channel, float value[CORNERS][LANES])
 {
     const packed_case *p = c->p;
-    int64_t k = p->image.channels, j = c->stride[1] * k, i = c->stride[0] * k;
+    int64_t j = c->stride[1] * k, i = c->stride[0] * k;
 
-    for (int n = 0; n < count; n++) {
-        int64_t at = from[n] * k + channel;
+    for (int n = 0; n < b->count; n++) {
+        int64_t at = b->from[n] * k;
 
-        value[0][n] = value_at(p, code_size, at);
-        value[1][n] = value_at(p, code_size, at + k);
-        value[2][n] = value_at(p, code_size, at + j);
-        value[3][n] = value_at(p, code_size, at + j + k);
-        value[4][n] = value_at(p, code_size, at + i);
-        value[5][n] = value_at(p, code_size, at + i + k);
-        value[6][n] = value_at(p, code_size, at + i + j);
-        value[7][n] = value_at(p, code_size, at + i + j + k);
+        value[0][n] = value_at(p, code_size, channel, at);
+        value[1][n] = value_at(p, code_size, channel + k, at);
+        value[2][n] = value_at(p, code_size, channel + j, at);
+        value[3][n] = value_at(p, code_size, channel + j + k, at);
+        value[4][n] = value_at(p, code_size, channel + i, at);
+        value[5][n] = value_at(p, code_size, channel + i + k, at);
+        value[6][n] = value_at(p, code_size, channel + i + j, at);
+        value[7][n] = value_at(p, code_size, channel + i + j + k, at);
     }
+}
+
+AVX2_BODY void read_inside(const interpolation *c, const block *b, int code_size, int channel,
+                           float value[CORNERS][LANES])
+{
+    if (c->p->image.channels == 1)
+        read_corners(c, b, code_size, 1, 0, value);
+    else
+        read_corners(c, b, code_size, c->p->image.channels, channel, value);
 }
 
 /* Offsets of the lower and the upper neighbours along each axis, of the nearest voxels inside. */
@@ -226,11 +272,11 @@ AVX2_BODY void put_image(const interpolation *c, const block *b, float *out)
         if (!b->inside)
             read_at_border(c, b, &x, channel, value);
         else if (c->p->code_size == 2)
-            read_inside(c, b->from, b->count, 2, channel, value);
+            read_inside(c, b, 2, channel, value);
         else if (c->p->code_size == 1)
-            read_inside(c, b->from, b->count, 1, channel, value);
+            read_inside(c, b, 1, channel, value);
         else
-            read_inside(c, b->from, b->count, 4, channel, value);
+            read_inside(c, b, 4, channel, value);
         interpolate_values(b, value, c->p->image.channels, out + channel);
     }
 }
