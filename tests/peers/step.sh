@@ -2,7 +2,7 @@
 # Training steps and a forward pass beside PyTorch + MONAI, two threads each: both programs in turn, medians
 # over rounds. PyTorch counts with the best of eager and compiled, contiguous and channels_last.
 #
-#   tests/peers/step.sh PONS [ROUNDS [FOLDER]]      needs: pip install torch monai einops
+#   tests/peers/step.sh PONS [ROUNDS [FOLDER]]      needs: pip install torch monai einops dynamic-network-architectures
 #
 # Rows that end in _card are of an NVIDIA card: PyTorch with autocast, timed by the card's events; memory is the
 # card's, PyTorch's as its allocator says, of pons as it has planned.
@@ -18,7 +18,8 @@
 
 rounds=${2:-5}
 whole ROUNDS "$rounds"
-plain="spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16"
+plain="spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16 vnet_fp32 vnet_bf16 \
+attention_fp32 attention_bf16 residual_fp32 residual_bf16"
 # shellcheck disable=SC2086 # words
 rows=$(chosen ROWS "${ROWS:-$plain}" $plain spleen_card nnunet_card)
 ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last graphs_last)
@@ -71,6 +72,15 @@ row() {
     dynunet_bf16) title='DynUNet step, shape of nnU-Net, 1 x 96^3, bf16'
         torch='--model dynunet_nnunet --precision bf16 --batch 1'
         file=dynunet; ours='--set train.precision=bf16' ;;
+    vnet_*) title="VNet step, 1 x 64^3, ${1#*_}"
+        torch="--model vnet --precision ${1#*_} --batch 1 --patch 64"
+        file=vnet; ours="--set train.precision=${1#*_}" ;;
+    attention_*) title="AttentionUnet step, 1 x 64^3, ${1#*_}"
+        torch="--model attention_unet --precision ${1#*_} --batch 1 --patch 64"
+        file=attention; ours="--set train.precision=${1#*_}" ;;
+    residual_*) title="ResidualEncoderUNet step, 1 x 64^3, ${1#*_}"
+        torch="--model residual_unet --precision ${1#*_} --batch 1 --patch 64"
+        file=residual; ours="--set train.precision=${1#*_}" ;;
     spleen_card) title='spleen U-Net step, 8 x 96^3, bf16, on a card'
         torch='--model unet_spleen --precision bf16 --batch 8'
         ours='--set train.precision=bf16 --set train.batch=8' ;;
