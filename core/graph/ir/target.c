@@ -14,7 +14,8 @@ pons_node *pons_input_named(pons_graph *g, const pons_inputs *inputs, const char
     for (int i = 0; i < inputs->count; i++)
         if (strcmp(inputs->item[i].name, name) == 0)
             return inputs->item[i].node;
-    return pons_graph_fail(g, PONS_PLUGIN, "the task has no input '%s'", name);
+    return pons_graph_fail(g, PONS_CONFIG, "the task has no input '%s', which the model reads",
+                           name);
 }
 
 pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], pons_error *err)

@@ -133,6 +133,9 @@ done
 # ---- refused options -----------------------------------------------------------------------------
 
 refused() { text=$1; shift; expect 3 "$text" train a.ini --set experiment.name=x "$@"; }
+sed '/^\[diffusion\]/,/^betas/d' a.ini >labels.ini
+expect 3 "the task has no input 'timestep', which the model reads" train labels.ini \
+    --set experiment.task=segmentation --set experiment.name=x
 refused "section [diffusion] is for task = synthesis" --set experiment.task=segmentation
 refused "[train] best is 'dice.mean', which task = synthesis does not measure" --set train.best=dice.mean
 refused "takes uniform or whole, since there are no labels" --set patch.sampling=balanced
