@@ -289,10 +289,13 @@ static int move_map(cache_lmdb *m, size_t size)
     return code;
 }
 
+/* Take over the size that another process has given the file, unless cases are mapped. */
 static int follow_growth(cache_lmdb *m)
 {
     int code;
 
+    if (m->reading != NULL)
+        return MDB_MAP_RESIZED;
     pthread_rwlock_wrlock(&m->moving);
     code = m->lost ? ENOMEM : move_map(m, 0);
     pthread_rwlock_unlock(&m->moving);
@@ -563,7 +566,10 @@ static int trim_cases(const cache_lmdb *m, MDB_txn *txn, int64_t limit, int64_t 
     return code;
 }
 
-/* A failure leaves the times and the size as they were. */
+/*
+ * A failure leaves the times and the size as they were. It is one where another process has made
+ * the file grow meanwhile, since the map cannot follow under the cases that lie in it.
+ */
 static void finish_lmdb(fill *f, int tier)
 {
     cache_lmdb *m = f->cache->lmdb;
