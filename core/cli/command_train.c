@@ -48,6 +48,7 @@ typedef struct start {
     const invocation *call;
     const train_flags *flags;
     bool fold;              /* the run is a fold of a cross-validation                            */
+    cache_keep *keep;       /* cases of the folds before; NULL: none                              */
     config *config;
     sections sections;
     run_folder folder;
@@ -529,7 +530,7 @@ static pons_status go(start *s, pons_error *err)
     bool finished;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
-        .own = s->own, .signals = s->signals, .debug = s->call->debug
+        .own = s->own, .signals = s->signals, .debug = s->call->debug, .keep = s->keep
     };
 
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
@@ -547,10 +548,11 @@ static pons_status go(start *s, pons_error *err)
     return config_location_add(s->config, NULL, NULL, err);
 }
 
+/* 'keep' is for folds that are trained one after the other, else NULL. */
 static pons_status train_run(const invocation *call, const train_flags *flags_given, bool fold,
-                             pons_error *err)
+                             cache_keep *keep, pons_error *err)
 {
-    start s = { .call = call, .flags = flags_given, .fold = fold,
+    start s = { .call = call, .flags = flags_given, .fold = fold, .keep = keep,
                 .folder = { NULL, NULL, -1, NULL }, .other = -1 };
 
     broken_pipe_ignore();
@@ -602,13 +604,14 @@ static pons_status check_launcher(const fold_range *range, pons_error *err)
 }
 
 static pons_status train_fold(const invocation *call, const train_flags *f,
-                              const fold_range *range, int fold, pons_error *err)
+                              const fold_range *range, int fold, cache_keep *keep,
+                              pons_error *err)
 {
     fold_call one;
 
     if (train_fold_open(call, range, fold, &one, err) == PONS_OK) {
         train_fold_tell(range, fold, call->log);
-        train_run(&one.call, f, true, err);
+        train_run(&one.call, f, true, keep, err);
     }
     train_fold_close(&one);
     return err->status;
@@ -617,6 +620,7 @@ static pons_status train_fold(const invocation *call, const train_flags *f,
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const train_flags *f = given;
+    cache_keep *keep = NULL;
     fold_range range;
 
     if (train_folds_find(call, f, &range, err) != PONS_OK
@@ -625,9 +629,12 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return err->status;
     }
     if (range.count == 0)
-        return train_run(call, f, false, err);
+        return train_run(call, f, false, NULL, err);
+    if (range.end - range.first > 1)
+        keep = cache_keep_new();
     for (int fold = range.first; fold < range.end && err->status == PONS_OK; fold++)
-        train_fold(call, f, &range, fold, err);
+        train_fold(call, f, &range, fold, keep, err);
+    cache_keep_free(keep);
     return err->status;
 }
 

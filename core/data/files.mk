@@ -1,7 +1,8 @@
 # Files of core/data.
 libcore_la_SOURCES += core/data/cache/case_hash.c core/data/cache/case_hash.h core/data/cache/cache.c \
 	core/data/cache/cache.h core/data/cache/cache_disk.c core/data/cache/cache_disk.h \
-	core/data/cache/cache_fill.c core/data/cache/cache_internal.h core/data/cache/cache_key.c \
+	core/data/cache/cache_fill.c core/data/cache/cache_internal.h core/data/cache/cache_keep.c \
+	core/data/cache/cache_keep.h core/data/cache/cache_key.c \
 	core/data/cache/cache_key.h core/data/cache/cache_keyed.c core/data/cache/cache_memory.c \
 	core/data/cache/shared_memory.c core/data/cache/shared_memory.h
 if HAVE_LMDB

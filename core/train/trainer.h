@@ -51,6 +51,7 @@ typedef struct trainer_settings {
     trainer_observer observer;
     signals *signals;           /* may be NULL                                                    */
     bool debug;                 /* few cases, few steps                                           */
+    cache_keep *keep;           /* cases of an earlier training; NULL: none                       */
 } trainer_settings;
 
 /* Steps of the whole run as the file says it. */

@@ -104,6 +104,7 @@ static pons_status read_cases(trainer *t, pons_error *err)
         && settings.threads > experiment_processors(e))
         settings.threads = experiment_processors(e);
     settings.peers = &peers;
+    settings.keep = t->settings->keep;
     settings.progress = note_reading;
     settings.context = t;
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);

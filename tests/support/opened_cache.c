@@ -7,6 +7,7 @@
 #include "data/dataset/case_read.h"
 
 cache_mode opened_mode = CACHE_DISK, opened_next_mode = CACHE_NONE;
+cache_keep *opened_keep;
 
 const char plain[] = "[preprocess]\nsteps = scale_range\n"
                             "[preprocess.scale_range]\nfrom = 0 4000\n";
@@ -75,16 +76,18 @@ pons_status fill_cache(opened *o, int64_t limit, pons_error *err)
 {
     cache_settings s = { .mode = opened_mode, .next_mode = opened_next_mode, .threads = 2, .limit = limit,
                          .folder = maker_path("kept/deep"), .sampling = SAMPLING_BALANCED,
-                         .background_above = 0.1 };
+                         .background_above = 0.1, .keep = opened_keep };
     FILE *stream = fmemopen(o->said, sizeof o->said, "w");
     logger l = { .terminal = stream, .level = LOG_NORMAL };
     const char *line;
 
     cache_open(o->data, o->chain, CASES, o->data->training, &s, &l, &o->held, err);
     fclose(stream);
-    line = strstr(o->said, "cache: ");
+    line = strstr(o->said, " of them from before");
+    while (line != NULL && line > o->said && line[-1] >= '0' && line[-1] <= '9')
+        line--;
     if (line != NULL)
-        sscanf(line, "cache: %*d of %*d cases in '%*[^']', %d", &o->found);
+        sscanf(line, "%d", &o->found);
     return err->status;
 }
 

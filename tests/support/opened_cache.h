@@ -17,6 +17,9 @@ extern const char plain[];
 /* The kind of the caches that are opened, at first CACHE_DISK, and of what it has no room for. */
 extern cache_mode opened_mode, opened_next_mode;
 
+/* Cases of an earlier cache; at first NULL. */
+extern cache_keep *opened_keep;
+
 typedef struct opened {
     config *ini;
     dataset *data;

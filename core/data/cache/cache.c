@@ -216,6 +216,7 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     case_geometry_init(&c->geometry);
     case_geometry_init(&c->validation);
     c->disk.lock = -1;
+    c->keep = settings->mode != CACHE_SMART ? settings->keep : NULL;
     c->window = settings->window;
     c->epoch = settings->epoch;
     c->lane = settings->lane;
@@ -232,13 +233,23 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     return PONS_OK;
 }
 
+/* Leave a case to the next cache. */
+static void keep_case(cache *c, cache_slot *slot)
+{
+    cache_keep_put(c->keep, slot->kept->key, &slot->packed, slot->kept->note);
+    free(slot->kept);
+}
+
 void cache_close(cache *c)
 {
     if (c == NULL)
         return;
     cache_smart_close(c->smart);
-    for (int i = 0; i < c->data->case_count; i++)
+    for (int i = 0; i < c->data->case_count; i++) {
+        if (c->slot[i].kept != NULL)
+            keep_case(c, &c->slot[i]);
         packed_case_clear(&c->slot[i].packed);
+    }
     for (int n = 0; n < c->tier_count; n++)
         if (c->tier[n].kind->close != NULL)
             c->tier[n].kind->close(c);

@@ -9,6 +9,7 @@
 
 #include "base/hash/hash128.h"
 #include "config/sections.h"
+#include "data/cache/cache_keep.h"
 #include "data/cache/case_window.h"
 #include "data/packed/case_geometry.h"
 #include "data/dataset/dataset.h"
@@ -60,6 +61,11 @@ typedef struct cache_settings {
     void (*progress)(void *context); /* after each case that was read, in one thread; may be NULL */
     void *context;
     const cache_peers *peers;  /* NULL: this process is alone                                     */
+    /*
+     * CACHE_MEMORY and CACHE_DEVICE of one process: cases of an earlier cache, borrowed until
+     * cache_close, which puts the cases back. NULL: none.
+     */
+    cache_keep *keep;
 } cache_settings;
 
 /*

@@ -440,6 +440,9 @@ static void fill_log_summary(fill *f)
     else if (c->disk.folder != NULL)
         log_line(f->log, "cache: %d of %d cases in '%s', %lld of them from before", c->resident,
                  f->count, c->disk.folder, (long long)f->shared->found);
+    else if (c->keep != NULL && f->shared->found > 0)
+        log_line(f->log, "cache: %d of %d cases in memory, %lld of them from before", c->resident,
+                 f->count, (long long)f->shared->found);
     else if (f->memory.count > 1)
         log_line(f->log, "cache: %d of %d cases, %.1f MB that the %d ranks of this machine share",
                  c->resident, f->count, 1e-6 * (double)c->size, f->memory.count);

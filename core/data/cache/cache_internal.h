@@ -18,11 +18,18 @@
 
 typedef struct cache_kind cache_kind;
 
+/* The key of a case in memory and the warnings of its preprocessing, for cache_keep. */
+typedef struct kept_key {
+    char key[CASE_KEY_SIZE];
+    char *note;
+} kept_key;
+
 typedef struct cache_slot {
     bool wanted, resident;
     int place;                 /* of a smart cache: place among the training cases, -1: none      */
     hash128 source;            /* case_hash; zeros: not known                                   */
     packed_case packed;
+    kept_key *kept;            /* NULL: the case is not kept                                      */
 } cache_slot;
 
 /* A place for cases. Cases that the first tier has no room for go to the next one. */
@@ -47,6 +54,7 @@ struct cache {
     case_window window;        /* CACHE_SMART: the cases of an epoch, 'epoch' the first one       */
     int64_t epoch;
     int lane, lane_count;      /* of this machine                                                 */
+    cache_keep *keep;          /* NULL: none                                                      */
     struct cache_smart *smart; /* NULL: no case is replaced                                       */
 };
 
@@ -155,6 +163,12 @@ typedef struct cache_store {
     bool (*map)(cache *c, const char *key, const char *name, logger *l, packed_case *out);
 } cache_store;
 
+/* Find the key of the case from its files. */
+pons_status cache_keyed_find_key(fill_task *p, char key[CASE_KEY_SIZE], pons_error *err);
+/* Whether the source files are those that were hashed: another content has another key. */
+bool cache_keyed_is_unchanged(const fill_task *p, pons_error *err);
+/* The warnings of preprocessing p->made as a new text; NULL, with 'err': no memory. */
+char *cache_keyed_warnings(const fill_task *p, pons_error *err);
 /* The functions 'hold' and 'map' of a kind with a store. */
 bool cache_keyed_hold(fill_task *p, packed_case *out, pons_error *err);
 bool cache_keyed_map(fill *f, int position, packed_case *out, pons_error *cause);

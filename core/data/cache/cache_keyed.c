@@ -30,13 +30,32 @@ static bool find_case(fill_task *p, const char *key, stored_case *out)
     return true;
 }
 
-/* Whether the source files are those that were hashed: another content has another key. */
-static bool is_unchanged(const fill_task *p, pons_error *err)
+pons_status cache_keyed_find_key(fill_task *p, char key[CASE_KEY_SIZE], pons_error *err)
+{
+    const cache *c = p->fill->cache;
+
+    if (case_hash(&c->data->cases[p->rank], &p->entry->source, err) == PONS_OK)
+        cache_key(c->data, c->chain, &c->spec, p->rank, &p->entry->source, key);
+    return err->status;
+}
+
+bool cache_keyed_is_unchanged(const fill_task *p, pons_error *err)
 {
     hash128 now;
 
     return case_hash(&p->fill->cache->data->cases[p->rank], &now, err) == PONS_OK
            && memcmp(&now, &p->entry->source, sizeof now) == 0;
+}
+
+char *cache_keyed_warnings(const fill_task *p, pons_error *err)
+{
+    char *text;
+
+    fflush(p->stream);
+    text = strndup(p->note->text + p->warned[0], p->warned[1] - p->warned[0]);
+    if (text == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    return text;
 }
 
 /* Make a case with the warnings of its preprocessing, and find it. */
@@ -47,13 +66,10 @@ static void make_case(fill_task *p, const char *key, stored_case *out, pons_erro
 
     if (fill_pack(p, err) != PONS_OK)
         return;
-    fflush(p->stream);
-    warnings = strndup(p->note->text + p->warned[0], p->warned[1] - p->warned[0]);
-    if (warnings == NULL)
-        pons_fail(err, PONS_DEVICE, "out of memory");
-    else if (is_unchanged(p, err)
-             && fill_has_room(p, packed_case_file_size(&p->made, warnings))
-             && store_of(p)->write(c, key, case_id(p), &p->made, warnings, p->log))
+    warnings = cache_keyed_warnings(p, err);
+    if (warnings != NULL && cache_keyed_is_unchanged(p, err)
+        && fill_has_room(p, packed_case_file_size(&p->made, warnings))
+        && store_of(p)->write(c, key, case_id(p), &p->made, warnings, p->log))
         store_of(p)->find(c, key, case_id(p), p->log, out);
     free(warnings);
 }
@@ -67,9 +83,8 @@ bool cache_keyed_hold(fill_task *p, packed_case *out, pons_error *err)
     bool found, held;
     int lock;
 
-    if (case_hash(&c->data->cases[p->rank], &p->entry->source, err) != PONS_OK)
+    if (cache_keyed_find_key(p, key, err) != PONS_OK)
         return false;
-    cache_key(c->data, c->chain, &c->spec, p->rank, &p->entry->source, key);
     found = find_case(p, key, &stored);
     if (!found) {
         lock = cache_disk_lock(&c->disk, key);

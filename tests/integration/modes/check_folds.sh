@@ -55,6 +55,10 @@ check "folds differ" sh -c '! cmp -s runs/a/fold_0/checkpoints/step-00000004/mod
     runs/a/fold_1/checkpoints/step-00000004/model.safetensors'
 check "folds share one cache" sh -c "[ -d runs/.cache ] && [ ! -e runs/a/.cache ] &&
     grep -q '4 of 4 cases in .*, 4 of them from before' runs/a/fold_1/log.txt"
+check "two folds keep their cases in memory" train --folds 2 --set experiment.name=kept --set data.cache=memory
+check "the second fold has those of the first" \
+    grep -q 'cache: 4 of 4 cases in memory, 4 of them from before' runs/kept/fold_1/log.txt
+check "the folds are the same" same_folds a kept
 check "finished folds are not trained again" ends 0 "'$folder/runs/a/fold_1' is finished" train --folds 2
 check "a fold's resolved.ini runs again as it is" \
     ends 0 "is finished" "$program" train runs/a/fold_1/resolved.ini

@@ -498,6 +498,38 @@ START_TEST(cases_beyond_the_limit_of_memory_go_to_files)
 }
 END_TEST
 
+/* ---- cases that are kept --------------------------------------------------------------------- */
+
+START_TEST(the_next_cache_in_memory_has_the_cases_of_the_last)
+{
+    static const char warns[] = "[preprocess]\nsteps = crop_foreground\n"
+                                "[preprocess.crop_foreground]\nabove = 1e6\n";
+    opened o;
+
+    write_cases("d");
+    opened_mode = CACHE_MEMORY;
+    opened_keep = cache_keep_new();
+    ck_assert_int_eq(count_found_cases("d", plain), 0);
+    ck_assert_int_eq(count_found_cases("d", plain), CASES);
+    ck_assert_int_eq(count_found_cases("d", warns), 0);
+    write_case("d", 1, other_value); /* one voxel differs */
+    open_cache(&o, "d", plain, 0);
+    ck_assert_int_eq(o.found, CASES - 1);
+    assert_true_cases(&o);
+    close_cache(&o);
+    open_cache(&o, "d", plain, 6 * SIDE * SIDE * (SIDE + CASES)); /* capacity of one case */
+    ck_assert_int_eq(maker_cases_held(o.held), 1);
+    assert_true_cases(&o);
+    close_cache(&o);
+    open_cache(&o, "d", warns, 0);
+    ck_assert_int_eq(o.found, CASES - 1);
+    ck_assert_ptr_nonnull(strstr(o.said, "case 'case0': crop_foreground found no voxel"));
+    assert_true_cases(&o);
+    close_cache(&o);
+    cache_keep_free(opened_keep);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("cache");
@@ -517,6 +549,7 @@ int main(void)
     tcase_add_test(c, each_case_is_made_once_for_all_processes);
     tcase_add_test(c, a_held_lock_blocks_its_own_key_only);
     tcase_add_test(c, the_least_recently_used_cache_files_are_removed);
+    tcase_add_test(c, the_next_cache_in_memory_has_the_cases_of_the_last);
     tcase_add_loop_test(c, cases_beyond_the_limit_of_memory_go_to_files, 0, 2);
     return suite_run();
 }
