@@ -24,8 +24,8 @@ static void set_classes(evaluation *e, const experiment *x)
 }
 
 /*
- * Refuse metrics that the run's task does not measure. The default, which is that of a segmentation,
- * becomes the one of the task.
+ * Refuse metrics that the run's task does not measure. The default, which is that of a
+ * segmentation, becomes the one of the task.
  */
 static pons_status choose_metrics(evaluation *e, const experiment *x, pons_error *err)
 {

@@ -16,7 +16,8 @@ enum { MOMENTS = 5, WINDOW_MAX = 33 };
 typedef struct smoothing {
     const double *from;
     double *to;
-    int64_t before, extent, after, places; /* voxels in front of the axis, on it, behind it         */
+    int64_t before, extent, after; /* places in front of the axis, on it and behind it            */
+    int64_t places;                /* of the window on the axis                                   */
     int size;
     double weight[WINDOW_MAX];
 } smoothing;

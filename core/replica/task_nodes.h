@@ -9,7 +9,7 @@
 
 enum { TASK_INPUTS_MAX = 2 };
 
-/* What the network reads, the image first, and what its outputs approach. */
+/* The inputs of the network, the image first, and the target that its outputs approach. */
 typedef struct task_inputs {
     int count;
     pons_named_node item[TASK_INPUTS_MAX];

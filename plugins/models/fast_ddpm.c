@@ -6,7 +6,8 @@
  * Level i has ch ch_mult[i] features on half the extent of the one above. With the embedding e of
  * the timestep t:
  *
- *   e        = linear(swish(linear(s))),  s = sin(t f_k), cos(t f_k),  f_k = 10000^(-k / (ch/2 - 1))
+ *   e        = linear(swish(linear(s))),  s = sin(t f_k), cos(t f_k)
+ *   f_k      = 10000^(-k / (ch/2 - 1))
  *   block(x) = conv(dropout(swish(norm(conv(swish(norm(x))) + linear(swish(e)))))) + x
  *   down_i   = num_res_blocks blocks, then a convolution of stride 2
  *   up_i     = num_res_blocks + 1 blocks of what is there beside what 'down' kept, then a
