@@ -11,6 +11,7 @@ libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predic
 	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \
 	core/cli/predict/predict_modalities.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
+	core/cli/bench/bench_experiment.c core/cli/bench/bench_experiment.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \
 	core/cli/bench/bench_model.h core/cli/bench/bench_modes.c core/cli/bench/bench_modes.h \
 	core/cli/bench/command_bench.c core/cli/bench/command_find_rate.c

@@ -11,11 +11,11 @@
 
 #include "base/file/file.h"
 #include "cli/bench/bench_data.h"
+#include "cli/bench/bench_experiment.h"
 #include "cli/bench/bench_kernels.h"
 #include "cli/bench/bench_model.h"
 #include "cli/bench/bench_modes.h"
 #include "cli/command.h"
-#include "experiment/processes.h"
 #include "experiment/tuning.h"
 #include "report/run_folder.h"
 
@@ -349,29 +349,18 @@ static pons_status read_choices(const experiment *e, logger *l, pons_error *err)
     return err->status;
 }
 
-/* Measure steps as one of the mode's processes, or as their launcher. */
-static pons_status bench_steps(const invocation *call, const bench_flags *f, config *c,
-                               const json_t *before, pons_error *err)
-{
-    processes joined = { .group = NULL };
-    experiment_overrides known = { .processes = &joined };
-    experiment *e = NULL;
-    sections s;
-    int wanted = 0;
+typedef struct bench_request {
+    const bench_flags *flags;
+    const json_t *before;     /* the baseline, or NULL                                            */
+} bench_request;
 
-    if (sections_fill(c, &s, err) != PONS_OK || processes_wanted(c, &s, &wanted, err) != PONS_OK)
+static pons_status bench_steps(void *context, experiment *e, pons_error *err)
+{
+    const bench_request *r = context;
+
+    if (read_choices(e, e->log, err) != PONS_OK)
         return err->status;
-    if (wanted > 0)
-        return relaunch_under_launcher(call, err);
-    if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
-        && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK
-        && read_choices(e, call->log, err) == PONS_OK) {
-        dataset_log(e->data, call->log);
-        bench(e, f, before, call->log, err);
-    }
-    processes_close(&joined, err);
-    experiment_close(e);
-    return err->status;
+    return bench(e, r->flags, r->before, e->log, err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
@@ -387,7 +376,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         else if (f->data)
             bench_data(c, (int)f->warm_up, (int)f->steps, f->json, call->log, err);
         else
-            bench_steps(call, f, c, before, err);
+            bench_experiment_run(call, c, bench_steps, &(bench_request){ f, before }, err);
     }
     config_close(c);
     json_decref(before);

@@ -8,8 +8,7 @@
 
 #include "base/file/json.h"
 #include "bench/rate_measure.h"
-#include "cli/command.h"
-#include "experiment/processes.h"
+#include "cli/bench/bench_experiment.h"
 #include "report/curve_plot.h"
 #include "report/png_write.h"
 
@@ -141,30 +140,20 @@ static pons_status report(const find_rate_flags *f, const char *file, const rate
     return PONS_OK;
 }
 
-/* Sweep as one of the mode's processes, or as their launcher. */
-static pons_status find_rate(const invocation *call, const find_rate_flags *f, config *c,
-                             rate_curve *curve, pons_error *err)
-{
-    const rate_sweep sweep = { f->start, f->end, (int)f->steps };
-    processes joined = { .group = NULL };
-    experiment_overrides known = { .processes = &joined };
-    experiment *e = NULL;
-    sections s;
-    int wanted = 0;
+typedef struct sweep_request {
+    const find_rate_flags *flags;
+    const char *file;
+    rate_curve *curve;
+} sweep_request;
 
-    if (sections_fill(c, &s, err) != PONS_OK || processes_wanted(c, &s, &wanted, err) != PONS_OK)
+static pons_status find_rate(void *context, experiment *e, pons_error *err)
+{
+    const sweep_request *r = context;
+    const rate_sweep sweep = { r->flags->start, r->flags->end, (int)r->flags->steps };
+
+    if (rate_measure(e, &sweep, r->curve, err) != PONS_OK || e->first > 0)
         return err->status;
-    if (wanted > 0)
-        return relaunch_under_launcher(call, err);
-    if (processes_open(c, &s, call->log, &joined, err) == PONS_OK
-        && experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &e, err) == PONS_OK) {
-        dataset_log(e->data, call->log);
-        if (rate_measure(e, &sweep, curve, err) == PONS_OK && e->first == 0)
-            report(f, call->argument[0], curve, call->log, err);
-    }
-    processes_close(&joined, err);
-    experiment_close(e);
-    return err->status;
+    return report(r->flags, r->file, r->curve, e->log, err);
 }
 
 static pons_status check_flags(const find_rate_flags *f, pons_error *err)
@@ -187,7 +176,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (check_flags(f, err) == PONS_OK
         && invocation_config(call, call->argument[0], &c, err) == PONS_OK)
-        find_rate(call, f, c, curve, err);
+        bench_experiment_run(call, c, find_rate,
+                             &(sweep_request){ f, call->argument[0], curve }, err);
     config_close(c);
     free(curve);
     return err->status;

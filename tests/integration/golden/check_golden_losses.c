@@ -176,21 +176,6 @@ static void check_loss_case(const loss_case *c, const golden_mode *m, device *d)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/*
- * Cases without a plugin: they need a skeleton, or pairs of items. focal_07 has regions without
- * their first, which losses refuse.
- */
-static bool is_left_out(const json_t *c)
-{
-    static const char *const names[] = { "cldice", "dice_cldice", "mixup", "focal_07" };
-    const char *name = golden_text(c, "name");
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
 static int ignored_of(const json_t *number)
 {
     return json_is_number(number) ? (int)json_integer_value(number) : NONE_IGNORED;
@@ -271,7 +256,7 @@ static void check_cases(const golden_mode *m, const char *file,
     golden_open(&g, file);
     golden_device(m, &d);
     json_array_foreach(g.cases, i, c) {
-        if (is_left_out(c))
+        if (golden_loss_left_out(c))
             continue;
         loss_case r = read(&g, c);
         check_loss_case(&r, m, &d);

@@ -349,6 +349,19 @@ pons_task golden_task(pons_shape image, int classes, bool flat)
                         .flat_axis = flat ? 0 : -1 };
 }
 
+/* ---- cases of losses ------------------------------------------------------------------------- */
+
+bool golden_loss_left_out(const json_t *c)
+{
+    static const char *const names[] = { "cldice", "dice_cldice", "mixup", "focal_07" };
+    const char *name = golden_text(c, "name");
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
 const char *const golden_network_files[] = {

@@ -77,6 +77,12 @@ const char *golden_network_loss(const pons_task *task);
 /* The files of such cases; ends with NULL. */
 extern const char *const golden_network_files[];
 
+/*
+ * Whether a case of a loss has no plugin: it needs a skeleton, or pairs of items. focal_07 has
+ * regions without their first, which losses refuse.
+ */
+bool golden_loss_left_out(const json_t *c);
+
 /* Read an array into our axis order: an image if 'image', else a weight or a vector. */
 void golden_read(const safetensor *from, pons_tensor to, bool image, void *memory);
 /* The index in PyTorch's array for each of our elements, in order; to be freed. */

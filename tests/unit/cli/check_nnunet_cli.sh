@@ -113,7 +113,7 @@ for n in 0 1 2; do
         --extent 20,18,16 2>log || { cat log; exit 1; }
 done
 json '"background":0,"ignore":1,"white":2'
-for loss in dice dice_ce dice_focal; do
+for loss in bce cross_entropy dice dice_ce dice_focal focal generalized_dice l1 mse tversky; do
     train zero-$loss --set loss.plugin=$loss --set data.validation=none --set patch.sampling=uniform
     checks=$((checks + 1))
     losses zero-$loss | grep -qvx '0\|0\.0*' && fail "loss of ignored voxels: $(losses zero-$loss)"
