@@ -2,7 +2,7 @@
  * check_cache.c - the disk cache: the identity of a case, damage, a full disk, processes that want
  * the same case, the size limit, and mapped cases that equal preprocessed ones.
  */
-#include "support/opened_cache.h"
+#include "support/data/opened_cache.h"
 #include "support/suite.h"
 
 #include "base/build_feature.h"

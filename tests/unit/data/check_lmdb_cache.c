@@ -3,7 +3,7 @@
  * file, kills while it is filled, its growth, a full disk, processes that use it together, and its
  * size limit.
  */
-#include "support/opened_cache.h"
+#include "support/data/opened_cache.h"
 #include "support/suite.h"
 
 #include "base/build_feature.h"

@@ -1,7 +1,7 @@
 /*
  * opened_cache.c - cases whose voxels are formulas, and the cache of them.
  */
-#include "support/opened_cache.h"
+#include "support/data/opened_cache.h"
 
 #include "base/log.h"
 #include "data/dataset/case_read.h"
