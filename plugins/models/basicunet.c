@@ -51,7 +51,7 @@ static pons_node *layer(const net *n, const char *name, int64_t out, pons_node *
 {
     pons_graph *g = n->g;
     const basicunet *c = n->c;
-    const pons_norm norm = { c->norm, c->affine, (int)c->num_groups };
+    const pons_norm norm = { .kind = c->norm, .affine = c->affine, .groups = (int)c->num_groups };
     pons_conv conv = pons_conv_cube(out, 3, 1, 1, n->flat);
 
     conv.bias = c->bias;

@@ -7,7 +7,7 @@
  *   BraTS-GLI-00000-000/BraTS-GLI-00000-000-t1c.nii.gz   -t1n -t1c -t2w -t2f -seg   from 2023
  *   BraTS-MEN-RT-0000-1/BraTS-MEN-RT-0000-1_t1c.nii.gz   _t1c _gtv                  radiotherapy
  *
- * The channels are T1, T1ce, T2 and FLAIR, in this order for every year. The meaning of an id
+ * The channels are t1n, t1c, t2w and t2f, in this order for every year. The meaning of an id
  * depends on the family: 4 is enhancing tumour until 2021, and resection cavity after treatment.
  * The family follows from the names alone, never from the ids in a file.
  *
@@ -32,7 +32,7 @@ enum { DEPTH_MAX = 5, CHANNELS = 4, MASK = CHANNELS, ROLES };
 /* A visit number from 100 on is a scan after treatment. */
 enum { VISIT_TREATED = 100 };
 
-static const char *const channel_names[CHANNELS] = { "T1", "T1ce", "T2", "FLAIR" };
+static const char *const channel_names[CHANNELS] = { "t1n", "t1c", "t2w", "t2f" };
 static const char *const names_2017[ROLES] = { "_t1", "_t1ce", "_t2", "_flair", "_seg" };
 static const char *const names_2023[ROLES] = { "-t1n", "-t1c", "-t2w", "-t2f", "-seg" };
 static const char *const names_radiotherapy[ROLES] = { NULL, "_t1c", NULL, NULL, "_gtv" };

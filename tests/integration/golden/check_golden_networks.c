@@ -402,7 +402,8 @@ static const struct {
     { "fast_ddpm_head", 4, 1, "{\"ch\":32,\"ch_mult\":[1,2],\"num_res_blocks\":1}" },
 };
 
-static const char *const count_files[] = { "networks", "networks_more", "networks_real", "fast_ddpm" };
+static const char *const count_files[] = { "networks", "networks_more", "networks_real",
+                                           "fast_ddpm" };
 
 /* The case of a name with a state, in the first file that has it, which stays open. */
 static const json_t *open_count(golden *g, const char *name)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Each job of examples/ on made-up data in its layout: explained at its own size, then trained with --debug on
-# patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts.
+# patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts. brain.ini is the quickstart's.
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 cp "$source"/examples/*.ini .
@@ -20,9 +20,20 @@ decathlon phantom 8 1 3
     done
 } >brains.csv
 
-# predicts NAME IMAGE: the checkpoint of NAME labels IMAGE, on its grid.
+# A head stands for each of four modalities.
+for n in 0 1 2 3 4; do
+    case=BraTS/BraTS-GLI-0000$n-000
+    mkdir -p $case
+    for modality in t1n t1c t2w t2f; do
+        cp phantom/imagesTr/phantom_00$n.nii.gz "$case/${case##*/}-$modality.nii.gz"
+    done
+    cp phantom/labelsTr/phantom_00$n.nii.gz "$case/${case##*/}-seg.nii.gz"
+done
+
+# predicts NAME IMAGE: what the checkpoint of NAME makes of IMAGE has its grid.
 predicts() {
-    "$program" predict -q "runs/$1-debug" "$2" -o "out/$1.nii.gz" && dimensions "out/$1.nii.gz" 44 40 36
+    # shellcheck disable=SC2086 # an image and flags
+    "$program" predict -q "runs/$1-debug" $2 -o "out/$1.nii.gz" && dimensions "out/$1.nii.gz" 44 40 36
 }
 
 # dimensions FILE I J K: the header's extents, little-endian 16-bit integers from byte 42 on.
@@ -55,6 +66,9 @@ head=phantom/imagesTr/phantom_000.nii.gz
 job brats $tumour
 job brats_ddp $tumour
 job datasets_speed $head
+for extent in "" _64 _128 _256; do
+    job fast_ddpm$extent "BraTS/BraTS-GLI-00000-000 --target t1c" --set model.ch=8 --set preprocess.resize.extent=32
+done
 job nobrainer_brain $head
 job nobrainer_demo $head
 job smartcache_ddp $head
@@ -62,9 +76,10 @@ job spleen $spleen
 job spleen_fast $spleen
 
 # A file of another name would be a job that this test does not run.
-known=" brain brats brats_ddp datasets_speed nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast "
+known="brain brats brats_ddp datasets_speed fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
+nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
-    case $known in
+    case " $known " in
     *" ${file%.ini} "*) ;;
     *) fail "examples/$file is not run" ;;
     esac

@@ -123,7 +123,7 @@ expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics dic
 "$program" data phantom -o four --cases 3 --extent 16 --channels 4 >/dev/null || fail "no phantom"
 preset() {
     "$program" explain "$source/examples/$1.ini" --json --set data.source="$folder/four" --set data.layout=auto \
-        --set distribute.devices=cpu --set train.micro_batches=0 --set train.precision=bf16 >"$1.json"
+        --set distribute.devices=cpu --set train.precision=bf16 >"$1.json"
 }
 for file in fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256; do
     check "$file.ini is explained" preset $file

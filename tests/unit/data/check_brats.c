@@ -49,7 +49,7 @@ static const char *list_text(arena *memory, int count, const data_class *list)
 
 START_TEST(every_year_gives_its_family_channels_and_ids)
 {
-    static const char *const channel[] = { "T1", "T1ce", "T2", "FLAIR" };
+    static const char *const channel[] = { "t1n", "t1c", "t2w", "t2f" };
     const brats_tree *t = &brats_trees[_i];
     dataset_settings s = tree_settings();
     pons_error err = PONS_ERROR_INIT;
