@@ -1,6 +1,6 @@
 /*
  * bce - binary cross-entropy of each channel, as torch.nn.BCEWithLogitsLoss. entropy.h has the
- * formula. It fits regions, which may overlap. Of exclusive classes it takes each by itself.
+ * formula. It fits regions, which may overlap. It takes each of exclusive classes by itself.
  */
 #include "classes.h"
 #include "entropy.h"

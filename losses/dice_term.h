@@ -39,7 +39,7 @@ pons_status dice_term_idle_weight(pons_error *err);
  * voxels of a case (batch: of all cases), is
  *   1 - (2 tp + smooth_nr) / (P + G + smooth_dr)            jaccard: 2 (P + G - tp) below
  *
- * With several classes it is multiplied by weight[first_weight + class]. Then it is reduced.
+ * The term of one of several classes is multiplied by weight[first_weight + class], then reduced.
  * probabilities, target: [N, D, H, W, C].
  */
 pons_node *dice_term_value(pons_graph *g, const dice_term *d, const pons_task *task,

@@ -14,14 +14,14 @@ typedef struct entropy {
 } entropy;
 
 /*
- * Of exclusive classes, as torch.nn.functional.cross_entropy: with q = softmax(x), the one-hot
+ * Entropy of exclusive classes as torch.nn.functional.cross_entropy: with q = softmax(x), the one-hot
  * target t of class y, weights w and smoothing s,
  *   sum over voxels of w_y (1 - s) (-log q_y) + s / C sum_c w_c (-log q_c), divided by sum of w_y
  */
 pons_node *entropy_exclusive(pons_graph *g, const entropy *e, pons_node *x, pons_node *t);
 /*
- * Of channels by themselves, as torch's binary_cross_entropy_with_logits: with weights v of t = 1,
- * the mean over voxels and channels (or the sum) of
+ * Entropy of each channel as torch's binary_cross_entropy_with_logits: with weights v of t = 1, the
+ * mean over voxels and channels (or the sum) of
  *   -(v t log sigmoid(x) + (1 - t) log sigmoid(-x))
  */
 pons_node *entropy_binary(pons_graph *g, const entropy *e, pons_node *x, pons_node *t);

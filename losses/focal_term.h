@@ -1,9 +1,9 @@
 /*
  * focal_term.h - the focal loss (Lin et al. 2017, arXiv:1708.02002, as in MONAI's FocalLoss).
  *
- * Binary in every channel, with s = sigmoid of the logit towards the target g:
+ * The loss is binary in every channel, with s = sigmoid of the logit towards the target g:
  *   (1 - s)^gamma (-log s)                  times alpha for g = 1 and 1 - alpha for g = 0
- * Of exclusive classes, with q = softmax of the logits of all classes that count:
+ * That of exclusive classes, with q = softmax of the logits of all classes that count, is
  *   (1 - q)^gamma (-log q) g                times alpha, but 1 - alpha in class 0
  *
  * The factor alpha is there if it is given, and the weight of each class. The reduction is the mean

@@ -4,9 +4,9 @@
  *
  *   weight_ce CE - weight_dice Dice
  *
- * Of labels, CE is the cross-entropy and Dice leaves out the background. Of regions, or of a single
- * class, CE is binary and Dice counts every channel. dice_term.h has Dice, entropy.h has CE. Where
- * voxels of regions are left out, the binary CE is summed over regions, as nnU-Net does it.
+ * CE of labels is the cross-entropy, and their Dice leaves out the background. CE of regions, or of
+ * a single class, is binary, and Dice counts every channel. dice_term.h has Dice, entropy.h has CE.
+ * Where voxels of regions are left out, the binary CE is summed over regions, as nnU-Net does it.
  */
 #include "dice_term.h"
 #include "entropy.h"

@@ -7,9 +7,9 @@
 #include "experiment/experiment.h"
 
 /*
- * With class_weights = auto, count the voxels of each class in the labels of at most 50 training
+ * Resolve class_weights = auto: count the voxels of each class in the labels of at most 50 training
  * cases, on the files' grids, and give the loss the option 'weight': the inverse of each count,
- * scaled to a mean of 1. A class without voxels gets the largest. Does nothing with none.
+ * scaled to a mean of 1. A class without voxels gets the largest. Does nothing for none.
  */
 pons_status class_weights_resolve(experiment *e, pons_error *err);
 

@@ -3,8 +3,8 @@
  * resampling to the file's grid.
  *
  * A case takes passes: one for each network, or for the uncertainty of a single network one with
- * all flips and one for each flip, or for each sample of its dropout. With m passes, case n is volumes n m .. n m + m - 1 of
- * window_scheduler.h.
+ * all flips and one for each flip, or for each sample of its dropout. With m passes, case n is
+ * volumes n m .. n m + m - 1 of window_scheduler.h.
  */
 #include "infer/infer_internal.h"
 

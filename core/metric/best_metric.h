@@ -13,8 +13,8 @@ typedef struct best_metric {
 } best_metric;
 
 /*
- * Parse a name such as "dice.mean", "hd95.spleen" or "dice", which is the mean. PONS_CONFIG: unknown
- * metric or class, or a class of a metric that cases have as a whole.
+ * Parse a name such as "dice.mean", "hd95.spleen" or "dice", which is the mean. PONS_CONFIG: an
+ * unknown metric or class, or a class of a metric that cases have as a whole.
  */
 pons_status best_metric_find(const char *name, int class_count, const data_class *classes,
                              best_metric *out, pons_error *err);

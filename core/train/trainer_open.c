@@ -159,7 +159,7 @@ static pons_status find_room(trainer *t, pons_error *why, pons_error *err)
 }
 
 /*
- * With [data] cache = device, leave the cases in the host's memory where they do not fit into that
+ * Leave the cases of [data] cache = device in the host's memory where they do not fit into that
  * of the devices. The network is then built for patches of the host, which have the same bits.
  */
 static pons_status place_cases(trainer *t, pons_error *err)
@@ -233,8 +233,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (build_network(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
-        || place_cases(t, err) != PONS_OK || trainer_open_metrics(t, err) != PONS_OK || load_weights(t, err) != PONS_OK
-        || trainer_open_saving(t, err) != PONS_OK
+        || place_cases(t, err) != PONS_OK || trainer_open_metrics(t, err) != PONS_OK
+        || load_weights(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err)
            != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)

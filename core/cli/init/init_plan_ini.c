@@ -417,7 +417,8 @@ static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
     ini_text_put(t, "loss", "plugin", NULL, x->style != INIT_MONAI ? "nnunet"
                  : x->data->region_count > 0 ? "dice" : "dice_ce");
     if (x->style != INIT_MONAI) {
-        ini_text_put(t, "loss", "batch_dice", "nnU-Net's choice for slices", x->flat ? "yes" : "no");
+        ini_text_put(t, "loss", "batch_dice", "nnU-Net's choice for slices",
+                     x->flat ? "yes" : "no");
         put_heads(x, n, t);
     }
     put_lines(x->style == INIT_MONAI ? monai_lines : nnunet_lines, t);

@@ -46,7 +46,8 @@ static const pons_option flags[] = {
     PONS_FLAG(predict_flags, probabilities, "no", "Also write OUT_probabilities.nii.gz."),
     PONS_FLAG(predict_flags, uncertainty, "no",
               "Also write OUT_entropy.nii.gz and OUT_variance.nii.gz: of the probabilities over "
-              "folds or networks, of a single network over the flips of [window] mirror or --passes."),
+              "folds or networks, of a single network over the flips of [window] mirror or "
+              "--passes."),
     PONS_INTEGER(predict_flags, passes, "0", 0, PASSES_MAX,
                  "With --uncertainty of a single network: passes with its dropout."),
     PONS_FLAG(predict_flags, any, "no",
@@ -78,6 +79,7 @@ typedef struct predict_task {
     pons_status (*check)(const job *j, pons_error *err);
     /* The length of a file's stem without the end that tells its channel. */
     size_t (*stem)(const job *j, const char *stem);
+    bool masks_beside;       /* files of a folder that tell no channel are none, if any tells one */
     /* Complete a case; its files are as they were given. */
     pons_status (*arrange)(job *j, predict_input *c, pons_error *err);
     pons_status (*write)(const job *j, const char *path, const predict_result *r, pons_error *err);
@@ -142,6 +144,17 @@ static void add_list(job *j, const char *list)
     c->name = volume_file_stem(j->memory, file[0]);
 }
 
+/* Leave out files that tell no channel beside some that do, as the mask of a case. */
+static int drop_masks(const job *j, volume_file *file, int count)
+{
+    int kept = 0;
+
+    for (int i = 0; i < count; i++)
+        if (task_of(j)->stem(j, file[i].stem) < strlen(file[i].stem))
+            file[kept++] = file[i];
+    return kept > 0 ? kept : count;
+}
+
 /*
  * Add all volumes of a folder. With 'channels', files that differ only in the end that tells the
  * channel, as '_0000', are one case.
@@ -153,6 +166,8 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
 
     if (volume_files_list(j->memory, path, &file, &count, err) != PONS_OK)
         return err->status;
+    if (channels && task_of(j)->masks_beside)
+        count = drop_masks(j, file, count);
     for (int first = 0; first < count; first = next) {
         const char *stem = file[first].stem;
         size_t size = channels ? task_of(j)->stem(j, stem) : strlen(stem);
@@ -477,9 +492,9 @@ static pons_status write_synthesis(const job *j, const char *path, const predict
 }
 
 static const predict_task tasks[TASK_COUNT] = {
-    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, arrange_segmentation,
+    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, arrange_segmentation,
                             write_segmentation },
-    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, arrange_synthesis, write_synthesis },
+    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, arrange_synthesis, write_synthesis },
 };
 
 static const predict_task *task_of(const job *j)

@@ -183,7 +183,7 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
 pons_status fill_pack(fill_task *p, pons_error *err);
 /* Record the classes and the geometry of a case that was found. */
 void fill_record(const fill_task *p, const packed_case *packed);
-/* Reserve bytes of the tier's limit; false: too few are left, and the tier takes no further case. */
+/* Reserve bytes of the tier's limit. False: too few are left; the tier takes no further case. */
 bool fill_reserve(fill_task *p, size_t size);
 bool fill_has_room(fill_task *p, size_t size);
 /* Let no further case into the tier; true: it was open. */

@@ -101,8 +101,8 @@ static pons_status refuse_shared(const char *folder, pons_error *err)
 
     if (name == NULL)
         return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "[data] cache = lmdb: '%s' is on %s, which LMDB cannot share "
-                     "between machines, expected a local disk\nhint: --set data.cache=disk, or a "
+    return pons_fail(err, PONS_CONFIG, "[data] cache = lmdb: '%s' is on %s, which LMDB cannot "
+                     "share between machines, expected a local disk\nhint: --set data.cache=disk, or a "
                      "local --set data.cache_dir=FOLDER", folder, name);
 }
 

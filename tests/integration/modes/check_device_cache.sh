@@ -86,7 +86,7 @@ check "gives the bits of a whole one" same rest plain-device
 
 # ---- refused -------------------------------------------------------------------------------------
 
-# Without room for all cases they stay in the host's memory, and those beyond the limit are read each time.
+# Cases without room for all of them stay in the host's memory; those beyond the limit are read each time.
 for options in "" "--set distribute.devices=cpu:0,cpu:1 --set train.micro_batches=4" \
     "--set distribute.mode=ddp --set distribute.devices=cpu:0,cpu:1 --set distribute.threads=1"; do
     # shellcheck disable=SC2086

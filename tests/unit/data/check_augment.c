@@ -283,7 +283,7 @@ START_TEST(padding_is_left_out_where_a_map_reads_beyond_the_case)
     for (int i = 0; i < SIDE; i++)
         for (int j = 0; j < SIDE; j++)
             for (int k = 0; k < SIDE; k++) {
-                double d = i - 0.5 * (SIDE - 1), h = j - 0.5 * (SIDE - 1), middle = 0.5 * (SIDE - 1);
+                double middle = 0.5 * (SIDE - 1), d = i - middle, h = j - middle;
                 double at[2] = { middle + cos(turn) * d - sin(turn) * h,
                                  middle + sin(turn) * d + cos(turn) * h };
                 bool beyond = k == SIDE - 1 || fmin(at[0], at[1]) < -0.5

@@ -34,8 +34,8 @@ static bench open_scaled_bench(precision p, double clip_norm, loss_scaling scali
     const pons_shape image = { 5, { 1, 2, 2, 2, 1 } };
     const pons_convolution plain = PONS_CONVOLUTION_INIT;
     const program_settings settings = { .precision = p, .micro_batches = 1, .accumulate = 1,
-                                        .clip_norm = clip_norm, .scaling = scaling, .optimizer = &descent,
-                                        .bucket = 1 << 20 };
+                                        .clip_norm = clip_norm, .scaling = scaling,
+                                        .optimizer = &descent, .bucket = 1 << 20 };
     pons_graph *g = graph_new(true);
     pons_node *x = node_input(g, "x", PONS_F32, image), *t = node_input(g, "t", PONS_F32, image);
     pons_node *w, *loss;
