@@ -138,8 +138,6 @@ static const broken_ini ini_gallery[] = {
     { "[distribute]\nbackend = ncll\n", "backend = 'ncll': expected one of",
       "[distribute]\nbackend = nccl\n" },
     { "[log]\nsinks = csv mlflow\n", "'mlflow' is not in this build", "[log]\nsinks = csv\n" },
-    { "[schedule]\nplugin = one_cycle\n", "'one_cycle' is not in this build",
-      "[schedule]\nplugin = poly\n" },
     { "include = missing.ini\n", "a.ini:1: cannot open '", "[log]\n" },
     { "include = a.ini\n", "is a cycle", "[log]\n" },
     { "include = loop.ini\n", "is a cycle", "include = good.ini\n" },
