@@ -14,8 +14,8 @@ typedef struct entropy {
 } entropy;
 
 /*
- * Entropy of exclusive classes as torch.nn.functional.cross_entropy: with q = softmax(x), the one-hot
- * target t of class y, weights w and smoothing s,
+ * Entropy of exclusive classes as torch.nn.functional.cross_entropy: with q = softmax(x), the
+ * one-hot target t of class y, weights w and smoothing s,
  *   sum over voxels of w_y (1 - s) (-log q_y) + s / C sum_c w_c (-log q_c), divided by sum of w_y
  */
 pons_node *entropy_exclusive(pons_graph *g, const entropy *e, pons_node *x, pons_node *t);

@@ -13,8 +13,8 @@ typedef struct preprocess_flags {
 static const pons_option flags[] = {
     PONS_TEXT(preprocess_flags, output, "", "The folder that is written."),
     PONS_FLAG(preprocess_flags, cache, "no",
-              "Fill the cache in [data] cache_dir that runs use: with 'cache = lmdb' one file, else "
-              "the files of 'cache = disk'."),
+              "Fill the cache in [data] cache_dir that runs use: with 'cache = lmdb' one file, "
+              "else the files of 'cache = disk'."),
     PONS_OPTIONS_END
 };
 

@@ -102,8 +102,8 @@ static pons_status refuse_shared(const char *folder, pons_error *err)
     if (name == NULL)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "[data] cache = lmdb: '%s' is on %s, which LMDB cannot "
-                     "share between machines, expected a local disk\nhint: --set data.cache=disk, or a "
-                     "local --set data.cache_dir=FOLDER", folder, name);
+                     "share between machines, expected a local disk\nhint: --set data.cache=disk, "
+                     "or a local --set data.cache_dir=FOLDER", folder, name);
 }
 
 /* Lock the users' byte: F_WRLCK alone, F_RDLCK with others. */

@@ -115,7 +115,7 @@ static double printed_rate(long step)
     return NAN;
 }
 
-/* A case with 'at' has values of some steps. Every tenth step of a long run has one, and the last. */
+/* A case with 'at' has values of some steps: every tenth of a long run, and the last. */
 static void compare_case(const json_t *c)
 {
     const char *name = json_string_value(json_at(c, "name"));
