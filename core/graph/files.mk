@@ -8,7 +8,8 @@ libcore_la_SOURCES += core/graph/ir/all_reduce.c core/graph/ir/build.c core/grap
 	core/graph/ir/reduce.c core/graph/ir/shape.c core/graph/ir/shape.h core/graph/ir/sort.c \
 	core/graph/ir/sort.h core/graph/ir/target.c
 libcore_la_SOURCES += core/graph/nn/nn.c
-libcore_la_SOURCES += core/graph/optimizer/map_builder.c core/graph/optimizer/map_builder.h \
+libcore_la_SOURCES += core/graph/optimizer/loss_scaling.h core/graph/optimizer/map_builder.c \
+	core/graph/optimizer/map_builder.h \
 	core/graph/optimizer/optimizer_trace.c core/graph/optimizer/optimizer_trace.h \
 	core/graph/optimizer/table_pool.c core/graph/optimizer/table_pool.h core/graph/optimizer/update.c \
 	core/graph/optimizer/update.h core/graph/optimizer/update_class.c \
