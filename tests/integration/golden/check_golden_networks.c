@@ -80,12 +80,13 @@ static program *compile_program(const net_case *n, bool training)
 static void fill_inputs(const net_case *n, program *p, const char *name)
 {
     const safetensor *from = golden_find(n->golden, "%s/%s", n->name, name);
+    const json_t *described = json_object_get(n->json, name);
     pons_tensor tensor;
     void *memory = program_input(p, name, &tensor);
 
     if (from != NULL)
         golden_read(from, tensor, true, memory);
-    else if (golden_is_formula(n->json) && json_object_get(n->json, name) != json_null())
+    else if (golden_is_formula(n->json) && described != NULL && !json_is_null(described))
         golden_formula_read(n->json, name, tensor, memory);
 }
 

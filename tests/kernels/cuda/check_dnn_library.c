@@ -166,7 +166,7 @@ static const struct network {
     { "2D", "unet", "{\"channels\":[16,32,64],\"strides\":[2,2],\"num_res_units\":2}", 64, 1, 2,
       true },
 };
-enum { NETWORKS = sizeof networks / sizeof *networks, GOLDEN = 10 };
+enum { NETWORKS = sizeof networks / sizeof *networks, GOLDEN = 11 };
 
 /* ---- a device that only collects ------------------------------------------------------------- */
 
