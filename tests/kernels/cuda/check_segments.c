@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SEGMENTS = 6, GOLDEN = 10, BUCKET = 512 };
+enum { SEGMENTS = 6, GOLDEN = 11, BUCKET = 512 };
 
 static pons_error error;
 
