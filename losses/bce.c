@@ -23,7 +23,8 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const bce *c = config;
 
-    if (classes_check_list("pos_weight", &c->pos_weight, task->classes, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK
+        || classes_check_list("pos_weight", &c->pos_weight, task->classes, err) != PONS_OK)
         return err->status;
 
     const entropy e = { (reduction)c->reduction, 0,

@@ -21,6 +21,14 @@ pons_node *classes_kept(pons_graph *g, bool include_background, const pons_task 
     return pons_crop(g, x, (int64_t[]){ 0, 0, 0, 0, 1 }, s.extent, NULL);
 }
 
+pons_status classes_check_target(const pons_task *task, pons_error *err)
+{
+    if (task->target != PONS_TARGET_IMAGE)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "[loss] plugin: found a target of values, expected labels or "
+                     "regions\nhint: --set loss.plugin=mse, or l1");
+}
+
 pons_status classes_check_background(bool include_background, const pons_task *task,
                                      pons_error *err)
 {

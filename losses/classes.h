@@ -11,6 +11,8 @@ int classes_counted(bool include_background, const pons_task *task);
 /* The channels of x [N, .., .., .., C] that count. */
 pons_node *classes_kept(pons_graph *g, bool include_background, const pons_task *task,
                         pons_node *x);
+/* Refuse a target of values, which has no classes (PONS_CONFIG). */
+pons_status classes_check_target(const pons_task *task, pons_error *err);
 /* Refuse include_background = no of regions (PONS_CONFIG). */
 pons_status classes_check_background(bool include_background, const pons_task *task,
                                      pons_error *err);

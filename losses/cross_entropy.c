@@ -61,7 +61,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const cross_entropy *c = config;
 
-    if (check(c, task, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK || check(c, task, err) != PONS_OK)
         return err->status;
 
     pons_node *t = pons_target_one_hot(g, task, target);

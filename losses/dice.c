@@ -24,7 +24,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
 {
     const dice *c = config;
 
-    if (check(&c->dice, task, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK || check(&c->dice, task, err) != PONS_OK)
         return err->status;
     *value = dice_term_value(g, &c->dice, task, pons_probabilities(g, logits, target),
                              pons_target_one_hot(g, task, target), voxels_valid(g, target), 0);

@@ -54,7 +54,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const dice_ce *c = config;
     int first = task->classes - dice_term_classes(&c->dice, task);
 
-    if (check(c, task, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK || check(c, task, err) != PONS_OK)
         return err->status;
 
     pons_node *valid = voxels_valid(g, target);

@@ -34,7 +34,8 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const focal_term f = { o->include_background, false, (reduction)o->reduction, c->gamma,
                            c->alpha, c->dice.weight };
 
-    if (dice_term_check(&c->dice, task, dice_term_classes(&c->dice, task), err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK
+        || dice_term_check(&c->dice, task, dice_term_classes(&c->dice, task), err) != PONS_OK)
         return err->status;
 
     pons_node *valid = voxels_valid(g, target);

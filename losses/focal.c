@@ -42,7 +42,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const focal_term f = { c->include_background, softmax, (reduction)c->reduction, c->gamma,
                            c->alpha, c->weight };
 
-    if (check(c, softmax, task, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK || check(c, softmax, task, err) != PONS_OK)
         return err->status;
     *value = focal_term_value(g, &f, task, logits, pons_target_one_hot(g, task, target),
                               voxels_valid(g, target));

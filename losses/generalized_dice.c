@@ -44,7 +44,8 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const generalized_dice *c = config;
     const overlap *o = &c->overlap;
 
-    if (classes_check_background(o->include_background, task, err) != PONS_OK)
+    if (classes_check_target(task, err) != PONS_OK
+        || classes_check_background(o->include_background, task, err) != PONS_OK)
         return err->status;
 
     overlap_sums s = overlap_sum(g, o, false, pons_probabilities(g, logits, target),

@@ -46,6 +46,10 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const dice_term d = { .overlap = { .include_background = regions, .batch = c->batch_dice,
                                        .smooth_nr = c->smooth, .smooth_dr = c->smooth,
                                        .reduction = REDUCTION_MEAN } };
+
+    if (classes_check_target(task, err) != PONS_OK)
+        return err->status;
+
     pons_node *t = pons_target_one_hot(g, task, target), *valid = voxels_valid(g, target);
     pons_node *dice = dice_term_value(g, &d, task, pons_probabilities(g, logits, target), t, valid,
                                       0);

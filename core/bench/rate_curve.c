@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/integer.h"
+
 enum { LAST_LEFT_OUT = 5, FIRST_SHARE = 10 };
 
 static const double share_kept = 0.98, rise_allowed = 3;
@@ -54,7 +56,7 @@ static double steep_of(const rate_span *s)
 
 /*
  * The longest strictly falling subsequence is of length L and ends at e. The valley is at
- * e - L + floor(L / 3) + floor(L / 6).
+ * e - L + floor(L / 3) + floor(L / 6), but at least 0.
  */
 static double valley_of(const rate_span *s)
 {
@@ -71,7 +73,7 @@ static double valley_of(const rate_span *s)
         }
     }
     int fall = end - begin;
-    return s->rate[begin + fall / 3 + fall / 6];
+    return s->rate[max_int(begin + fall / 3 + fall / 6, 0)];
 }
 
 rate_span rate_curve_span(const rate_curve *c, int steps)

@@ -30,7 +30,7 @@ typedef struct rate_span {
 
 /* NaN: the part is too short. */
 typedef struct rate_suggestion {
-    double valley;            /* two thirds down the longest fall of the smoothed loss            */
+    double valley;            /* halfway along the longest fall of the smoothed loss              */
     double steep;             /* where it falls fastest over the logarithm of the rate            */
     double minimum;           /* a tenth of the rate of its minimum                               */
 } rate_suggestion;

@@ -8,6 +8,9 @@
 
 #include "base/integer.h"
 
+/* A smaller share of the image could not be divided by in the sampler's steps. */
+#define SHARE_MIN 1e-30
+
 /* ---- betas ----------------------------------------------------------------------------------- */
 
 static void linear_betas(const diffusion_options *o, double *beta)
@@ -139,7 +142,10 @@ pons_status diffusion_table_make(const diffusion_options *o, diffusion_table *ou
             out->share[at++] = share;
     }
     free(beta);
-    return PONS_OK;
+    if (out->share[out->count - 1] >= SHARE_MIN)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "[diffusion] timesteps: the betas of %d leave nothing of the "
+                     "image, expected fewer", (int)o->timesteps);
 }
 
 /* ---- the sampler's step ---------------------------------------------------------------------- */

@@ -162,7 +162,7 @@ static const pons_option loss_table[] = {
     PONS_TEXT(loss_options, plugin, "", "The loss."),
     PONS_CHOICE(loss_options, activation, "auto", activation_words,
                 "Function from logits to probabilities; "
-                "auto is softmax for several classes, else sigmoid."),
+                "auto is softmax for several classes, else sigmoid; none for task = synthesis."),
     PONS_REALS(loss_options, heads, "", 0, 1e9,
                "Weight of each output of the network; 1 0.5 0.25 and so on if empty. "
                "An output of weight 0 is not trained."),
@@ -298,7 +298,7 @@ static const pons_option diffusion_table[] = {
     PONS_CHOICE(diffusion_options, schedule, "non_uniform", diffusion_words,
                 "Timesteps that training and sampling visit: most of them late, or evenly from 0 "
                 "below the last, through the last, or between both ends."),
-    PONS_INTEGER(diffusion_options, steps, "10", 2, 100, "Number of the visited timesteps."),
+    PONS_INTEGER(diffusion_options, steps, "10", 2, 100, "Number of the visited timesteps; those that are even from 0 on may be more."),
     PONS_REAL(diffusion_options, eta, "0", 0, 1,
               "Share of fresh noise in a sampling step: 0 is DDIM, 1 is DDPM."),
     PONS_OPTIONS_END
@@ -522,6 +522,8 @@ static pons_status fill_tiers(config *c, data_options *d, pons_error *err)
                          "most %d with cache = %s", config_origin(c, "data", "cache_limit"),
                          given->count, d->cache == CACHE_SMART ? 1 : CACHE_TIERS_MAX,
                          cache_words[d->cache]);
+    if (d->cache == CACHE_NONE)
+        return refuse_limit(c, given->item[0], "a size with cache = none", err);
     for (int i = 0; i < given->count; i++)
         if (fill_tier(c, d, i, err) != PONS_OK)
             return err->status;

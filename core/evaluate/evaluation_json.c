@@ -94,9 +94,11 @@ static void put_summary(const evaluation *e, int class, const mean_interval *int
             fputs(",\"interval\":", to);
             put_interval(&interval[class * METRIC_KIND_COUNT + kind], to);
         }
-        fprintf(to, ",\"defined\":%" PRId64 ",\"empty\":%" PRId64 ",\"missed\":%" PRId64
-                ",\"false_alarms\":%" PRId64 "}", s.defined[kind], s.empty, s.missed,
-                s.false_alarms);
+        fprintf(to, ",\"defined\":%" PRId64, s.defined[kind]);
+        if (metric_facts[kind].source != METRIC_OF_IMAGE)
+            fprintf(to, ",\"empty\":%" PRId64 ",\"missed\":%" PRId64 ",\"false_alarms\":%" PRId64,
+                    s.empty, s.missed, s.false_alarms);
+        fputc('}', to);
     }
     fputc('}', to);
 }

@@ -154,9 +154,11 @@ static void print_class_means(const table *t, int class)
         mean[kind] = metric_summary_mean(&s, (metric_kind)kind);
     print_names(t, "mean", e->classes[class].name);
     print_values(t, mean);
-    fprintf(t->to, "   defined %" PRId64 ", empty %" PRId64 ", missed %" PRId64
-            ", false alarms %" PRId64 "\n", e->case_count - s.empty - s.false_alarms, s.empty,
-            s.missed, s.false_alarms);
+    if ((e->metrics & ~metric_set_from(e->metrics, METRIC_OF_IMAGE)) != 0)
+        fprintf(t->to, "   defined %" PRId64 ", empty %" PRId64 ", missed %" PRId64
+                ", false alarms %" PRId64, e->case_count - s.empty - s.false_alarms, s.empty,
+                s.missed, s.false_alarms);
+    fputc('\n', t->to);
     if (!t->brief)
         print_interval(t, class, e->classes[class].name);
 }

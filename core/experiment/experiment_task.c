@@ -109,9 +109,9 @@ static pons_activation segmentation_activation(const experiment *e)
 
 /*
  * The network of a synthesis has one output, the noise of the modality that is drawn as target.
- * Validation summarises by modality, so the modalities are the classes of the experiment.
+ * Validation summarises by modality, so the modalities are the classes of the experiment, without
+ * ids.
  */
-/* Modalities as classes without ids. */
 static void set_modalities(experiment *e, int count, const char *const *name)
 {
     static const char *const outputs[] = { "noise" };
@@ -136,11 +136,13 @@ static pons_status refuse_options(experiment *e, pons_error *err)
         { s->data.labels.count > 0, "data", "labels", "reads no labels" },
         { s->data.regions.count > 0, "data", "regions", "reads no labels" },
         { s->data.label != NULL, "data", "label", "reads no labels" },
+        { s->data.map.count > 0, "data", "map", "reads no labels" },
         { s->data.cache == CACHE_DEVICE, "data", "cache", "has no patches cut by the device" },
         { s->patch.sampling != SAMPLING_UNIFORM && s->patch.sampling != SAMPLING_WHOLE, "patch",
           "sampling", "takes uniform or whole, since there are no labels" },
         { s->patch.foreground_share > 0, "patch", "foreground_share", "reads no labels" },
         { !s->patch.count_padding, "patch", "count_padding", "counts every voxel" },
+        { s->loss.class_weights != 0, "loss", "class_weights", "has no classes" },
         { s->loss.activation != ACTIVATION_AUTO && s->loss.activation != ACTIVATION_NONE, "loss",
           "activation", "has values without an activation" },
         { s->predict.keep_largest.count > 0, "predict", "keep_largest", "has no classes" },

@@ -116,7 +116,7 @@ static pons_status make_image(synthesis *s, pons_error *err)
     return restore_image(s, err);
 }
 
-/* Make a case and give it to 'take'; a case that is none is reported there too. */
+/* Make a case and give it to 'take'; a case that cannot be read is reported there too. */
 static pons_status take_case(predictor *p, const predict_work *w, int number, void *record,
                              pons_error *err)
 {

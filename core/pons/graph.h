@@ -208,8 +208,7 @@ typedef enum pons_resize_mode {
     PONS_RESIZE_NEAREST = 1,   /* source = floor(i n / m)                                         */
     PONS_RESIZE_NEAREST_EXACT, /* source = floor((i + 0.5) n / m)                                 */
     PONS_RESIZE_LINEAR,        /* source = (i + 0.5) n / m - 0.5, clamped; half-pixel             */
-    PONS_RESIZE_LINEAR_ALIGNED /* source = i (n - 1) / (m - 1), 0 if m = 1; PyTorch's             */
-                               /* align_corners                                                   */
+    PONS_RESIZE_LINEAR_ALIGNED /* source = i (n - 1) / (m - 1), 0 if m = 1: align_corners         */
 } pons_resize_mode;
 
 pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const int64_t extent[3]);

@@ -138,7 +138,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     const pons_conv logits = { .out = task->classes, .bias = true };
     pons_node *at[LEVELS], *x = pons_input_named(g, inputs, "image");
 
-    if (check_extent(&n, pons_shape_of(x), err) != PONS_OK)
+    if (pons_graph_status(g, err) != PONS_OK || check_extent(&n, pons_shape_of(x), err) != PONS_OK)
         return err->status;
     at[0] = x = block(&n, "conv_0", n.c->features.item[0], x);
     for (int i = 1; i < LEVELS; i++)

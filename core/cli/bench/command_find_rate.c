@@ -41,7 +41,7 @@ enum { SUGGESTIONS = 3 };
 static void list_suggestions(const rate_suggestion *s, suggested out[SUGGESTIONS])
 {
     const suggested all[SUGGESTIONS] = {
-        { "valley", s->valley, "two thirds down the longest fall", "green", { 40, 170, 70 } },
+        { "valley", s->valley, "halfway along the longest fall", "green", { 40, 170, 70 } },
         { "steep", s->steep, "where the loss falls fastest", "blue", { 50, 90, 220 } },
         { "minimum", s->minimum, "a tenth of the rate of the smallest loss", "red",
           { 220, 50, 50 } }

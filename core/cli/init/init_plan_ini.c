@@ -417,7 +417,7 @@ static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
     ini_text_put(t, "loss", "plugin", NULL, x->style != INIT_MONAI ? "nnunet"
                  : x->data->region_count > 0 ? "dice" : "dice_ce");
     if (x->style != INIT_MONAI) {
-        ini_text_put(t, "loss", "batch_dice", "nnU-Net's choice for slices",
+        ini_text_put(t, "loss", "batch_dice", "yes for slices alone, as nnU-Net",
                      x->flat ? "yes" : "no");
         put_heads(x, n, t);
     }

@@ -216,7 +216,8 @@ pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
     case_geometry_init(&c->geometry);
     case_geometry_init(&c->validation);
     c->disk.lock = -1;
-    c->keep = settings->mode != CACHE_SMART ? settings->keep : NULL;
+    /* Cases that the next cache does not take would be beyond the limit. */
+    c->keep = settings->mode != CACHE_SMART && settings->limit == 0 ? settings->keep : NULL;
     c->window = settings->window;
     c->epoch = settings->epoch;
     c->lane = settings->lane;

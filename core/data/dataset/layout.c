@@ -120,15 +120,17 @@ static pons_status search_folder(sign_search *s, pons_error *err)
 
 static pons_status refuse_second(const sign_search *s, pons_error *err)
 {
-    const char *file = s->found[1].file;
+    const char *file = s->found[1].file, *layout = s->found[1].layout->name;
     size_t size = 4 * strlen(file) + 32;
     char *word = arena_alloc(s->memory, size);
+    bool named = strcmp(file, s->folder) == 0; /* no file makes the choice, but the layout does */
 
-    shell_word_bare(word, size, arena_format(s->memory, "data.source=%s", file));
+    shell_word_bare(word, size, named ? arena_format(s->memory, "data.layout=%s", layout)
+                                      : arena_format(s->memory, "data.source=%s", file));
     return pons_fail(err, PONS_CONFIG, "'%s' has %d datasets: %s by '%s' and %s by '%s', expected "
-                     "one\nhint: --set %.1000s chooses a file", s->folder, s->count,
-                     s->found[0].layout->name, s->found[0].file, s->found[1].layout->name, file,
-                     word);
+                     "one\nhint: --set %.1000s chooses %s", s->folder, s->count,
+                     s->found[0].layout->name, s->found[0].file, layout, file, word,
+                     named ? "that layout" : "a file");
 }
 
 /* Every sign that was looked for, as in "dataset.json, no .json with 'training'". */
@@ -210,7 +212,7 @@ static const struct layout *source_layout(arena *memory, const dataset_settings 
         return NULL;
     if (s.count != 1) {
         if (s.count == 0)
-            refuse_none(&s, settings->labels_optional, err);
+            refuse_none(&s, settings->labels_optional && settings->every_case, err);
         else
             refuse_second(&s, err);
         return NULL;

@@ -2,7 +2,7 @@
  * gaussian_filter.c - smooth one channel of a patch by a Gaussian along each axis.
  *
  * The whole channel is filtered along i into the first half of the scratch memory. Each plane of
- * it is then filtered along j into the begin of the second half, and along k to the destination,
+ * it is then filtered along j into the beginning of the second half, and along k to the destination,
  * while it is in the cache. Along i and j whole rows are added; along k a row is copied in pieces
  * with its neighbours, so that every loop runs over a row.
  */
@@ -119,7 +119,7 @@ typedef struct filter_run {
 } filter_run;
 
 /*
- * Filter row 'at' of 'count' rows, which are 'stride' floats apart, across the rows. Rows beyond
+ * Filter row 'at' of an axis, whose rows are 'stride' floats apart, across the rows. Rows beyond
  * the border are zeros.
  */
 static void filter_across(const filter_run *f, int axis, const float *from, int64_t at,

@@ -1,5 +1,5 @@
 #!/bin/sh
-# pons find-rate: the sweep of a file, its numbers in every mode, its picture, and what it leaves alone.
+# pons find-rate: the sweep of a file, its numbers with two replicas, its picture, and what it leaves alone.
 . "${srcdir:-.}/tests/support/checks.sh"
 
 cd "$folder" || exit 1

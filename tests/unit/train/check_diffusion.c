@@ -139,7 +139,12 @@ START_TEST(a_schedule_without_room_is_refused)
 {
     diffusion_options o = options_of("linear");
     diffusion_table t;
+    int accepted = 0;
 
+    error = (pons_error)PONS_ERROR_INIT;
+    o.timesteps = 100000;
+    ck_assert_int_eq(diffusion_table_make(&o, &t, &error), PONS_CONFIG);
+    ck_assert_ptr_nonnull(strstr(error.text, "the betas of 100000 leave nothing of the image"));
     error = (pons_error)PONS_ERROR_INIT;
     o.timesteps = 8;
     ck_assert_int_eq(diffusion_table_make(&o, &t, &error), PONS_CONFIG);
@@ -150,10 +155,12 @@ START_TEST(a_schedule_without_room_is_refused)
                 error = (pons_error)PONS_ERROR_INIT;
                 if (diffusion_table_make(&o, &t, &error) != PONS_OK)
                     continue;
+                accepted++;
                 for (int i = 1; i < t.count; i++)
                     ck_assert(t.timestep[i] > t.timestep[i - 1] && t.share[i] < t.share[i - 1]);
                 ck_assert_int_lt(t.timestep[t.count - 1], o.timesteps);
             }
+    ck_assert_int_gt(accepted, 1000);
 }
 END_TEST
 

@@ -8,6 +8,9 @@
 
 #include "base/integer.h"
 
+/* Of the 128 registers of a thread, those that addresses and counters leave. */
+enum { ARRAY_REGISTERS = 112 };
+
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static int operand_count(const pons_map *m) { return m->load_count + m->store_count; }
@@ -39,6 +42,21 @@ static bool width_fits(const pons_map *m, int width)
     return true;
 }
 
+/*
+ * Whether a thread has registers for arrays of 'width': the loads along the last axis, and two sums
+ * of each reduction that keeps it.
+ */
+static bool registers_fit(const pons_map *m, int width)
+{
+    int last = m->axis_count - 1, arrays = 0;
+
+    for (int i = 0; i < m->load_count; i++)
+        arrays += m->load[i].stride[last] == 1;
+    for (int i = 0; i < m->reduction_count; i++)
+        arrays += m->reduction[i].to[0].stride[last] != 0 ? 2 : 0;
+    return arrays * width <= ARRAY_REGISTERS;
+}
+
 static int choose_width(const pons_map *m)
 {
     bool halves = false;
@@ -51,7 +69,7 @@ static int choose_width(const pons_map *m)
         pons_type type = operand_at(m, i)->type;
         halves = halves || type == PONS_BF16 || type == PONS_F16;
     }
-    if (halves && width_fits(m, 8))
+    if (halves && width_fits(m, 8) && registers_fit(m, 8))
         return 8;
     return width_fits(m, 4) ? 4 : 1;
 }
