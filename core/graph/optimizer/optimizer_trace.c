@@ -243,7 +243,7 @@ pons_status optimizer_trace_make(struct arena *a, const storage_entry *e, const 
     pons_status status;
 
     if (g == NULL)
-        return pons_fail(err, PONS_DEVICE, "cannot allocate the graph of the update");
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph of the update");
     *out = (optimizer_trace){ .count = 0 };
     for (int i = 0; i < TRACE_TARGET_COUNT; i++)
         out->target[i] = -1;

@@ -22,7 +22,7 @@ static table_chunk *chunk_new(const table_pool *pool, size_t size, pons_error *e
     void *memory;
 
     if (c == NULL) {
-        pons_fail(err, PONS_DEVICE, "cannot allocate a table of %zu bytes", size);
+        pons_fail(err, PONS_DEVICE, "out of memory for a table of %zu bytes", size);
         return NULL;
     }
     if (storage_allocate(pool->storage, size, &memory, err) != PONS_OK) {

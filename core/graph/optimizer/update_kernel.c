@@ -298,7 +298,7 @@ pons_status update_class_kernels(update_class *c, update_calls *out, pons_error 
 
         if (!element_kernel(&elements, c, d, d == depth, err)
             || !tensor_kernel(&tensors, &elements, d == depth, err))
-            return pons_fail(err, PONS_DEVICE, "cannot allocate the tables of the update");
+            return pons_fail(err, PONS_DEVICE, "out of memory for the tables of the update");
         kernel_finish(&tensors, out);
         kernel_finish(&elements, out);
     }

@@ -121,7 +121,7 @@ pons_status program_new(storage *s, const device *d, pons_graph *g, pons_node *l
 
     if (p == NULL) {
         graph_free(g);
-        return pons_fail(err, PONS_DEVICE, "cannot allocate a program");
+        return pons_fail(err, PONS_DEVICE, "out of memory for a program");
     }
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && status == PONS_OK; i++)
         status = steps[i](p, err);

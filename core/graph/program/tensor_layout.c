@@ -105,7 +105,7 @@ static pons_status make_slots(program *p, pons_error *err)
         return PONS_OK;
     g->host_slot = d->operations->memory.allocate_host(d->handle, g->slot_size, err);
     return g->host_slot != NULL ? PONS_OK
-         : pons_fail(err, PONS_DEVICE, "cannot allocate %zu bytes on the host", g->slot_size);
+         : pons_fail(err, PONS_DEVICE, "out of memory for %zu bytes on the host", g->slot_size);
 }
 
 static void assign_to_slot(const program *p, pons_node *x, size_t offset)

@@ -52,7 +52,7 @@ pons_status storage_new(const device *d, storage **out, pons_error *err)
 
     if (s == NULL || (s->arena = arena_new()) == NULL) {
         free(s);
-        return pons_fail(err, PONS_DEVICE, "cannot allocate the table of parameters");
+        return pons_fail(err, PONS_DEVICE, "out of memory for the table of parameters");
     }
     s->device = d;
     s->real = d->wide ? PONS_F64 : PONS_F32;
@@ -162,7 +162,7 @@ static pons_status add_entry(storage *s, storage_group group, storage_entry *e, 
         storage_entry **entry = realloc(s->entry[group], (size_t)room * sizeof *entry);
 
         if (entry == NULL)
-            return pons_fail(err, PONS_DEVICE, "cannot allocate the table of parameters");
+            return pons_fail(err, PONS_DEVICE, "out of memory for the table of parameters");
         s->entry[group] = entry;
         s->room[group] = room;
     }
