@@ -329,9 +329,13 @@ START_TEST(further_networks_are_those_of_monai_and_nobrainer)
 }
 END_TEST
 
+/* A made-up card, which is slow without NaN, takes over ten minutes for the wide ones. */
 START_TEST(options_are_those_of_monai)
 {
-    each_network("networks_options", 13, &golden_modes[_i], check_case);
+    static const golden_mode without_nan = { .fill_nan = false };
+
+    if (!golden_is_slow(&without_nan))
+        each_network("networks_options", 13, &golden_modes[_i], check_case);
 }
 END_TEST
 
