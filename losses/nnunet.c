@@ -6,7 +6,7 @@
  *
  * CE of labels is the cross-entropy, and their Dice leaves out the background. CE of regions, or of
  * a single class, is binary, and Dice counts every channel. dice_term.h has Dice, entropy.h has CE.
- * Where voxels of regions are left out, the binary CE is summed over regions, as nnU-Net does it.
+ * The binary CE is the mean over regions. A mask of ignored voxels makes it their sum, as in nnU-Net.
  */
 #include "dice_term.h"
 #include "entropy.h"

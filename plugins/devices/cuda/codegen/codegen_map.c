@@ -8,7 +8,7 @@
 
 #include "base/integer.h"
 
-/* Of the 128 registers of a thread, those that addresses and counters leave. */
+/* A thread has 128 registers. Arrays may take these; addresses and counters need the others. */
 enum { ARRAY_REGISTERS = 112 };
 
 /* ---- steps ----------------------------------------------------------------------------------- */
