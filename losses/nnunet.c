@@ -6,7 +6,8 @@
  *
  * CE of labels is the cross-entropy, and their Dice leaves out the background. CE of regions, or of
  * a single class, is binary, and Dice counts every channel. dice_term.h has Dice, entropy.h has CE.
- * The binary CE is the mean over regions. A mask of ignored voxels makes it their sum, as in nnU-Net.
+ * The binary CE is averaged over regions. A run that ignores voxels adds it up over them instead,
+ * since nnU-Net does so.
  */
 #include "dice_term.h"
 #include "entropy.h"

@@ -62,7 +62,7 @@ static void uniform_3d(const diffusion_options *o, diffusion_table *t)
     every_timestep(o, 0, t);
 }
 
-/* As Fast-DDPM's 2D code counts, which adds timestep 0 in front. */
+/* The timesteps of Fast-DDPM's 2D code, with 0 in front. */
 static void uniform_2d(const diffusion_options *o, diffusion_table *t)
 {
     t->timestep[t->count++] = 0;

@@ -35,7 +35,7 @@ pons_status diffusion_table_make(const diffusion_options *o, diffusion_table *ou
  *   x'  = sqrt(b) x_0 + c1 z + sqrt(1 - b - c1^2) e
  *   c1  = eta sqrt((1 - a / b) (1 - b) / (1 - a))
  *
- * As factors: x' = image x + predicted e + fresh z.
+ * The factors of a step give x' = image x + predicted e + fresh z.
  */
 typedef struct diffusion_step {
     double image, predicted, fresh;

@@ -7,9 +7,9 @@
 #include "replica/task_nodes.h"
 
 /*
- * In each sample one channel is drawn as target, and a timestep of the schedule: those of sample n
+ * Each sample draws one channel as target and a timestep of the schedule. The timesteps of sample n
  * and of the one half a batch later lie opposite each other. The channel takes the target with
- * noise of that timestep, and the noise is what the output approaches.
+ * noise of that timestep, and the output approaches this noise.
  */
 pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node *image,
                                   pons_node *label, task_inputs *out, pons_error *err);

@@ -187,7 +187,7 @@ static int open_table(cache_lmdb *m, unsigned flags)
     return code;
 }
 
-/* On a disk that is mounted read-only, LMDB reads without locks. */
+/* LMDB reads without locks from a disk that is mounted read-only. */
 static int try_environment(cache_lmdb *m, unsigned flags)
 {
     int code = mdb_env_create(&m->env);
