@@ -11,9 +11,11 @@ flips   96^3     MONAI: a crop, RandAffine (0.2), three RandFlip (0.5) and RandG
 
 A patch of nnU-Net is cut before its time begins; MONAI's crop is part of its time, as it is of pons'.
 """
-import json, pathlib, sys, time
+import pathlib, sys, time
 
 import numpy as np
+
+import data
 
 EXTENT = (256, 256, 256)
 CASES = 2
@@ -34,17 +36,6 @@ def write_case(folder, n):
     image += 15 * rng.standard_normal(EXTENT, dtype=np.float32)
     for name, voxels in (("imagesTr", image.astype(np.int16)), ("labelsTr", label)):
         nib.save(nib.Nifti1Image(voxels, np.eye(4)), folder / f"{name}/case_{n}.nii.gz")
-
-
-def make(folder):
-    for name in ("imagesTr", "labelsTr"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    for n in range(CASES):
-        write_case(folder, n)
-    pairs = [{"image": f"./imagesTr/case_{n}.nii.gz", "label": f"./labelsTr/case_{n}.nii.gz"} for n in range(CASES)]
-    (folder / "dataset.json").write_text(json.dumps({
-        "name": "ct", "modality": {"0": "CT"}, "labels": {"0": "background", "1": "a", "2": "b"},
-        "numTraining": CASES, "numTest": 0, "training": pairs, "test": []}))
 
 
 def read_cases(folder):
@@ -115,7 +106,7 @@ def monai(folder, kind, count):
 if __name__ == "__main__":
     place, word = pathlib.Path(sys.argv[1]), sys.argv[2]
     if word == "make":
-        make(place)
+        data.make(place, CASES, ["a", "b"], write_case)
     else:
         import torch
         torch.set_num_threads(1)

@@ -26,15 +26,17 @@ def write_case(folder, n):
     nib.save(nib.Nifti1Image(organ.astype(np.uint8), affine), folder / f"labelsTr/case_{n}.nii.gz")
 
 
-def make(folder):
+def make(folder, count, classes, write_case):
+    """A dataset of the Decathlon's layout; write_case(folder, n) writes image and label of case n."""
     for name in ("imagesTr", "labelsTr"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for n in range(CASES):
+    for n in range(count):
         write_case(folder, n)
-    pairs = [{"image": f"./imagesTr/case_{n}.nii.gz", "label": f"./labelsTr/case_{n}.nii.gz"} for n in range(CASES)]
+    pairs = [{"image": f"./imagesTr/case_{n}.nii.gz", "label": f"./labelsTr/case_{n}.nii.gz"} for n in range(count)]
+    labels = {str(n): name for n, name in enumerate(["background", *classes])}
     (folder / "dataset.json").write_text(json.dumps({
-        "name": "ct", "modality": {"0": "CT"}, "labels": {"0": "background", "1": "organ"},
-        "numTraining": CASES, "numTest": 0, "training": pairs, "test": []}))
+        "name": "ct", "modality": {"0": "CT"}, "labels": labels, "numTraining": count, "numTest": 0,
+        "training": pairs, "test": []}))
 
 
 def measure(folder, batches):
@@ -80,6 +82,6 @@ def measure(folder, batches):
 if __name__ == "__main__":
     place = pathlib.Path(sys.argv[1])
     if sys.argv[2] == "make":
-        make(place)
+        make(place, CASES, ["organ"], write_case)
     else:
         measure(place, int(sys.argv[3]) if len(sys.argv) > 3 else 10)

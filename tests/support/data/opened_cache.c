@@ -123,6 +123,25 @@ int count_found_cases(const char *folder, const char *steps)
     return o.found;
 }
 
+void assert_warnings_are_repeated(void)
+{
+    static const char steps[] = "[preprocess]\nsteps = crop_foreground\n"
+                                "[preprocess.crop_foreground]\nabove = 1e6\n";
+    opened o;
+
+    write_cases("d");
+    for (int time = 0; time < 2; time++) {
+        open_cache(&o, "d", steps, 0);
+        ck_assert_int_eq(o.found, time * CASES);
+        for (int n = 0; n < CASES; n++) {
+            char phrase[64];
+            snprintf(phrase, sizeof phrase, "case 'case%d': crop_foreground found no voxel", n);
+            ck_assert_msg(strstr(o.said, phrase) != NULL, "'%s' is not in: %s", phrase, o.said);
+        }
+        close_cache(&o);
+    }
+}
+
 void assert_true_cases(const opened *o)
 {
     for (int n = 0; n < CASES; n++) {

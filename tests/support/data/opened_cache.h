@@ -50,6 +50,8 @@ void close_cache(opened *o);
 
 /* Open the cache, count the cases that it found, and close it. All must be held. */
 int count_found_cases(const char *folder, const char *steps);
+/* A cache repeats the warning of each case that it finds. */
+void assert_warnings_are_repeated(void);
 /* Each case of the cache equals the case that is preprocessed without a cache. */
 void assert_true_cases(const opened *o);
 

@@ -128,21 +128,7 @@ END_TEST
 
 START_TEST(the_warning_of_a_cached_case_is_repeated)
 {
-    static const char steps[] = "[preprocess]\nsteps = crop_foreground\n"
-                                "[preprocess.crop_foreground]\nabove = 1e6\n";
-    opened o;
-
-    write_cases("d");
-    for (int time = 0; time < 2; time++) {
-        open_cache(&o, "d", steps, 0);
-        ck_assert_int_eq(o.found, time * CASES);
-        for (int n = 0; n < CASES; n++) {
-            char phrase[64];
-            snprintf(phrase, sizeof phrase, "case 'case%d': crop_foreground found no voxel", n);
-            ck_assert_msg(strstr(o.said, phrase) != NULL, "'%s' is not in: %s", phrase, o.said);
-        }
-        close_cache(&o);
-    }
+    assert_warnings_are_repeated();
 }
 END_TEST
 

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static const char others[] = "[preprocess]\nsteps = scale_range\n"
                              "[preprocess.scale_range]\nfrom = 0 100\n";
@@ -98,17 +99,7 @@ END_TEST
 
 START_TEST(the_warning_of_a_case_in_the_file_is_repeated)
 {
-    static const char steps[] = "[preprocess]\nsteps = crop_foreground\n"
-                                "[preprocess.crop_foreground]\nabove = 1e6\n";
-    opened o;
-
-    write_cases("d");
-    for (int time = 0; time < 2; time++) {
-        open_cache(&o, "d", steps, 0);
-        ck_assert_int_eq(o.found, time * CASES);
-        ck_assert_ptr_nonnull(strstr(o.said, "case 'case1': crop_foreground found no voxel"));
-        close_cache(&o);
-    }
+    assert_warnings_are_repeated();
 }
 END_TEST
 
