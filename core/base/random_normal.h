@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Natural logarithm of a normal float in (0, 1]; the polynomial of Cephes' logf. */
+/* Natural logarithm of a positive normal float; the polynomial of Cephes' logf. */
 AVX2_BODY float random_log(float x)
 {
     static const float c[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,

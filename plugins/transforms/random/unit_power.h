@@ -13,29 +13,7 @@
 #include <string.h>
 
 #include "base/avx2_clone.h"
-
-/* Binary logarithm of a normal float. */
-AVX2_BODY float unit_power_log2(float x)
-{
-    static const float c[] = { 7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f,
-                               -1.2420140846e-1f, 1.4249322787e-1f, -1.6668057665e-1f,
-                               2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f };
-    uint32_t bits;
-    int32_t exponent;
-    float m, p, z;
-
-    memcpy(&bits, &x, sizeof bits);
-    exponent = (int32_t)(bits - UINT32_C(0x3f3504f3)) >> 23; /* of m in [0.707, 1.414) */
-    bits -= (uint32_t)exponent << 23;
-    memcpy(&m, &bits, sizeof m);
-    m -= 1.0f;
-    z = m * m;
-    p = c[0];
-    AVX2_UNROLL for (int i = 1; i < 9; i++)
-        p = p * m + c[i];
-    p = p * m * z - 0.5f * z;
-    return (float)exponent + (m + p) * 1.44269504f;
-}
+#include "base/random_normal.h"
 
 /* 2^x for x in [-126, 127]. */
 AVX2_BODY float unit_power_exp2(float x)
@@ -55,7 +33,8 @@ AVX2_BODY float unit_power_exp2(float x)
 /* x^exponent for x from 0 to 2 and exponents above 0; 0 where x is below FLT_MIN. */
 AVX2_BODY float unit_power(float x, float exponent)
 {
-    float normal = x < FLT_MIN ? FLT_MIN : x, y = exponent * unit_power_log2(normal), power;
+    float binary = random_log(x < FLT_MIN ? FLT_MIN : x) * 1.44269504f;
+    float y = exponent * binary, power;
 
     y = y < -126.0f ? -126.0f : y;
     power = unit_power_exp2(y > 126.0f ? 126.0f : y);
