@@ -124,6 +124,15 @@ static const char *header_text(arena *memory, const csv_row *row)
     return text;
 }
 
+/* Cases with labels have a column of them, under a name that tells it from a channel. */
+static pons_status check_label(const csv_reader *r, const csv_row *row, pons_error *err)
+{
+    if (r->column.label != COLUMN_NONE || r->list.unlabelled)
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "'%s' row %d: the columns are %s, expected one of them to be "
+                     "'label'", r->list.path, row->line, header_text(r->list.out->memory, row));
+}
+
 static pons_status check_images(const csv_reader *r, const csv_row *row, pons_error *err)
 {
     const csv_columns *c = &r->column;
@@ -191,7 +200,7 @@ static pons_status read_header(csv_reader *r, pons_error *err)
         || find_column(r, row, split_words, &c->split, err) != PONS_OK)
         return err->status;
     find_images(c, row, next);
-    if (check_images(r, row, err) != PONS_OK)
+    if (check_images(r, row, err) != PONS_OK || check_label(r, row, err) != PONS_OK)
         return err->status;
     return order_channels(r, row, err);
 }

@@ -55,6 +55,8 @@ static const broken_list csv_gallery[] = {
     { PONS_DATA, "", "is empty, expected a row for each case" },
     { PONS_DATA, "image,label\n", "lists no case for training or validation" },
     { PONS_DATA, "scan,truth\nx,y\n", "the columns are 'scan', 'truth', expected 'image'" },
+    { PONS_DATA, "scan,truth\n" CSV_ROW("a") CSV_ROW("b"),
+      "the columns are 'scan', 'truth', expected one of them to be 'label'" },
     { PONS_DATA, "label,fold\nlab/a.nii.gz,1\n", "the columns are 'label', 'fold', expected" },
     { PONS_DATA, "image,label,label\n" CSV_ROW("a"), "the columns 2 and 3 are both 'label'" },
     { PONS_DATA, "image,features,label\n" CSV_ROW("a"),
