@@ -87,14 +87,21 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
     return find_checkpoint(s, l, &out->checkpoint, err);
 }
 
+static pons_status refuse_absent(const char *run, pons_error *err)
+{
+    bool name = file_exists("runs", run);
+
+    return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'%s%s", run,
+                     name ? "\nhint: a run is named by its folder, runs/" : "", name ? run : "");
+}
+
 static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,
                                 pons_error *err)
 {
     struct stat facts;
 
     if (stat(s->run, &facts) != 0)
-        return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'",
-                         s->run);
+        return refuse_absent(s->run, err);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
             return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: "

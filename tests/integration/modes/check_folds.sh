@@ -62,6 +62,8 @@ check "the folds are the same" same_folds a kept
 check "finished folds are not trained again" ends 0 "'$folder/runs/a/fold_1' is finished" train --folds 2
 check "a fold's resolved.ini runs again as it is" \
     ends 0 "is finished" "$program" train runs/a/fold_1/resolved.ini
+check "a bare name leads to the folder" ends 3 "hint: a run is named by its folder, runs/a" \
+    "$program" predict a heads/imagesTr/phantom_000.nii.gz -o none.nii.gz
 check "a file with fold:K/N names the number of folds" train --fold 1 \
     --set data.validation=fold:0/2 --set experiment.name=b
 check "a fold alone is the one of all folds" same_fold a b 1
