@@ -31,9 +31,9 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
               "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
-    PONS_TEXTS(evaluate_flags, metrics, "dice iou hd hd95 asd nsd", "Metrics, of a synthesis "
-               "psnr ssim mae; docs/metrics.md has "
-               "all. The table begins with the worst case by the first."),
+    PONS_TEXTS(evaluate_flags, metrics, "", "Metrics, else dice iou hd hd95 asd nsd, of a synthesis "
+               "psnr ssim mae; docs/metrics.md has all. The table begins with the worst case by the "
+               "first."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
     PONS_REALS(evaluate_flags, spacing, "", FLT_MIN, FLT_MAX, "Spacing in millimetres, in place of "
                "the label file's."),
@@ -183,8 +183,6 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
         e->order = n == 0 ? kind : e->order;
         e->metrics |= (metric_set)1 << kind;
     }
-    if (e->metrics == 0)
-        return pons_fail(err, PONS_USAGE, "--metrics names no metric");
     if (f->spacing.count != 0 && f->spacing.count != 3)
         return pons_fail(err, PONS_USAGE, "--spacing has %d numbers, expected 3", f->spacing.count);
     for (int axis = 0; axis < f->spacing.count; axis++)
@@ -193,11 +191,13 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
     return PONS_OK;
 }
 
-/* Labels have no metrics of images. */
-static pons_status check_label_metrics(const evaluation *e, pons_error *err)
+/* Take the usual metrics of labels if none is named. Labels have no metrics of images. */
+static pons_status choose_label_metrics(evaluation *e, pons_error *err)
 {
     metric_set wrong = metric_set_from(e->metrics, METRIC_OF_IMAGE);
 
+    if (e->metrics == 0)
+        e->metrics = METRICS_USUAL;
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
         if (metric_set_has(wrong, (metric_kind)kind))
             return pons_fail(err, PONS_USAGE, "--metrics: '%s' is measured with --run of a network "
@@ -235,7 +235,7 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     if (given(f->overlay) && pairs.count != 1)
         return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
                          pairs.count);
-    if (check_label_metrics(e, err) != PONS_OK
+    if (choose_label_metrics(e, err) != PONS_OK
         || set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
         || !given(f->overlay))
         return err->status;
@@ -306,7 +306,8 @@ static pons_status run_compared(const invocation *call, const evaluate_flags *f,
         return err->status;
     if (evaluation_open(&b, err) == PONS_OK) {
         if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK
-            && check_label_metrics(&a, err) == PONS_OK)
+            && choose_label_metrics(&a, err) == PONS_OK
+            && choose_label_metrics(&b, err) == PONS_OK)
             compare(call, f, &a, &b, err);
         evaluation_close(&b);
     }

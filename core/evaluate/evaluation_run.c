@@ -23,22 +23,17 @@ static void set_classes(evaluation *e, const experiment *x)
     e->classes = x->classes + first;
 }
 
-/*
- * Refuse metrics that the run's task does not measure. The default, which is that of a
- * segmentation, becomes the one of the task.
- */
+/* Refuse metrics that the run's task does not measure. None stands for the task's own. */
 static pons_status choose_metrics(evaluation *e, const experiment *x, pons_error *err)
 {
     const task_rules *rules = task_rules_of(&x->sections);
-    const metric_set usual = (1u << METRIC_DICE) | (1u << METRIC_IOU) | (1u << METRIC_HD)
-                             | (1u << METRIC_HD95) | (1u << METRIC_ASD) | (1u << METRIC_NSD);
 
-    if ((e->metrics & ~rules->selecting) == 0)
-        return PONS_OK;
-    if (e->metrics != usual)
+    if ((e->metrics & ~rules->selecting) != 0)
         return pons_fail(err, PONS_USAGE, "--metrics has some that task = %s does not measure",
                          task_words[x->sections.experiment.task]);
-    e->metrics = rules->recorded;
+    if (e->metrics != 0)
+        return PONS_OK;
+    e->metrics = rules->evaluated;
     e->order = metric_kind_find(arena_format(e->memory, "%.*s", (int)strcspn(rules->best, "."),
                                              rules->best));
     return PONS_OK;

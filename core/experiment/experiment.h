@@ -155,6 +155,7 @@ typedef struct task_rules {
     bool background;          /* the first of several classes is the background                   */
     const char *best;         /* [train] best, if it is not given                                 */
     metric_set recorded;      /* metrics of every validation                                      */
+    metric_set evaluated;     /* metrics of evaluate --run that names none                        */
     metric_set selecting;     /* metrics that 'best' may name                                     */
     /*
      * Set regions, classes, class_count and task of an experiment from its dataset, and refuse

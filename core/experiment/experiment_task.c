@@ -239,12 +239,14 @@ enum {
 static const task_rules rules[TASK_COUNT] = {
     [TASK_SEGMENTATION] = {
         .labels = true, .background = true, .best = "dice.mean",
-        .recorded = METRIC(DICE) | METRIC(IOU), .selecting = OF_CLASSES,
+        .recorded = METRIC(DICE) | METRIC(IOU), .evaluated = METRICS_USUAL,
+        .selecting = OF_CLASSES,
         .take_dataset = segmentation_take_dataset, .take_names = segmentation_take_names,
         .activation = segmentation_activation
     },
     [TASK_SYNTHESIS] = {
-        .best = "psnr.mean", .recorded = OF_IMAGES, .selecting = OF_IMAGES,
+        .best = "psnr.mean", .recorded = OF_IMAGES, .evaluated = OF_IMAGES,
+        .selecting = OF_IMAGES,
         .take_dataset = synthesis_take_dataset, .take_names = synthesis_take_names,
         .activation = synthesis_activation
     },

@@ -71,6 +71,11 @@ static inline bool metric_set_has(metric_set set, metric_kind kind)
     return (set >> kind & 1) != 0;
 }
 
+/* The metrics of labels that are measured where none is named. */
+enum {
+    METRICS_USUAL = 1 << METRIC_DICE | 1 << METRIC_IOU | 1 << METRIC_HD | 1 << METRIC_HD95
+                    | 1 << METRIC_ASD | 1 << METRIC_NSD
+};
 /* The metrics of 'set' that have this source. */
 metric_set metric_set_from(metric_set set, metric_source source);
 /* The kind of a name; METRIC_KIND_COUNT: none. */

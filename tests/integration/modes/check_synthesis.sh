@@ -118,6 +118,7 @@ for value in $(metrics a | sed 's/"ssim".*//' | grep -o '"contrast[0-9]":-*[0-9]
     check "evaluate has the training's PSNR" grep -qF "\"psnr\":{\"mean\":$value" evaluated.json
 done
 expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics dice
+expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics "dice iou hd hd95 asd nsd"
 
 # ---- presets -------------------------------------------------------------------------------------
 
