@@ -369,15 +369,20 @@ START_TEST(sparse_sites_in_long_boxes_have_the_distances_of_brute_force)
             bits[(p->at[0] * b.extent[1] + p->at[1]) * b.extent[2] + p->at[2]]
                 |= n % 2 == 0 ? MASK_PREDICTION : MASK_LABEL;
         }
-        double found[SITES], largest = 0, expected = 0;
+        double found[SITES];
+        int count = 0;
         pons_error err = PONS_ERROR_INIT;
         ck_assert_int_eq(voxel_distance_compute(&b, MASK_PREDICTION, MASK_LABEL, found, &err),
                          PONS_OK);
-        for (int64_t n = 0; n < voxel_box_count(&b, MASK_PREDICTION); n++)
-            largest = fmax(largest, found[n]);
-        for (int n = 0; n < SITES; n++)
-            expected = fmax(expected, nearest_of(&b, site[0][n], site[1], SITES));
-        compare_value(largest, expected, 1e-12 * expected, "largest distance");
+        for (int64_t i = 0; i < b.extent[0]; i++)
+            for (int64_t j = 0; j < b.extent[1]; j++)
+                for (int64_t k = 0; k < b.extent[2]; k++) {
+                    if (!is_in(&b, i, j, k, MASK_PREDICTION))
+                        continue;
+                    double expected = nearest_of(&b, (point){ { i, j, k } }, site[1], SITES);
+                    compare_value(found[count++], expected, 1e-12 * expected, "distance");
+                }
+        ck_assert_int_eq(count, (int)voxel_box_count(&b, MASK_PREDICTION));
     }
 }
 END_TEST
