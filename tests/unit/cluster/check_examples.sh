@@ -253,6 +253,9 @@ rule=$job.podFailurePolicy.rules.0
 check "75 is no failure" test "$(value $rule.action) $(value $rule.onExitCodes.values.0)" = "Ignore 75"
 check "pods are not restarted in place" test "$(value $pod.restartPolicy)" = Never
 command=$pod.containers.0.command
+gpus=$pod.containers.0.resources
+check "a pod asks for as many GPUs as it may have" test "$(value "$gpus.requests.nvidia.com/gpu")" = 1 -a \
+    "$(value "$gpus.limits.nvidia.com/gpu")" = 1
 check "pons trains" test "$(value "$command.0") $(value "$command.1")" = "pons train"
 
 # The pods are processes of this machine, whose name server does not know pod 0.
