@@ -43,18 +43,20 @@ static bool width_fits(const pons_map *m, int width)
 }
 
 /*
- * Whether a thread has registers for arrays of 'width': the loads along the last axis, and two sums
- * of each reduction that keeps it.
+ * Whether a thread has registers for arrays of 'width': the loads along the last axis, two sums of
+ * each reduction that keeps it, and what is stored along it, two 16-bit numbers in a register.
  */
 static bool registers_fit(const pons_map *m, int width)
 {
-    int last = m->axis_count - 1, arrays = 0;
+    int last = m->axis_count - 1, arrays = 0, stored = 0;
 
     for (int i = 0; i < m->load_count; i++)
         arrays += m->load[i].stride[last] == 1;
     for (int i = 0; i < m->reduction_count; i++)
         arrays += m->reduction[i].to[0].stride[last] != 0 ? 2 : 0;
-    return arrays * width <= ARRAY_REGISTERS;
+    for (int i = 0; i < m->store_count; i++)
+        stored += m->store[i].to.stride[last] == 1;
+    return arrays * width + stored * width / 2 <= ARRAY_REGISTERS;
 }
 
 static int choose_width(const pons_map *m)
