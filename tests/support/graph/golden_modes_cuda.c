@@ -26,6 +26,11 @@ bool golden_is_slow(const golden_mode *m)
     return !fakes_are_away() && !m->fill_nan;
 }
 
+bool golden_is_made_up(const golden_mode *m)
+{
+    return m->plugin != NULL && !fakes_are_away();
+}
+
 static __attribute__((constructor)) void open_fakes(void)
 {
     if (!fakes_open())

@@ -44,6 +44,8 @@ extern const golden_mode golden_bf16_modes[];
 extern const int golden_bf16_mode_count;
 /* The mode runs only the first of the long cases, because its device is slow. */
 bool golden_is_slow(const golden_mode *m);
+/* The mode's device is a GPU that tests/fake makes up on the processor. */
+bool golden_is_made_up(const golden_mode *m);
 
 void golden_device(const golden_mode *m, device *d);
 program_settings golden_settings(const golden_mode *m);
