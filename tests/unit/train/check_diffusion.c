@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "device/device_open.h"
 #include "graph/ir/shape.h"
@@ -372,6 +373,33 @@ START_TEST(a_window_larger_than_the_image_has_no_ssim)
 }
 END_TEST
 
+/* The peak of the process's memory in KiB. */
+static long peak_memory(void)
+{
+    struct rusage used;
+
+    ck_assert_int_eq(getrusage(RUSAGE_SELF, &used), 0);
+    return used.ru_maxrss;
+}
+
+START_TEST(similarity_takes_planes_of_memory_and_no_volume)
+{
+    enum { PLANE = 64 * 64, PLANES = 512, MIB_OF_MOMENTS = PLANE * PLANES / 1024 * 40 / 1024 };
+    const ssim_window window = { 11, 1.5 };
+    float *image = malloc(PLANES * PLANE * sizeof *image);
+    image_quality q;
+
+    for (int64_t i = 0; i < PLANES * PLANE; i++)
+        image[i] = (float)(i % 97) / 97;
+    long before = peak_memory();
+    MUST(image_quality_measure(image, image, (int64_t[]){ PLANES, 64, 64 }, 2, &window, &q,
+                               &error));
+    ck_assert_double_eq_tol(q.ssim, 1, 1e-9);
+    ck_assert_int_lt((peak_memory() - before) / 1024, MIB_OF_MOMENTS / 4);
+    free(image);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("diffusion");
@@ -383,5 +411,6 @@ int main(void)
     tcase_add_test(c, ten_steps_with_a_golden_network_are_golden);
     tcase_add_test(c, psnr_ssim_and_mae_are_monai_s);
     tcase_add_test(c, a_window_larger_than_the_image_has_no_ssim);
+    tcase_add_test(c, similarity_takes_planes_of_memory_and_no_volume);
     return suite_run();
 }
