@@ -20,20 +20,23 @@
 typedef struct evaluate_flags {
     const char *prediction, *label, *run, *csv, *overlay, *image;
     pons_texts labels, metrics;
-    double tolerance;
+    double tolerance, range;
     pons_reals spacing;
     bool all, json, any;
 } evaluate_flags;
 
 static const pons_option flags[] = {
-    PONS_TEXT(evaluate_flags, prediction, "", "A predicted label file, or a folder of them."),
-    PONS_TEXT(evaluate_flags, label, "", "The label file, or a folder with the same file stems."),
+    PONS_TEXT(evaluate_flags, prediction, "", "A predicted file, or a folder of them."),
+    PONS_TEXT(evaluate_flags, label, "", "The label file, or the image that was to be made; or a "
+              "folder with the same file stems."),
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
               "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_TEXTS(evaluate_flags, metrics, "", "Metrics, else dice iou hd hd95 asd nsd, of a synthesis "
-               "psnr ssim mae; docs/metrics.md has all. The table begins with the worst case by the "
-               "first."),
+               "psnr ssim mae; docs/metrics.md has all. psnr, ssim and mae take the files for "
+               "images. The table begins with the worst case by the first."),
+    PONS_REAL(evaluate_flags, range, "0", 0, FLT_MAX, "Span of the images' values for psnr and "
+              "ssim; 0: the largest value of the label's image less its smallest."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
     PONS_REALS(evaluate_flags, spacing, "", FLT_MIN, FLT_MAX, "Spacing in millimetres, in place of "
                "the label file's."),
@@ -152,6 +155,8 @@ static pons_status set_classes(evaluation *e, const evaluate_flags *f, const pai
     const char **file = arena_alloc(p->memory, 3 * (size_t)p->count * sizeof *file + 1);
     int count = 0;
 
+    if (e->images)
+        return evaluation_find_channels(e, p->item[0].label, err);
     if (f->labels.count > 0)
         return evaluation_name_classes(e, &f->labels, err);
     for (int i = 0; i < p->count; i++) {
@@ -165,8 +170,12 @@ static pons_status set_classes(evaluation *e, const evaluate_flags *f, const pai
 
 static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
 {
+    pons_status (*const add)(evaluation *e, const char *name, const char *prediction,
+                             const char *label, pons_error *err)
+        = e->images ? evaluation_add_images : evaluation_add_files;
+
     for (int i = 0; i < p->count && err->status == PONS_OK; i++)
-        evaluation_add_files(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
+        add(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
     return err->status;
 }
 
@@ -188,20 +197,30 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
     for (int axis = 0; axis < f->spacing.count; axis++)
         e->spacing[axis] = f->spacing.item[axis];
     e->tolerance = f->tolerance;
+    e->range = f->range;
     return PONS_OK;
 }
 
-/* Take the usual metrics of labels if none is named. Labels have no metrics of images. */
-static pons_status choose_label_metrics(evaluation *e, pons_error *err)
+/*
+ * Let the metrics choose whether files are labels or images. None stands for the usual ones of
+ * labels.
+ */
+static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
 {
-    metric_set wrong = metric_set_from(e->metrics, METRIC_OF_IMAGE);
+    metric_set of_images = metric_set_from(e->metrics, METRIC_OF_IMAGE);
 
     if (e->metrics == 0)
         e->metrics = METRICS_USUAL;
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        if (metric_set_has(wrong, (metric_kind)kind))
-            return pons_fail(err, PONS_USAGE, "--metrics: '%s' is measured with --run of a network "
-                             "of task = synthesis, found labels", metric_facts[kind].name);
+    e->images = of_images != 0;
+    if (e->images && of_images != e->metrics)
+        return pons_fail(err, PONS_USAGE, "--metrics has some of images, as psnr, and some of "
+                         "labels, expected one kind");
+    if (e->images && (f->labels.count > 0 || given(f->overlay)))
+        return pons_fail(err, PONS_USAGE, "--%s is for files of labels, --metrics is of images",
+                         f->labels.count > 0 ? "labels" : "overlay");
+    if (!e->images && f->range > 0)
+        return pons_fail(err, PONS_USAGE, "--range is for psnr and ssim, which --metrics does not "
+                         "have");
     return PONS_OK;
 }
 
@@ -217,9 +236,9 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     if (f->all && f->json)
         return pons_fail(err, PONS_USAGE, "--all is for the table, --json has every class");
     if (given(f->run)) {
-        if (given(f->prediction) || given(f->label) || given(f->overlay))
-            return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label nor "
-                             "--overlay");
+        if (given(f->prediction) || given(f->label) || given(f->overlay) || f->range > 0)
+            return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label, "
+                             "--overlay nor --range");
         return evaluation_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
                             .set = call->set, .any = f->any }, call->log, err);
     }
@@ -235,7 +254,7 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     if (given(f->overlay) && pairs.count != 1)
         return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
                          pairs.count);
-    if (choose_label_metrics(e, err) != PONS_OK
+    if (choose_file_metrics(f, e, err) != PONS_OK
         || set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
         || !given(f->overlay))
         return err->status;
@@ -260,7 +279,8 @@ static pons_status check_compared(const invocation *call, const evaluate_flags *
                          call->argument[0]);
     if (others)
         return pons_fail(err, PONS_USAGE, "evaluate of two predictions takes --label, --labels, "
-                         "--metrics, --tolerance, --spacing and --json, and no other flag");
+                         "--metrics, --range, --tolerance, --spacing and --json, and no other "
+                         "flag");
     if (!given(f->label))
         return pons_fail(err, PONS_USAGE, "evaluate of two predictions needs --label");
     return PONS_OK;
@@ -306,8 +326,8 @@ static pons_status run_compared(const invocation *call, const evaluate_flags *f,
         return err->status;
     if (evaluation_open(&b, err) == PONS_OK) {
         if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK
-            && choose_label_metrics(&a, err) == PONS_OK
-            && choose_label_metrics(&b, err) == PONS_OK)
+            && choose_file_metrics(f, &a, err) == PONS_OK
+            && choose_file_metrics(f, &b, err) == PONS_OK)
             compare(call, f, &a, &b, err);
         evaluation_close(&b);
     }

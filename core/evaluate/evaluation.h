@@ -39,6 +39,8 @@ typedef struct evaluation {
     metric_set metrics;       /* computed and printed                                             */
     metric_kind order;        /* cases of the table are sorted by it                              */
     double tolerance;         /* of nsd, in millimetres                                           */
+    bool images;              /* the files are images, and each channel is a class                */
+    double range;             /* of the images' values; 0: that of the label image                */
     double spacing[3];        /* in place of the label file's; 0: the file's                      */
     int class_count;
     const data_class *classes;
@@ -92,6 +94,20 @@ pons_status evaluation_add_scores(evaluation *e, const char *name, const class_s
 pons_status evaluation_score_masks(const evaluation *e, const volume *prediction,
                                    const volume *label, const class_areas *areas, int area_count,
                                    class_score *score, pons_error *err);
+
+/* ---- evaluation_images.c --------------------------------------------------------------------- */
+
+/* Set the classes to the channels of an image file: 'image' of one, else '0', '1', ... */
+pons_status evaluation_find_channels(evaluation *e, const char *file, pons_error *err);
+/*
+ * Add a pair of images. PONS_DATA: grids or numbers of channels differ, or the label image has a
+ * single value and there is no range.
+ */
+pons_status evaluation_add_images(evaluation *e, const char *name, const char *prediction,
+                                  const char *label, pons_error *err);
+/* Set the metrics of an image [extent] and the one that it should be, whose values span 'range'. */
+pons_status evaluation_score_image(const float *image, const float *truth, const int64_t extent[3],
+                                   double range, class_score *score, pons_error *err);
 
 /* ---- evaluation_summary.c -------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
 libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
 	core/evaluate/comparison_json.c core/evaluate/evaluation.c core/evaluate/evaluation.h \
 	core/evaluate/evaluation_csv.c core/evaluate/evaluation_folds.c \
-	core/evaluate/evaluation_interval.c core/evaluate/evaluation_json.c core/evaluate/evaluation_run.c \
+	core/evaluate/evaluation_images.c core/evaluate/evaluation_interval.c \
+	core/evaluate/evaluation_json.c core/evaluate/evaluation_run.c \
 	core/evaluate/evaluation_run.h core/evaluate/evaluation_summary.c core/evaluate/evaluation_table.c \
 	core/evaluate/synthesis_score.c core/evaluate/synthesis_score.h core/evaluate/validation.c \
 	core/evaluate/validation.h

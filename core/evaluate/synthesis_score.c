@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "data/volume/volume.h"
+#include "evaluate/evaluation.h"
 #include "infer/diffusion_sampler.h"
-#include "metric/image_quality.h"
 
 /* Percentiles are mapped to -1 and 1. */
 static const double RANGE = 2;
-static const ssim_window WINDOW = { 11, 1.5 };
 
 static int draw_target(const experiment *e, const char *name)
 {
@@ -21,15 +21,6 @@ static int draw_target(const experiment *e, const char *name)
     random_data((uint64_t)e->sections.experiment.seed ^ random_stream_hash(name),
                 random_stream_hash("diffusion.validation"), 0, 0, 0, 0, drawn);
     return (int)(drawn[0] % (uint32_t)e->class_count);
-}
-
-static void copy_channel(const volume *image, int channel, float *out)
-{
-    const float *from = image->voxels;
-    int64_t count = pons_volume_count(image);
-
-    for (int64_t i = 0; i < count; i++)
-        out[i] = from[i * image->channels + channel];
 }
 
 pons_status synthesis_score_case(const replicas *network, const pons_case *c,
@@ -43,7 +34,6 @@ pons_status synthesis_score_case(const replicas *network, const pons_case *c,
     float *truth = malloc((size_t)count * sizeof *truth);
     diffusion_request request = { .network = network, .image = c->image.voxels, .target = target,
                                   .name = c->name, .stop = stop, .context = context };
-    image_quality quality;
 
     for (int i = 0; i < e->class_count; i++)
         score[i] = class_score_of_counts((metric_count){ 0 });
@@ -51,13 +41,8 @@ pons_status synthesis_score_case(const replicas *network, const pons_case *c,
     if (made == NULL || truth == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory for case '%s'", c->name);
     } else if (diffusion_sample(&request, made, err) == PONS_OK) {
-        copy_channel(&c->image, target, truth);
-        if (image_quality_measure(made, truth, c->image.extent, RANGE, &WINDOW, &quality, err)
-            == PONS_OK) {
-            score[target].value[METRIC_PSNR] = quality.psnr;
-            score[target].value[METRIC_SSIM] = quality.ssim;
-            score[target].value[METRIC_MAE] = quality.mae;
-        }
+        volume_copy_channel(&c->image, target, truth);
+        evaluation_score_image(made, truth, c->image.extent, RANGE, &score[target], err);
     }
     free(made);
     free(truth);

@@ -16,6 +16,8 @@
 
 enum { MOMENTS = 5, WINDOW_MAX = 33, LANES = 8 };
 
+const ssim_window image_quality_window = { 11, 1.5 };
+
 /* The weights of a window along an axis; of an axis of extent 1 the weight is 1. */
 typedef struct window_axis {
     int size;

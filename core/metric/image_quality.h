@@ -18,6 +18,9 @@ typedef struct ssim_window {
     double sigma;
 } ssim_window;
 
+/* The window of validations and of pons evaluate: 11 voxels, sigma 1.5, as MONAI's default. */
+extern const ssim_window image_quality_window;
+
 /*
  * Two images [extent], whose values span 'range'. SSIM (Wang et al. 2004) has constants (0.01
  * range)^2 and (0.03 range)^2 and biased moments, and is the mean over the places where the window

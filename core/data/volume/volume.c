@@ -97,3 +97,12 @@ void volume_copy_position(volume *v, const volume *from)
     memcpy(v->inside_start, from->inside_start, sizeof v->inside_start);
     memcpy(v->inside_extent, from->inside_extent, sizeof v->inside_extent);
 }
+
+void volume_copy_channel(const volume *v, int channel, float *out)
+{
+    const float *from = v->voxels;
+    int64_t count = pons_volume_count(v);
+
+    for (int64_t i = 0; i < count; i++)
+        out[i] = from[i * v->channels + channel];
+}

@@ -49,5 +49,7 @@ typedef struct volume_facts {
 pons_status volume_copy(const volume *v, volume *out, pons_error *err);
 /* Copy the position (affine, inside box) of 'from' to a volume of the same extent. */
 void volume_copy_position(volume *v, const volume *from);
+/* Copy a channel of an F32 volume to out [voxels]. */
+void volume_copy_channel(const volume *v, int channel, float *out);
 
 #endif

@@ -289,6 +289,24 @@ expect 0 stdout "mean         all       1.0000" evaluate --metrics dice --labels
     --prediction "$folder/seed1/labelsTr" --label "$folder/seed1/labelsTr"
 expect 0 stdout "95 % from    1" evaluate --label "$folder/seed1/labelsTr" \
     --prediction "$folder/seed2/labelsTr"
+# images CODE STREAM TEXT METRICS ARGUMENT...: evaluates the phantoms as images.
+images() {
+    code=$1 stream=$2 text=$3 metrics=$4
+    shift 4
+    expect "$code" "$stream" "$text" evaluate --label "$folder/seed1/imagesTr" --metrics "$metrics" "$@"
+}
+images 0 stdout "mean         image     1.0000    0.0000" "ssim mae" --prediction "$folder/seed1/imagesTr"
+images 0 stdout "image   mae                    3      0.0000 " "mae ssim" \
+    "$folder/seed1/imagesTr" "$folder/seed2/imagesTr"
+images 2 stderr "some of images, as psnr, and some of labels" "psnr dice" --prediction "$folder/seed2/imagesTr"
+images 2 stderr "--labels is for files of labels" psnr --labels a:1 --prediction "$folder/seed2/imagesTr"
+images 2 stderr "--range is for psnr and ssim" dice --range 2 --prediction "$folder/seed2/imagesTr"
+mkdir "$folder/even"
+{ gzip -dc "$folder/seed1/labelsTr/phantom_000.nii.gz" | head -c 352; head -c 13824 /dev/zero; } \
+    >"$folder/even/phantom_000.nii"
+images 4 stderr "expected a range of values" psnr --prediction "$folder/even/phantom_000.nii" \
+    --label "$folder/even/phantom_000.nii"
+images 4 stderr "has no label of that name" psnr --prediction "$folder/seed2/imagesTr" --label "$folder/even"
 expect 2 stderr "--all is for the table, --json has every class" evaluate --all --json \
     --prediction "$folder/seed1/labelsTr" --label "$folder/seed1/labelsTr"
 "$program" data phantom -o "$folder/atlas1" --cases 2 --extent 32 --classes 24 2>/dev/null

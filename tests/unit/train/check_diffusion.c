@@ -3,8 +3,11 @@
  * whole samplings with a golden network, and the metrics of the images.
  */
 #include "config/diffusion_table.h"
+#include "data/nifti/nifti_write.h"
+#include "evaluate/evaluation.h"
 #include "metric/image_quality.h"
 #include "support/graph/golden_program.h"
+#include "support/root.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -373,6 +376,56 @@ START_TEST(a_window_larger_than_the_image_has_no_ssim)
 }
 END_TEST
 
+/* Write image 'number' of a golden tensor [N, channels, ...] to a file of the root. */
+static const char *write_image(const char *name, const safetensor *t, size_t number)
+{
+    float *x = read_floats(t);
+    volume v = { .type = PONS_F32, .channels = 1, .affine = { { 1 }, { 0, 1 }, { 0, 0, 1 } } };
+
+    v.extent[0] = t->rank == 5 ? t->extent[2] : 1;
+    v.extent[1] = t->extent[t->rank - 2];
+    v.extent[2] = t->extent[t->rank - 1];
+    v.voxels = x + (int64_t)number * pons_volume_count(&v);
+    MUST(nifti_write(name, &v, NULL, &error));
+    free(x);
+    return name;
+}
+
+START_TEST(files_of_images_have_monai_s_metrics)
+{
+    const json_t *c;
+    golden g;
+    size_t n;
+    int count = 0;
+
+    make_root();
+    golden_open(&g, "images");
+    json_array_foreach(g.cases, n, c) {
+        const safetensor *t = golden_find(&g, "%s/prediction", golden_text(c, "name"));
+        const safetensor *truth = golden_find(&g, "%s/label", golden_text(c, "name"));
+
+        for (size_t i = 0; i < (size_t)t->extent[0]; i++, count++) {
+            const char *made = write_image(in_root("made.nii.gz"), t, i);
+            const char *label = write_image(in_root("label.nii.gz"), truth, i);
+            evaluation e;
+
+            MUST(evaluation_open(&e, &error));
+            e.range = golden_number(c, "data_range");
+            MUST(evaluation_find_channels(&e, label, &error));
+            MUST(evaluation_add_images(&e, "one", made, label, &error));
+            ck_assert_int_eq(e.case_count, 1);
+            ck_assert_double_eq_tol(e.cases[0].mean[METRIC_PSNR], item(c, "psnr", i), 1e-4);
+            ck_assert_double_eq_tol(e.cases[0].mean[METRIC_SSIM], item(c, "ssim", i), 1e-5);
+            ck_assert_double_eq_tol(e.cases[0].mean[METRIC_MAE], item(c, "mae", i), 1e-6);
+            evaluation_close(&e);
+        }
+    }
+    ck_assert_int_eq(count, 4);
+    golden_close(&g);
+    remove_root();
+}
+END_TEST
+
 /* The peak of the process's memory in KiB. */
 static long peak_memory(void)
 {
@@ -410,6 +463,7 @@ int main(void)
     tcase_add_test(c, steps_of_the_sampler_are_golden);
     tcase_add_test(c, ten_steps_with_a_golden_network_are_golden);
     tcase_add_test(c, psnr_ssim_and_mae_are_monai_s);
+    tcase_add_test(c, files_of_images_have_monai_s_metrics);
     tcase_add_test(c, a_window_larger_than_the_image_has_no_ssim);
     tcase_add_test(c, similarity_takes_planes_of_memory_and_no_volume);
     return suite_run();
