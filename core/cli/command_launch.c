@@ -71,7 +71,7 @@ typedef struct inner {
 
 static const command *find_inner(const char *name)
 {
-    static const char *const names[] = { "train", "bench" };
+    static const char *const names[] = { "train", "bench", "find-rate" };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (const command *const *c = commands; *c != NULL && strcmp(name, names[i]) == 0; c++)
@@ -399,8 +399,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     inner in = { .command = find_inner(call->argument[0]), .folder = { NULL, NULL, -1, NULL } };
 
     if (in.command == NULL)
-        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train' or 'bench', not "
-                         "of '%s'%s", call->argument[0], hint_for(call->argument[0]));
+        return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train', 'bench' or "
+                         "'find-rate', not of '%s'%s", call->argument[0], hint_for(call->argument[0]));
     broken_pipe_ignore(); /* ranks end with the launcher */
     if (gather_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK) {
         if (in.call.help)

@@ -31,6 +31,11 @@ check "a thread more or less" sweep threads --set distribute.threads=1
 check "changes no bit" same_losses first threads
 check "two replicas" sweep dp --set distribute.devices=cpu:0,cpu:1 --set train.accumulate=1
 check "change no bit" same_losses first dp
+ranks() {
+    "$program" launch -n 2 -- find-rate e.ini --json --set train.accumulate=1 >ddp 2>log || { cat log; return 1; }
+}
+check "two ranks" ranks
+check "change no bit, and one of them prints" cmp dp ddp
 check "another start" sweep short --start 1e-3 --end 1 --steps 30
 check "is the first rate" [ "$(list rates short | head -1)" = 0.001 ]
 first_loss() {

@@ -765,7 +765,7 @@ END_TEST
 
 static const struct { int code; const char *says, *word[8]; } usage[] = {
     { 2, "'pons launch' takes", { "-n", "2" } },
-    { 2, "'pons launch' starts ranks of 'train' or 'bench', not of 'predict'",
+    { 2, "'pons launch' starts ranks of 'train', 'bench' or 'find-rate', not of 'predict'",
       { "--", "predict", "a" } },
     { 2, "-n = '0': expected an integer from 1 to 1024 or auto",
       { "-n", "0", "--", "train", "a.ini" } },
