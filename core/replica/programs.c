@@ -8,6 +8,7 @@
 #include "data/loader/loader.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
+#include "graph/ir/sort.h"
 #include "replica/patch_nodes.h"
 #include "replica/plugin_build.h"
 #include "replica/task_nodes.h"
@@ -22,13 +23,26 @@ static pons_shape batch_shape(const int extent[3], int64_t batch, int channels)
     return pons_shape_make(5, (int64_t[]){ batch, dhw[0], dhw[1], dhw[2], channels });
 }
 
+/* Refuse a model whose prediction does not depend on an input of the task. */
+static pons_status check_inputs(const experiment *e, const pons_inputs *inputs,
+                                const pons_node *prediction, pons_error *err)
+{
+    for (int i = 0; i < inputs->count; i++)
+        if (!node_is_computed_from(prediction, inputs->item[i].node))
+            return pons_fail(err, PONS_CONFIG, "model '%s' does not read the input '%s', expected "
+                             "one for task = %s", e->model.plugin->descriptor->name,
+                             inputs->item[i].name, task_words[e->sections.experiment.task]);
+    return PONS_OK;
+}
+
 static pons_status build_model(const experiment *e, pons_graph *g, const task_inputs *named,
                                pons_outputs *out, pons_error *err)
 {
     const pons_inputs inputs = { named->count, named->item };
 
     if (plugin_build_model(e->model.plugin, e->model.options, &e->task, &inputs, g, out, err)
-        != PONS_OK)
+            != PONS_OK
+        || check_inputs(e, &inputs, out->item[0], err) != PONS_OK)
         return config_location_add(e->config, "model", "plugin", err);
     return PONS_OK;
 }

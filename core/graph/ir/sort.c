@@ -55,3 +55,18 @@ void graph_sort(pons_graph *g)
     }
     arena_free(scratch);
 }
+
+bool node_is_computed_from(const pons_node *x, const pons_node *from)
+{
+    const pons_graph *g = x->graph;
+    arena *scratch = arena_new();
+    bool *found = arena_alloc(scratch, (size_t)g->node_count + 1), result;
+
+    found[from->number] = true;
+    for (int i = from->number + 1; i <= x->number; i++)
+        for (int k = 0; k < g->node[i]->input_count; k++)
+            found[i] = found[i] || found[g->node[i]->input[k]->number];
+    result = found[x->number];
+    arena_free(scratch);
+    return result;
+}

@@ -138,6 +138,10 @@ refused() { text=$1; shift; expect 3 "$text" train a.ini --set experiment.name=x
 sed '/^\[diffusion\]/,/^betas/d' a.ini >labels.ini
 expect 3 "the task has no input 'timestep', which the model reads" train labels.ini \
     --set experiment.task=segmentation --set experiment.name=x
+sed '/^\[model\]/,/^num_res_blocks/d' a.ini >unet.ini
+printf '%s\n' "[model]" "plugin = unet" "channels = 4 8" "strides = 2" >>unet.ini
+expect 3 "unet.ini:37: [model] plugin: model 'unet' does not read the input 'timestep', expected one for task = synthesis" \
+    train unet.ini --set experiment.name=x
 refused "section [diffusion] is for task = synthesis" --set experiment.task=segmentation
 refused "[train] best is 'dice.mean', which task = synthesis does not measure" --set train.best=dice.mean
 refused "takes uniform or whole, since there are no labels" --set patch.sampling=balanced
