@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "checkpoint/run_folds.h"
+#include "cluster/group/group.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_list.h"
 #include "evaluate/synthesis_score.h"
@@ -133,26 +134,58 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     return predict_run(1, &p, &work, err);
 }
 
-/* Score the held-out cases on their preprocessed grid. Every process scores all of them. */
+static bool note_progress(void *context)
+{
+    const scoring *s = context;
+
+    if (s->experiment->group != NULL)
+        group_note(s->experiment->group, 0, "evaluation");
+    return false;
+}
+
+/* Score a held-out case on its preprocessed grid. */
+static pons_status score_synthesis(scoring *s, predictor *p, int number, class_score *out,
+                                   pons_error *err)
+{
+    const experiment *x = s->experiment;
+    pons_case c;
+
+    if (case_read(s->data, s->data->validation[number], &c, err) != PONS_OK)
+        return err->status;
+    if (pipeline_apply(x->preprocess, &c, x->log, err) == PONS_OK)
+        synthesis_score_case(predictor_replicas(p), &c, note_progress, s, out, err);
+    case_clear(&c);
+    return err->status;
+}
+
+/* Processes divide the cases: one each in a round, whose scores all of them then add. */
 static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
 {
     const dataset *d = s->data;
-    const experiment *x = s->experiment;
-    score found;
+    group *g = s->experiment->group;
+    int size = g != NULL ? group_size(g) : 1, rank = g != NULL ? group_rank(g) : 0;
+    size_t count = (size_t)s->experiment->class_count;
+    class_score *mine = calloc(count, sizeof *mine);
+    class_score *all = calloc((size_t)size * count, sizeof *all);
 
     if (d->validation_count == 0)
-        return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
-    for (int i = 0; i < d->validation_count && err->status == PONS_OK; i++) {
-        pons_case c;
-
-        if (case_read(d, d->validation[i], &c, err) != PONS_OK)
-            return err->status;
-        if (pipeline_apply(x->preprocess, &c, x->log, err) == PONS_OK
-            && synthesis_score_case(predictor_replicas(p), &c, NULL, NULL, found.class, err)
-               == PONS_OK)
-            evaluation_add_scores(s->evaluation, c.name, found.class, err);
-        case_clear(&c);
+        pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    if (mine == NULL || all == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory for the scores of an evaluation");
+    for (int first = 0; first < d->validation_count && err->status == PONS_OK; first += size) {
+        if (first + rank < d->validation_count
+            && score_synthesis(s, p, first + rank, mine, err) != PONS_OK)
+            break;
+        if (g == NULL)
+            memcpy(all, mine, count * sizeof *mine);
+        else if (group_all_gather(g, mine, count * sizeof *mine, all, err) != PONS_OK)
+            break;
+        for (int r = 0; r < size && first + r < d->validation_count && err->status == PONS_OK; r++)
+            evaluation_add_scores(s->evaluation, d->cases[d->validation[first + r]].id,
+                                  all + (size_t)r * count, err);
     }
+    free(mine);
+    free(all);
     return err->status;
 }
 

@@ -117,6 +117,17 @@ check "the training has a PSNR" [ -n "$(metrics a | grep -o '"contrast[0-9]":-*[
 for value in $(metrics a | sed 's/"ssim".*//' | grep -o '"contrast[0-9]":-*[0-9][^,}]*' | sed 's/.*://'); do
     check "evaluate has the training's PSNR" grep -qF "\"psnr\":{\"mean\":$value" evaluated.json
 done
+two_ranks() {
+    port=$((20000 + ($$ * 7 + 3) % 10000))
+    for rank in 0 1; do
+        RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+            "$program" evaluate --run runs/a --json >"ranks.$rank" &
+    done
+    wait $! && wait
+}
+check "two ranks evaluate" two_ranks
+check "with the same values" cmp evaluated.json ranks.0
+check "which one of them prints" [ ! -s ranks.1 ]
 expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics dice
 expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics "dice iou hd hd95 asd nsd"
 
