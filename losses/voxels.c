@@ -40,9 +40,9 @@ pons_node *voxels_reduce(pons_graph *g, reduction how, pons_node *x, pons_node *
     if (weights == NULL && valid == NULL)
         return mean_of_all(g, x);
     total = voxels_total(g, weights == NULL ? valid : voxels_masked(g, weights, valid));
-    if (valid != NULL)
-        total = pons_select(g, total, total, pons_scalar(g, 1));
-    return pons_div(g, voxels_total(g, x), total);
+    pons_node *divisor = pons_select(g, total, total, pons_scalar(g, 1));
+
+    return pons_select(g, total, pons_div(g, voxels_total(g, x), divisor), pons_scalar(g, 0));
 }
 
 pons_node *voxels_average(pons_graph *g, reduction how, pons_node *x, pons_node *valid)

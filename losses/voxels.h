@@ -18,8 +18,8 @@ pons_node *voxels_masked(pons_graph *g, pons_node *x, pons_node *valid);
 pons_node *voxels_total(pons_graph *g, pons_node *x);
 /*
  * The sum of x [N, D, H, W, C] over channels, averaged over the voxels in the mask, or summed over
- * them. 'weights' are the weights of the mean, NULL if all are equal. The mean of an empty mask
- * is 0.
+ * them. 'weights' are the weights of the mean, NULL if all are equal. The mean of an empty mask,
+ * and one whose weights are all 0, is 0.
  */
 pons_node *voxels_reduce(pons_graph *g, reduction how, pons_node *x, pons_node *weights,
                          pons_node *valid);

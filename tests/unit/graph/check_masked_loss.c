@@ -228,6 +228,25 @@ START_TEST(a_fully_masked_case_has_a_finite_loss_and_zero_gradient)
 }
 END_TEST
 
+/* A micro-batch whose only class has weight 0 teaches nothing; 0 / 0 would stop the training. */
+START_TEST(a_mean_of_weight_zero_is_zero)
+{
+    static const struct trial unweighted[] = {
+        { "cross_entropy", "{\"weight\":[0,1,2]}", false },
+        { "cross_entropy", "{\"weight\":[0,1,2],\"label_smoothing\":0.1}", false },
+        { "dice_ce", "{\"weight\":[0,1,2],\"lambda_dice\":0}", false },
+    };
+    const struct trial *t = &unweighted[_i];
+
+    fill(t, 5);
+    memset(target, 0, sizeof target);
+    ask_loss(t, &(question){ DEPTH, NULL, logits, target }, &first);
+    ck_assert_double_eq(first.value, 0);
+    for (int i = 0; i < VOXELS * CLASSES; i++)
+        ck_assert_double_eq(first.gradient[i], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("masked loss");
@@ -236,5 +255,6 @@ int main(void)
     tcase_add_loop_test(c, values_in_masked_voxels_change_no_bit, 0, TRIALS);
     tcase_add_loop_test(c, masking_planes_equals_removing_them, 0, TRIALS);
     tcase_add_loop_test(c, a_fully_masked_case_has_a_finite_loss_and_zero_gradient, 0, TRIALS);
+    tcase_add_loop_test(c, a_mean_of_weight_zero_is_zero, 0, 3);
     return suite_run();
 }
