@@ -10,7 +10,7 @@
 
 #include "base/file/file.h"
 #include "base/text/text.h"
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "evaluate/comparison.h"
 #include "evaluate/evaluation.h"
@@ -110,7 +110,7 @@ static pons_status read_pair(const evaluation *e, const pair *p, volume *predict
 {
     volume_facts facts;
 
-    if (nifti_read_facts(p->prediction, &facts, err) != PONS_OK)
+    if (volume_read_facts(p->prediction, &facts, err) != PONS_OK)
         return err->status;
     if (facts.channels > 1) {
         if (evaluation_read_regions(e, p->prediction, p->label, prediction, label, err) == PONS_OK)
@@ -118,9 +118,9 @@ static pons_status read_pair(const evaluation *e, const pair *p, volume *predict
                                  label->channels, TARGET_IGNORED);
         return err->status;
     }
-    if (nifti_read_label(p->prediction, prediction, NULL, err) != PONS_OK
+    if (volume_read_label(p->prediction, prediction, NULL, err) != PONS_OK
         || id_partition_check_ids(p->prediction, prediction, err) != PONS_OK
-        || nifti_read_label(p->label, label, NULL, err) != PONS_OK
+        || volume_read_label(p->label, label, NULL, err) != PONS_OK
         || id_partition_check_ids(p->label, label, err) != PONS_OK)
         return err->status;
     id_partition_apply(&e->areas, prediction);
@@ -138,7 +138,7 @@ static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair
     memset(&label, 0, sizeof label);
     memset(&image, 0, sizeof image);
     if (read_pair(e, p, &prediction, &label, err) == PONS_OK
-        && (!shown || nifti_read_image(f->image, &image, NULL, err) == PONS_OK))
+        && (!shown || volume_read_image(f->image, &image, NULL, err) == PONS_OK))
         overlay_write(f->overlay, &label, &prediction, shown ? &image : NULL, err);
     pons_volume_clear(&prediction);
     pons_volume_clear(&label);

@@ -46,12 +46,30 @@ libcore_la_SOURCES += core/data/packed/case_geometry.c core/data/packed/case_geo
 	core/data/packed/packed_case_file.c core/data/packed/packed_case_file.h \
 	core/data/packed/sampling_index.c core/data/packed/sampling_index.h
 libcore_la_SOURCES += core/data/phantom/phantom.c core/data/phantom/phantom.h
+libcore_la_SOURCES += core/data/picture/picture_read.c core/data/picture/picture_read.h \
+	core/data/picture/picture_internal.h
+if HAVE_PNG
+libcore_la_SOURCES += core/data/picture/picture_png.c
+else
+libcore_la_SOURCES += core/data/picture/picture_png_absent.c
+endif
+if HAVE_JPEG
+libcore_la_SOURCES += core/data/picture/picture_jpeg.c
+else
+libcore_la_SOURCES += core/data/picture/picture_jpeg_absent.c
+endif
+if HAVE_TIFF
+libcore_la_SOURCES += core/data/picture/picture_tiff.c
+else
+libcore_la_SOURCES += core/data/picture/picture_tiff_absent.c
+endif
 libcore_la_SOURCES += core/data/transform/augment.c core/data/transform/augment.h \
 	core/data/transform/case_check.c core/data/transform/case_check.h core/data/transform/pipeline.c \
 	core/data/transform/pipeline.h core/data/transform/transform.c
 libvoxels_la_SOURCES += core/data/transform/voxel_normals.c
 libcore_la_SOURCES += core/data/volume/geometry.h core/data/volume/interpolation.h \
 	core/data/volume/inverse_resample.h core/data/volume/transpose.h core/data/volume/volume.c \
-	core/data/volume/volume.h core/data/volume/volume_files.c core/data/volume/volume_files.h
+	core/data/volume/volume.h core/data/volume/volume_files.c core/data/volume/volume_files.h \
+	core/data/reader/volume_read.c core/data/reader/volume_read.h
 libvoxels_la_SOURCES += core/data/volume/geometry.c core/data/volume/interpolation.c \
 	core/data/volume/inverse_resample.c core/data/volume/resample.c core/data/volume/transpose.c

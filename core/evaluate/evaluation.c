@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "data/dataset/class_list.h"
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/geometry.h"
 #include "metric/label_runs.h"
 
@@ -68,7 +68,7 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
 static pons_status read_label_ids(const char *path, volume *out, volume_facts *facts,
                                   pons_error *err)
 {
-    if (nifti_read_label_compact(path, out, facts, err) == PONS_OK)
+    if (volume_read_label_compact(path, out, facts, err) == PONS_OK)
         id_partition_check_ids(path, out, err);
     return err->status;
 }
@@ -78,7 +78,7 @@ static pons_status mark_ids(const char *path, bool *seen, pons_error *err)
     volume v;
     volume_facts facts;
 
-    if (nifti_read_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
+    if (volume_read_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
         return err->status;
     memset(&v, 0, sizeof v);
     if (read_label_ids(path, &v, NULL, err) == PONS_OK) {
@@ -351,7 +351,7 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
 
     memset(&read, 0, sizeof read);
     memset(&ids, 0, sizeof ids);
-    if (nifti_read_image(prediction, &read, &facts, err) != PONS_OK
+    if (volume_read_image(prediction, &read, &facts, err) != PONS_OK
         || read_label_ids(label, &ids, &facts_of_label, err) != PONS_OK
         || volume_grid_compare(&facts.grid, prediction, &facts_of_label.grid, label, err)
                != PONS_OK)
@@ -404,7 +404,7 @@ pons_status evaluation_add_files(evaluation *e, const char *name, const char *pr
 
     memset(&p, 0, sizeof p);
     memset(&g, 0, sizeof g);
-    if (nifti_read_facts(prediction, &facts_p, err) != PONS_OK)
+    if (volume_read_facts(prediction, &facts_p, err) != PONS_OK)
         return err->status;
     if (facts_p.channels > 1)
         return add_regions(e, name, prediction, label, err);

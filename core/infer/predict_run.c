@@ -18,7 +18,8 @@
 #include "data/cache/case_hash.h"
 #include "data/dataset/case_read.h"
 #include "data/dataset/class_list.h"
-#include "data/nifti/nifti_read.h"
+#include "data/picture/picture_read.h"
+#include "data/reader/volume_read.h"
 #include "experiment/agreement.h"
 #include "infer/activation.h"
 #include "infer/window_scheduler.h"
@@ -75,7 +76,10 @@ static void read_files(prediction *s, const predict_input *input)
 {
     pons_volume_clear(&s->image);
     s->problem = (pons_error)PONS_ERROR_INIT;
-    nifti_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem);
+    if (volume_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem)
+        == PONS_OK)
+        picture_match_channels(input->file[0], s->p[0]->experiment->task.channels, &s->image,
+                               &s->problem);
 }
 
 /* Preprocess for one pass. The last pass takes the image itself, the others a copy. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "data/dataset/case_read.h"
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/inverse_resample.h"
 #include "experiment/agreement.h"
 #include "infer/diffusion_sampler.h"
@@ -50,7 +50,7 @@ static pons_status read_others(synthesis *s, pons_error *err)
     memcpy(file, in->file, (size_t)in->file_count * sizeof *file);
     if (in->file_count > 1)
         file[target] = file[other];
-    nifti_read_channels(in->file_count, file, image, &s->result.grid, err);
+    volume_read_channels(in->file_count, file, image, &s->result.grid, err);
     free(file);
     if (err->status == PONS_OK && image->channels != channels)
         pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", in->name,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/file/file.h"
 #include "base/integer.h"
@@ -30,11 +31,12 @@ enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200, HEAD_SIZE = 512 };
     "s.WriteImage(s.ReadImage(sys.argv[1]), sys.argv[2])'"
 #define WEB_PAGE "a web page was saved in place of the file; it may need a login to be downloaded"
 #define MINC "a MINC volume is converted by: mnc2nii"
-#define PICTURE "a volume needs spacing and orientation, which a picture does not have"
+#define NAMED "the name of a picture ends in .png, .jpg, .jpeg, .tif or .tiff"
 #define DICOM { "a DICOM file", \
     VOLUME("all slices of a folder are converted by: dcm2niix -z y", "/") }
 #define WEIGHTS(...) .advice[FILE_WEIGHTS] = { __VA_ARGS__ }
 #define VOLUME(...) .advice[FILE_VOLUME] = { __VA_ARGS__ }
+#define PIXELS(...) .advice[FILE_PICTURE] = { __VA_ARGS__ }
 
 static const struct row {
     size_t offset, size;
@@ -65,10 +67,10 @@ static const struct row {
     { 128, 4, "DICM", NULL, DICOM },
     { 0, 5, "\0\0\0\1\0", NULL, { "an MGH volume (.mgh, .mgz)",
                                   VOLUME("mri_convert", ".nii.gz"), .packable = true } },
-    { 0, 8, "\x89PNG\r\n\x1a\n", NULL, { "a PNG picture", VOLUME(PICTURE) } },
-    { 0, 3, "\xff\xd8\xff", NULL, { "a JPEG picture", VOLUME(PICTURE) } },
-    { 0, 4, "II*\0", NULL, { "a TIFF picture", VOLUME(PICTURE) } },
-    { 0, 4, "MM\0*", NULL, { "a TIFF picture", VOLUME(PICTURE) } },
+    { 0, 8, "\x89PNG\r\n\x1a\n", NULL, { "a PNG picture", VOLUME(NAMED) } },
+    { 0, 3, "\xff\xd8\xff", NULL, { "a JPEG picture", VOLUME(NAMED) } },
+    { 0, 4, "II*\0", NULL, { "a TIFF picture", VOLUME(NAMED) } },
+    { 0, 4, "MM\0*", NULL, { "a TIFF picture", VOLUME(NAMED) } },
     { 257, 5, "ustar", NULL, { .name = "a tar archive" } },
     { 0, 4, "\x5c\1\0\0", NULL, { .name = "a NIfTI volume" } },
     { 0, 4, "\0\0\1\x5c", NULL, { .name = "a NIfTI volume" } },
@@ -90,10 +92,29 @@ static const struct row {
     { 0, 0, "", "<html", { "an HTML page", WEIGHTS(WEB_PAGE), VOLUME(WEB_PAGE) } },
     { 0, 5, "<?xml", NULL, { .name = "an XML file" } },
     { 0, 8, "version ", "git-lfs",
-      { "a pointer of Git LFS", WEIGHTS("git lfs pull"), VOLUME("git lfs pull") } },
+      { "a pointer of Git LFS", WEIGHTS("git lfs pull"), VOLUME("git lfs pull"),
+        PIXELS("git lfs pull") } },
     { 0, 1, "{", NULL, { .name = "a JSON file" } },
     { 0, 2, "\x1f\x8b", NULL, { "gzip", WEIGHTS("what it holds is unpacked by gzip -d") } },
 };
+
+size_t file_kind_ending(const char *name, file_use use)
+{
+    static const char *const endings[FILE_USE_COUNT][6] = {
+        [FILE_WEIGHTS] = { ".safetensors" }, [FILE_VOLUME] = { ".nii", ".nii.gz" },
+        [FILE_PICTURE] = { ".png", ".jpg", ".jpeg", ".tif", ".tiff" }
+    };
+    size_t size = strlen(name);
+
+    for (const char *const *ending = endings[use]; *ending != NULL; ending++) {
+        size_t count = strlen(*ending);
+        const char *end = name + size - count;
+        if (size > count && (use == FILE_PICTURE ? strcasecmp(end, *ending)
+                                                 : strcmp(end, *ending)) == 0)
+            return count;
+    }
+    return 0;
+}
 
 static bool has_mark(const struct row *r, const char *bytes, size_t size)
 {
@@ -169,7 +190,8 @@ pons_status file_kind_refuse(const file_kind *k, const char *path, const char *p
                              file_use use, pons_error *err)
 {
     static const char *const expected[] = { [FILE_WEIGHTS] = "a safetensors file",
-                                            [FILE_VOLUME] = "NIfTI (.nii, .nii.gz)" };
+                                            [FILE_VOLUME] = "NIfTI (.nii, .nii.gz)",
+                                            [FILE_PICTURE] = "a PNG, JPEG or TIFF picture" };
     static const struct file_advice none;
     const struct file_advice *advice = *packed == '\0' || k->packable ? &k->advice[use] : &none;
     char paths[sizeof err->text / 2] = "";
@@ -202,13 +224,6 @@ static int is_shown(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Whether a file name has the ending that 'use' expects. */
-static bool is_expected(const char *name, file_use use)
-{
-    return use == FILE_WEIGHTS ? text_ends_with(name, ".safetensors")
-                               : text_ends_with(name, ".nii") || text_ends_with(name, ".nii.gz");
-}
-
 /*
  * The format and path of the first convertible file; NULL if there is none or one is as expected.
  */
@@ -221,7 +236,7 @@ static const file_kind *kind_in(const char *folder, struct dirent **entry, int c
     for (int i = 0; i < count; i++) {
         const file_kind *k = NULL;
 
-        if (is_expected(entry[i]->d_name, use))
+        if (file_kind_ending(entry[i]->d_name, use) > 0)
             return NULL;
         if (found == NULL
             && snprintf(path, sizeof path, "%s/%s", folder, entry[i]->d_name) < PATH_MAX)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_USE_COUNT } file_use;
+typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_PICTURE, FILE_USE_COUNT } file_use;
 
 typedef struct file_kind {
     const char *name;                       /* "a PyTorch file"                                   */
@@ -23,6 +23,11 @@ typedef struct file_kind {
     bool packable;                          /* the advice also holds for the gzip file            */
 } file_kind;
 
+/*
+ * The size of the ending that a file name has for 'use', such as 7 for ".nii.gz"; 0: it has none.
+ * Endings of pictures are also written in capitals.
+ */
+size_t file_kind_ending(const char *name, file_use use);
 /* The format of 'bytes'; NULL if unknown. The first 512 bytes decide every row. */
 const file_kind *file_kind_find(const void *bytes, size_t size);
 /* Whether 'bytes' has no control character but blanks and line breaks; false for an empty file. */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "experiment/experiment.h"
 
 /* The share of an image that is not 0, so small that a plan crops and masks. */
@@ -25,7 +25,7 @@ static bool guess_statistics(const init_plan *x, dataset_statistics *out)
     pons_error ignored = PONS_ERROR_INIT;
     volume_facts header;
 
-    if (nifti_read_facts(d->cases[0].image[0], &header, &ignored) != PONS_OK)
+    if (volume_read_facts(d->cases[0].image[0], &header, &ignored) != PONS_OK)
         return false;
     *only = (case_statistics){ .id = d->cases[0].id, .orientation = "RAS", .foreground = 1 };
     for (int a = 0; a < 3; a++) {

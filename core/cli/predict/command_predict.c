@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/file/file.h"
+#include "base/file/file_kind.h"
 #include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
@@ -14,8 +15,8 @@
 #include "cli/predict/predict_modalities.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
-#include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "infer/predict.h"
 
@@ -226,11 +227,11 @@ static pons_status list_cases(job *j, pons_error *err)
         if (task_of(j)->arrange(j, &j->cases[i], err) != PONS_OK)
             return err->status;
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
-                || (of_folder && !volume_file_has_suffix(output));
-    if (!j->folder && !volume_file_has_suffix(output))
+                || (of_folder && file_kind_ending(output, FILE_VOLUME) == 0);
+    if (!j->folder && file_kind_ending(output, FILE_VOLUME) == 0)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
                          output);
-    if (j->folder && volume_file_has_suffix(output) && !folder_is_there(output))
+    if (j->folder && file_kind_ending(output, FILE_VOLUME) > 0 && !folder_is_there(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d images", output,
                          j->case_count);
     return PONS_OK;
@@ -244,7 +245,7 @@ static int count_channels(const char *argument)
     int files = count_files(argument);
 
     if (files > 1 || folder_is_there(argument)
-        || nifti_read_facts(argument, &facts, &ignored) != PONS_OK)
+        || volume_read_facts(argument, &facts, &ignored) != PONS_OK)
         return files;
     return facts.channels;
 }

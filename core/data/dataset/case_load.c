@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/thread/parallel.h"
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 
 typedef struct case_loading {
     const data_case *info;
@@ -17,7 +17,7 @@ typedef struct case_loading {
 
 static void load_image(case_loading *r)
 {
-    nifti_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
+    volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
                         &r->image_problem);
 }
 
@@ -25,7 +25,7 @@ static void load_label(case_loading *r)
 {
     volume_facts facts;
 
-    if ((r->ids ? nifti_read_label_compact : nifti_read_label)(r->info->label, &r->out->label,
+    if ((r->ids ? volume_read_label_compact : volume_read_label)(r->info->label, &r->out->label,
                                                                &facts,
                                                                &r->out->label_problem) == PONS_OK)
         r->out->label_grid = facts.grid;

@@ -19,7 +19,7 @@ typedef struct loaded_case {
 
 /*
  * Read image and label at the same time. 'ids': labels whose ids are below 256 are stored as U8
- * (nifti_read_label_compact); else labels are I32. An error of the image is returned and leaves
+ * (volume_read_label_compact); else labels are I32. An error of the image is returned and leaves
  * 'out' empty; an error of the label goes to label_problem.
  */
 pons_status case_load(const data_case *info, bool ids, loaded_case *out, pons_error *err);

@@ -11,10 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file_kind.h"
+#include "base/integer.h"
 #include "base/text/shell_word.h"
 #include "data/dataset/class_list.h"
 #include "data/dataset/layout.h"
 #include "data/dataset/split.h"
+#include "data/reader/volume_read.h"
+
+enum { PICTURES_LOOKED_AT = 100 };
 
 static int compare_cases(const void *a, const void *b)
 {
@@ -44,6 +49,25 @@ static void sort_cases(dataset *d, layout_result *found, bool images_only)
     }
     d->cases = cases;
     d->case_count = count;
+}
+
+/*
+ * The channels of cases with one file each: those of the richest of the first pictures, beside
+ * which a grey one has 3 equal channels. 1 of other files.
+ */
+static int count_picture_channels(const layout_result *found)
+{
+    int channels = 1;
+
+    for (int i = 0; i < min_int(found->case_count, PICTURES_LOOKED_AT) && channels == 1; i++) {
+        const data_case *c = &found->cases[i].info;
+        pons_error ignored = PONS_ERROR_INIT;
+        volume_facts facts;
+        if (c->image_count == 1 && file_kind_ending(c->image[0], FILE_PICTURE) > 0
+            && volume_read_facts(c->image[0], &facts, &ignored) == PONS_OK)
+            channels = facts.channels;
+    }
+    return channels;
 }
 
 /* Keep the problems for the caller (keep_problems), or fail with the first. */
@@ -314,7 +338,7 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     d->recognised = found.recognised;
     d->warning = found.warning;
     d->warning_count = found.warning_count;
-    d->channels = found.channels;
+    d->channels = found.channels == 1 ? count_picture_channels(&found) : found.channels;
     d->channel_names = found.channel_names;
     *out = d;
     return PONS_OK;

@@ -16,7 +16,8 @@
 #include "base/text/quote.h"
 #include "data/dataset/class_list.h"
 #include "data/dataset/label_map.h"
-#include "data/nifti/nifti_read.h"
+#include "data/picture/picture_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/geometry.h"
 #include "data/volume/volume.h"
 
@@ -238,7 +239,7 @@ static void check_label(checker *c, const data_case *info, const volume_grid *gr
 
     if (info->label == NULL)
         return;
-    if (nifti_read_label(info->label, &label, &header, &cause) != PONS_OK) {
+    if (volume_read_label(info->label, &label, &header, &cause) != PONS_OK) {
         add_file_error(c, info, info->label, &cause);
         facts->readable = false;
         return;
@@ -279,7 +280,8 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     volume_facts header;
     volume image;
 
-    if (nifti_read_image(path, &image, &header, &cause) != PONS_OK) {
+    if (volume_read_image(path, &image, &header, &cause) != PONS_OK
+        || picture_match_channels(path, c->data->channels, &image, &cause) != PONS_OK) {
         add_file_error(c, info, path, &cause);
         return false;
     }

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/file/file_kind.h"
 #include "base/file/folder_list.h"
 #include "base/file/table_file.h"
 #include "base/hash/name_index.h"
@@ -169,7 +170,7 @@ static pons_status collect_files(search *s, const folder_entry *entry, int count
             file.stem = arena_format(s->memory, "%.*s", (int)strlen(entry[i].name) - 4,
                                      entry[i].name);
             append_file(&s->tables, file, err);
-        } else if (prefix != NULL && volume_file_has_suffix(entry[i].name)) {
+        } else if (prefix != NULL && file_kind_ending(entry[i].name, FILE_VOLUME) > 0) {
             file.stem = volume_file_stem(s->memory, entry[i].name);
             append_file(&s->volumes, file, err);
         }

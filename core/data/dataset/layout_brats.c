@@ -21,6 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file/file_kind.h"
 #include "base/file/folder_list.h"
 #include "base/text/text.h"
 #include "config/list.h"
@@ -296,7 +297,7 @@ static pons_status search_folder(search *s, const char *folder, int depth, pons_
         return err->status;
     named_file *named = arena_alloc(memory, (size_t)count * sizeof *named + 1);
     for (int i = 0; i < count; i++)
-        if (!entry[i].folder && volume_file_has_suffix(entry[i].name))
+        if (!entry[i].folder && file_kind_ending(entry[i].name, FILE_VOLUME) > 0)
             named[files++] = name_file(memory, entry[i].path);
     if (files > 0)
         qsort(named, (size_t)files, sizeof *named, compare_named);

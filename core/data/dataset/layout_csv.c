@@ -7,7 +7,7 @@
  *   fold                 a number from 0; 'fold' of the INI file is held out
  *   split                train, val or test; 'test' is not used
  *
- * A table without a column 'image' has a channel in each column of NIfTI files except 'label'. A
+ * A table without a column 'image' has a channel in each column of image files except 'label'. A
  * table without a header has the label in the last column of each row, and channels in the others.
  */
 #include "data/dataset/layout.h"

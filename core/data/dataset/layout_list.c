@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/hash/name_index.h"
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 
 /* ---- entries --------------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ static void count_channels(layout_list *l)
     l->out->channels = first->image_count;
     for (int i = 0; i < l->count && first->image_count == 1; i++) {
         const data_case *c = entry_case(l, i);
-        if (c->incomplete || nifti_read_facts(c->image[0], &facts, &ignored) != PONS_OK)
+        if (c->incomplete || volume_read_facts(c->image[0], &facts, &ignored) != PONS_OK)
             continue;
         l->out->channels = facts.channels;
         return;

@@ -15,9 +15,7 @@
 #include "base/file/file_kind.h"
 #include "base/system/huge_pages.h"
 #include "base/text/text.h"
-#include "base/thread/parallel.h"
 #include "data/nifti/nifti_internal.h"
-#include "data/volume/geometry.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -275,117 +273,4 @@ void nifti_stored_clear(nifti_stored *s)
 void nifti_stored_floats(const nifti_stored *s, int64_t first, int64_t count, float *to)
 {
     s->kind->load_float(s->voxels + first * s->size, count, to);
-}
-
-/* ---- several files --------------------------------------------------------------------------- */
-
-/* A file of an image; its channels begin at 'channel' of 'out'. */
-typedef struct channel_file {
-    const char *path;
-    int channel;
-    volume *out;
-    pons_error problem;
-} channel_file;
-
-typedef struct channel_copy {
-    const volume *part;
-    const channel_file *file;
-} channel_copy;
-
-static void copy_channels(void *context, int64_t first, int64_t end)
-{
-    const volume *part = ((const channel_copy *)context)->part;
-    const channel_file *f = ((const channel_copy *)context)->file;
-    const float *from = (const float *)part->voxels + first * part->channels;
-    float *to = (float *)f->out->voxels + first * f->out->channels + f->channel;
-
-    for (int64_t n = first; n < end; n++, from += part->channels, to += f->out->channels)
-        for (int c = 0; c < part->channels; c++)
-            to[c] = from[c];
-}
-
-static void read_channel_file(channel_file *f)
-{
-    volume part;
-
-    if (nifti_read_image(f->path, &part, NULL, &f->problem) != PONS_OK)
-        return;
-    parallel_run(pons_volume_count(&part), parallel_piece(part.channels), copy_channels,
-                 &(channel_copy){ &part, f });
-    pons_volume_clear(&part);
-}
-
-static void read_channel_files_of_task(void *context, int64_t first, int64_t end)
-{
-    for (int64_t n = first; n < end; n++)
-        read_channel_file((channel_file *)context + n);
-}
-
-/* Read the headers, compare grids, and set the first channel of each file. */
-static pons_status read_channel_headers(int count, const char *const *path, volume_grid *grid,
-                                        channel_file *file, int *channels, pons_error *err)
-{
-    volume_facts facts;
-    pons_status status;
-
-    *channels = 0;
-    for (int n = 0; n < count; n++) {
-        file[n] = (channel_file){ path[n], *channels, NULL, PONS_ERROR_INIT };
-        status = nifti_read_facts(path[n], &facts, err);
-        if (status)
-            return status;
-        if (n == 0)
-            *grid = facts.grid;
-        else
-            status = volume_grid_compare(&facts.grid, path[n], grid, path[0], err);
-        if (status)
-            return status;
-        *channels += facts.channels;
-    }
-    return PONS_OK;
-}
-
-/* Read all files in parallel; the first error in their order is returned. */
-static pons_status read_channel_files(int count, const char *const *path, channel_file *file,
-                                      volume *out, volume_grid *grid, pons_error *err)
-{
-    volume fresh;
-    int channels;
-
-    if (read_channel_headers(count, path, grid, file, &channels, err) != PONS_OK
-        || pons_volume_init(&fresh, PONS_F32, channels, grid->extent, err) != PONS_OK)
-        return err->status;
-    memcpy(fresh.affine, grid->affine, sizeof fresh.affine);
-    for (int n = 0; n < count; n++)
-        file[n].out = &fresh;
-    parallel_run(count, 1, read_channel_files_of_task, file);
-    for (int n = 0; n < count && err->status == PONS_OK; n++)
-        if (file[n].problem.status != PONS_OK)
-            pons_fail(err, file[n].problem.status, "%s", file[n].problem.text);
-    if (err->status == PONS_OK)
-        *out = fresh;
-    else
-        pons_volume_clear(&fresh);
-    return err->status;
-}
-
-pons_status nifti_read_channels(int count, const char *const *path, volume *out,
-                                volume_grid *grid, pons_error *err)
-{
-    volume_facts facts;
-    volume_grid first = { .units = 0 };
-    channel_file *file;
-
-    if (count == 1) {
-        if (nifti_read_image(path[0], out, &facts, err) == PONS_OK && grid)
-            *grid = facts.grid;
-        return err->status;
-    }
-    file = malloc((size_t)count * sizeof *file);
-    if (!file)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (read_channel_files(count, path, file, out, &first, err) == PONS_OK && grid)
-        *grid = first;
-    free(file);
-    return err->status;
 }

@@ -18,13 +18,6 @@ pons_status nifti_read_label(const char *path, volume *out, volume_facts *facts,
 /* Read a label as U8 if all ids are 0 to 255, which takes a quarter of the memory; else as I32. */
 pons_status nifti_read_label_compact(const char *path, volume *out, volume_facts *facts,
                                      pons_error *err);
-/*
- * Read one image from several files with the same grid: channels of one case, or a comma list.
- * 'grid', which may be NULL, receives the first file's grid. A 4D file contributes all its
- * channels.
- */
-pons_status nifti_read_channels(int count, const char *const *path, volume *out,
-                                volume_grid *grid, pons_error *err);
 
 /*
  * The voxels of a file as it stores them, i fastest, for readers to which their order is the same:

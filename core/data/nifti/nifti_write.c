@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/file/file_kind.h"
 #include "base/integer.h"
 #include "base/text/text.h"
 #include "base/thread/parallel.h"
 #include "data/nifti/nifti_internal.h"
 #include "data/volume/geometry.h"
-#include "data/volume/volume_files.h"
 
 enum { SIDE_I = 64, SIDE_K = 16 };
 
@@ -145,7 +145,7 @@ pons_status nifti_write_as(const char *path, const volume *v, const volume_grid 
     const nifti_kind *kind = nifti_kind_find(datatype);
     volume_grid own;
 
-    if (!volume_file_has_suffix(path))
+    if (file_kind_ending(path, FILE_VOLUME) == 0)
         return pons_fail(err, PONS_USAGE, "cannot write '%s': its name ends in neither '.nii' nor "
                          "'.nii.gz'", path);
     if (!kind || !kind->store)

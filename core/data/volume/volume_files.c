@@ -10,23 +10,25 @@
 
 #include "base/errno_status.h"
 #include "base/file/file_kind.h"
-#include "base/text/text.h"
+
+static size_t ending_size(const char *path)
+{
+    size_t size = file_kind_ending(path, FILE_VOLUME);
+
+    return size > 0 ? size : file_kind_ending(path, FILE_PICTURE);
+}
 
 bool volume_file_has_suffix(const char *path)
 {
-    return text_ends_with(path, ".nii") || text_ends_with(path, ".nii.gz");
+    return ending_size(path) > 0;
 }
 
 const char *volume_file_stem(arena *memory, const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *stem = arena_string(memory, slash != NULL ? slash + 1 : path);
-    size_t size = strlen(stem);
 
-    if (text_ends_with(stem, ".nii.gz"))
-        stem[size - 7] = '\0';
-    else if (text_ends_with(stem, ".nii"))
-        stem[size - 4] = '\0';
+    stem[strlen(stem) - ending_size(stem)] = '\0';
     return stem;
 }
 
@@ -65,7 +67,8 @@ pons_status volume_files_list(arena *memory, const char *folder, volume_file **o
     if (n == 0 && file_kind_refuse_folder(folder, FILE_VOLUME, err) != PONS_OK)
         return err->status;
     if (n == 0)
-        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file", folder);
+        return pons_fail(err, PONS_DATA, "'%s' holds no .nii or .nii.gz file and no picture",
+                         folder);
     qsort(list, (size_t)n, sizeof *list, compare_stems);
     for (int i = 1; i < n; i++)
         if (compare_stems(&list[i - 1], &list[i]) == 0)

@@ -9,9 +9,9 @@
 #include <pons/plugin.h>
 #include <stdbool.h>
 
-/* True if the name ends in .nii or .nii.gz. */
+/* True if the name ends in .nii, .nii.gz or as that of a picture. */
 bool volume_file_has_suffix(const char *path);
-/* The file's name without folders and without .nii or .nii.gz. */
+/* The file's name without folders and without such an ending. */
 const char *volume_file_stem(arena *memory, const char *path);
 
 typedef struct volume_file {

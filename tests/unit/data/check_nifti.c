@@ -9,6 +9,7 @@
 
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/volume.h"
 
 #include <malloc.h>
@@ -782,7 +783,7 @@ START_TEST(channels_come_from_several_files_with_one_grid)
     maker_base(&m, 0);
     maker_write(path_plain, m.bytes, m.size);
     maker_write(second, m.bytes, m.size);
-    ck_assert_msg(!nifti_read_channels(2, path, &v, &grid, &err), "%s", err.text);
+    ck_assert_msg(!volume_read_channels(2, path, &v, &grid, &err), "%s", err.text);
     ck_assert_int_eq(v.channels, 2);
     ck_assert_float_eq(((float *)v.voxels)[25], ((float *)v.voxels)[24]);
     ck_assert_float_eq(((float *)v.voxels)[25], 1);
@@ -792,7 +793,7 @@ START_TEST(channels_come_from_several_files_with_one_grid)
     edit no_q = NUMBER(252, 'h', 0);
     maker_put(&m, &no_q);
     maker_write(second, m.bytes, m.size);
-    ck_assert_int_eq(nifti_read_channels(2, path, &v, &grid, &err), PONS_DATA);
+    ck_assert_int_eq(volume_read_channels(2, path, &v, &grid, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "lies elsewhere"));
     ck_assert_ptr_null(strstr(err.text, "spacing"));
 }

@@ -11,10 +11,11 @@
 #include "base/thread/parallel.h"
 #include "cli/data/preprocess.h"
 #include "data/dataset/case_read.h"
-#include "data/phantom/phantom.h"
 #include "data/loader/loader.h"
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"
+#include "data/phantom/phantom.h"
+#include "data/reader/volume_read.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/geometry.h"
 
@@ -183,7 +184,7 @@ START_TEST(channels_of_several_files_are_joined_in_order)
             int64_t count;
 
             lend_threads(threads[t]);
-            ck_assert_msg(!nifti_read_channels(3, path, &all, NULL, &err), "%s", err.text);
+            ck_assert_msg(!volume_read_channels(3, path, &all, NULL, &err), "%s", err.text);
             ck_assert_int_eq(all.channels, 4);
             count = pons_volume_count(&all);
             for (int64_t i = 0; i < count; i++) {
@@ -204,7 +205,7 @@ START_TEST(channels_of_several_files_are_joined_in_order)
         volume all;
 
         lend_threads(threads[t]);
-        ck_assert_int_eq(nifti_read_channels(3, path, &all, NULL, &problem), PONS_DATA);
+        ck_assert_int_eq(volume_read_channels(3, path, &all, NULL, &problem), PONS_DATA);
         ck_assert_msg(strstr(problem.text, "b.nii") != NULL, "%s", problem.text);
     }
 }

@@ -1,0 +1,373 @@
+/*
+ * picture_tiff.c - decode the first page of a TIFF file by libtiff: strips or tiles, samples side
+ * by side or in planes of their own, grey, colours or a palette, with 1, 2, 4, 8 or 16 bits.
+ *
+ * Messages of libtiff go to the handlers of the open file, so nothing is printed. Its first error
+ * becomes our line; warnings concern tags that are not needed.
+ */
+#include "data/picture/picture_internal.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tiffio.h>
+
+#include "base/integer.h"
+
+/* The library of version 4.5 and later. */
+#define LIBRARY "libtiff.so.6"
+
+/* The functions of libtiff that are called. */
+#define TIFF_FUNCTIONS(X) \
+    X(TIFFOpenOptionsAlloc) X(TIFFOpenOptionsFree) X(TIFFOpenOptionsSetErrorHandlerExtR) \
+    X(TIFFOpenOptionsSetWarningHandlerExtR) X(TIFFClientOpenExt) X(TIFFClose) \
+    X(TIFFGetField) X(TIFFGetFieldDefaulted) X(TIFFSetField) X(TIFFIsTiled) X(TIFFTileSize) \
+    X(TIFFStripSize) X(TIFFTileRowSize) X(TIFFScanlineSize) X(TIFFComputeTile) \
+    X(TIFFComputeStrip) X(TIFFReadEncodedTile) X(TIFFReadEncodedStrip)
+
+#define POINTER(NAME) __typeof__(NAME) *NAME;
+#define TEXT(NAME) #NAME,
+
+typedef struct tiff_library {
+    TIFF_FUNCTIONS(POINTER)
+} tiff_library;
+
+typedef struct tiff_reading {
+    const tiff_library *lib;
+    const picture_bytes *bytes;
+    uint64_t at;               /* position in the file                                            */
+    pons_error *err;
+    TIFF *tiff;
+    uint32_t width, height;
+    uint16_t bits, samples, photometric, planes;
+    const uint16_t *palette[3]; /* NULL: no palette is applied                                    */
+    uint32_t block_width, block_height; /* of a tile, or of a strip                               */
+    unsigned char *block;
+    tmsize_t block_size;
+} tiff_reading;
+
+/* ---- the library --------------------------------------------------------------------------- */
+
+/*
+ * Open libtiff, which stays open. It brings a dozen libraries, one of them of C++, so a program
+ * that reads no TIFF file does not load it.
+ */
+static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
+{
+    static const char *const names[] = { TIFF_FUNCTIONS(TEXT) };
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *function;
+
+    if (library == NULL)
+        return pons_fail(err, PONS_CONFIG, "cannot read '%s': TIFF pictures need %s: %s", path,
+                         LIBRARY, dlerror());
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        function = dlsym(library, names[i]);
+        if (function == NULL)
+            return pons_fail(err, PONS_CONFIG, "cannot read '%s': %s has no %s, expected libtiff "
+                             "4.5 or later", path, LIBRARY, names[i]);
+        memcpy((char *)out + i * sizeof function, &function, sizeof function);
+    }
+    return PONS_OK;
+}
+
+/* ---- the file in memory ---------------------------------------------------------------------- */
+
+static tmsize_t read_bytes(thandle_t context, void *out, tmsize_t size)
+{
+    tiff_reading *r = context;
+    uint64_t left = r->at < r->bytes->size ? r->bytes->size - r->at : 0;
+
+    size = (tmsize_t)min_u64((uint64_t)size, left);
+    if (size > 0)
+        memcpy(out, r->bytes->data + r->at, (size_t)size);
+    r->at += (uint64_t)size;
+    return size;
+}
+
+static tmsize_t refuse_writing(thandle_t context, void *from, tmsize_t size)
+{
+    return 0;
+}
+
+static toff_t seek(thandle_t context, toff_t offset, int whence)
+{
+    tiff_reading *r = context;
+    uint64_t from = whence == SEEK_CUR ? r->at : whence == SEEK_END ? r->bytes->size : 0;
+
+    return r->at = from + offset;
+}
+
+static int keep_open(thandle_t context)
+{
+    return 0;
+}
+
+static toff_t size_of(thandle_t context)
+{
+    return ((const tiff_reading *)context)->bytes->size;
+}
+
+static int refuse_tiff(TIFF *tiff, void *context, const char *module, const char *format,
+                       va_list arguments)
+{
+    const tiff_reading *r = context;
+    char text[512];
+
+    vsnprintf(text, sizeof text, format, arguments);
+    pons_fail(r->err, PONS_DATA, "cannot read '%s': %s (libtiff)", r->bytes->path, text);
+    return 1;
+}
+
+static int ignore_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                          va_list arguments)
+{
+    return 1;
+}
+
+static TIFF *open_tiff(tiff_reading *r)
+{
+    TIFFOpenOptions *options = r->lib->TIFFOpenOptionsAlloc();
+    TIFF *tiff;
+
+    if (options == NULL)
+        return NULL;
+    r->lib->TIFFOpenOptionsSetErrorHandlerExtR(options, refuse_tiff, r);
+    r->lib->TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, r);
+    /* m: no mapping of the file. */
+    tiff = r->lib->TIFFClientOpenExt(r->bytes->path, "rm", r, read_bytes, refuse_writing, seek,
+                                     keep_open, size_of, NULL, NULL, options);
+    r->lib->TIFFOpenOptionsFree(options);
+    return tiff;
+}
+
+/* ---- tags ------------------------------------------------------------------------------------ */
+
+static pons_status refuse_tag(const tiff_reading *r, const char *name, unsigned value,
+                              const char *expected)
+{
+    return pons_fail(r->err, PONS_DATA, "cannot read '%s': '%s' is %u, expected %s", r->bytes->path,
+                     name, value, expected);
+}
+
+/* Colours of JPEG in TIFF are converted by libjpeg. */
+static void set_colour_mode(tiff_reading *r)
+{
+    uint16_t compression = COMPRESSION_NONE;
+
+    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_COMPRESSION, &compression);
+    if (compression != COMPRESSION_JPEG || r->photometric != PHOTOMETRIC_YCBCR)
+        return;
+    r->lib->TIFFSetField(r->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    r->photometric = PHOTOMETRIC_RGB;
+}
+
+static pons_status check_samples(const tiff_reading *r, uint16_t format)
+{
+    bool coloured = r->photometric == PHOTOMETRIC_RGB;
+
+    if (format != SAMPLEFORMAT_UINT)
+        return refuse_tag(r, "SampleFormat", format, "1 (whole numbers without a sign)");
+    if (r->bits != 1 && r->bits != 2 && r->bits != 4 && r->bits != 8 && r->bits != 16)
+        return refuse_tag(r, "BitsPerSample", r->bits, "1, 2, 4, 8 or 16");
+    if (r->photometric > PHOTOMETRIC_PALETTE)
+        return refuse_tag(r, "PhotometricInterpretation", r->photometric,
+                          "0 to 3 (grey, colours or a palette)");
+    if (r->samples < (coloured ? 3 : 1) || r->samples > (coloured ? 4 : 2))
+        return refuse_tag(r, "SamplesPerPixel", r->samples,
+                          coloured ? "3, or 4 with alpha" : "1, or 2 with alpha");
+    if (r->photometric == PHOTOMETRIC_PALETTE && r->bits == 16)
+        return refuse_tag(r, "BitsPerSample", r->bits, "1, 2, 4 or 8 with a palette");
+    return PONS_OK;
+}
+
+static pons_status read_tags(tiff_reading *r)
+{
+    uint16_t format = SAMPLEFORMAT_UINT;
+
+    if (!r->lib->TIFFGetField(r->tiff, TIFFTAG_IMAGEWIDTH, &r->width)
+        || !r->lib->TIFFGetField(r->tiff, TIFFTAG_IMAGELENGTH, &r->height))
+        return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has no 'ImageWidth' and "
+                         "'ImageLength'", r->bytes->path);
+    if (picture_check_extent(r->bytes->path, r->width, r->height, r->err) != PONS_OK)
+        return r->err->status;
+    r->photometric = PHOTOMETRIC_MINISBLACK;
+    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_BITSPERSAMPLE, &r->bits);
+    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_SAMPLESPERPIXEL, &r->samples);
+    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_SAMPLEFORMAT, &format);
+    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_PLANARCONFIG, &r->planes);
+    r->lib->TIFFGetField(r->tiff, TIFFTAG_PHOTOMETRIC, &r->photometric);
+    set_colour_mode(r);
+    return check_samples(r, format);
+}
+
+static pons_status read_palette(tiff_reading *r)
+{
+    uint16_t *red, *green, *blue;
+
+    if (!r->lib->TIFFGetField(r->tiff, TIFFTAG_COLORMAP, &red, &green, &blue))
+        return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has no 'ColorMap'",
+                         r->bytes->path);
+    r->palette[0] = red;
+    r->palette[1] = green;
+    r->palette[2] = blue;
+    return PONS_OK;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static pons_status begin_blocks(tiff_reading *r)
+{
+    uint32_t rows = 0;
+
+    if (r->lib->TIFFIsTiled(r->tiff)) {
+        r->lib->TIFFGetField(r->tiff, TIFFTAG_TILEWIDTH, &r->block_width);
+        r->lib->TIFFGetField(r->tiff, TIFFTAG_TILELENGTH, &r->block_height);
+        r->block_size = r->lib->TIFFTileSize(r->tiff);
+    } else {
+        r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+        r->block_width = r->width;
+        r->block_height = rows < r->height ? rows : r->height;
+        r->block_size = r->lib->TIFFStripSize(r->tiff);
+    }
+    if (picture_check_extent(r->bytes->path, r->block_width, r->block_height, r->err) != PONS_OK)
+        return r->err->status;
+    if (r->block_size < 1)
+        return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has strips or tiles without "
+                         "content", r->bytes->path);
+    r->block = malloc((size_t)r->block_size);
+    if (r->block == NULL)
+        return pons_fail(r->err, PONS_DEVICE, "out of memory: a strip or tile of '%s' needs %lld "
+                         "bytes", r->bytes->path, (long long)r->block_size);
+    return PONS_OK;
+}
+
+/* Sample 'n' of a row of the block. */
+static unsigned sample_at(const tiff_reading *r, const unsigned char *row, size_t n)
+{
+    unsigned shift;
+    uint16_t wide;
+
+    if (r->bits == 8)
+        return row[n];
+    if (r->bits == 16) {
+        memcpy(&wide, row + 2 * n, sizeof wide);
+        return wide;
+    }
+    shift = 8 - r->bits - (unsigned)(n * r->bits % 8);
+    return row[n * r->bits / 8] >> shift & ((1u << r->bits) - 1);
+}
+
+/* The value of channel 'c' in the picture. Labels are what the file stores. */
+static unsigned value_of(const tiff_reading *r, picture_use use, unsigned sample, int c)
+{
+    unsigned top = (1u << r->bits) - 1;
+
+    if (use == PICTURE_LABEL)
+        return sample;
+    if (r->palette[c] != NULL)
+        return r->palette[c][sample] >> 8;
+    if (r->photometric == PHOTOMETRIC_MINISWHITE)
+        sample = top - sample;
+    return r->bits < 8 ? sample * 255 / top : sample;
+}
+
+/* Put channels first .. end - 1 of a row: of sample 'from' and following, or all of one sample. */
+static void put_row(const tiff_reading *r, picture_use use, const unsigned char *row, int plane,
+                    int64_t count, unsigned char *to, const picture *out)
+{
+    bool apart = r->planes == PLANARCONFIG_SEPARATE, indexed = r->palette[0] != NULL;
+    int first = apart && !indexed ? plane : 0, end = apart && !indexed ? plane + 1 : out->channels;
+    size_t step = apart ? 1 : r->samples;
+
+    for (int64_t x = 0; x < count; x++)
+        for (int c = first; c < end; c++) {
+            size_t n = (size_t)x * step + (apart || indexed ? 0 : (size_t)c);
+            unsigned value = value_of(r, use, sample_at(r, row, n), c);
+            int64_t at = x * out->channels + c;
+            if (out->size == 1)
+                to[at] = (unsigned char)value;
+            else
+                memcpy(to + 2 * at, &(uint16_t){ (uint16_t)value }, 2);
+        }
+}
+
+/* Read the block with pixel (x, y) of a plane. The result is its size; -1: libtiff refuses it. */
+static tmsize_t fetch_block(tiff_reading *r, uint32_t x, uint32_t y, uint16_t plane)
+{
+    const tiff_library *lib = r->lib;
+
+    if (lib->TIFFIsTiled(r->tiff))
+        return lib->TIFFReadEncodedTile(r->tiff, lib->TIFFComputeTile(r->tiff, x, y, 0, plane),
+                                        r->block, r->block_size);
+    return lib->TIFFReadEncodedStrip(r->tiff, lib->TIFFComputeStrip(r->tiff, y, plane), r->block,
+                                     r->block_size);
+}
+
+/* Read the block whose first pixel is (x, y); 'plane' is its sample where planes are apart. */
+static pons_status read_block(tiff_reading *r, picture_use use, uint32_t x, uint32_t y, int plane,
+                              picture *out)
+{
+    int64_t columns = min_i64(r->block_width, (int64_t)r->width - x);
+    int64_t rows = min_i64(r->block_height, (int64_t)r->height - y);
+    tmsize_t row_size = r->lib->TIFFIsTiled(r->tiff) ? r->lib->TIFFTileRowSize(r->tiff)
+                                                     : r->lib->TIFFScanlineSize(r->tiff);
+
+    if (fetch_block(r, x, y, (uint16_t)plane) < rows * row_size)
+        return pons_fail(r->err, PONS_DATA, "cannot read '%s': the block at column %u, row %u ends "
+                         "too early", r->bytes->path, x, y);
+    for (int64_t i = 0; i < rows; i++)
+        put_row(r, use, r->block + i * row_size, plane, columns,
+                picture_row(out, y + i) + (int64_t)x * out->channels * out->size, out);
+    return PONS_OK;
+}
+
+static pons_status read_blocks(tiff_reading *r, picture_use use, picture *out)
+{
+    int planes = r->planes != PLANARCONFIG_SEPARATE || r->palette[0] != NULL ? 1 : out->channels;
+
+    if (begin_blocks(r) != PONS_OK)
+        return r->err->status;
+    for (int plane = 0; plane < planes; plane++)
+        for (uint32_t y = 0; y < r->height; y += r->block_height)
+            for (uint32_t x = 0; x < r->width; x += r->block_width)
+                if (read_block(r, use, x, y, plane, out) != PONS_OK)
+                    return r->err->status;
+    return PONS_OK;
+}
+
+static pons_status read_page(tiff_reading *r, picture_use use, picture *out)
+{
+    bool palette, coloured;
+    picture shape;
+
+    if (read_tags(r) != PONS_OK)
+        return r->err->status;
+    palette = r->photometric == PHOTOMETRIC_PALETTE && use != PICTURE_LABEL;
+    coloured = palette || r->photometric == PHOTOMETRIC_RGB;
+    shape = (picture){ .height = r->height, .width = r->width, .channels = coloured ? 3 : 1,
+                       .size = r->bits == 16 ? 2 : 1 };
+    if (palette && read_palette(r) != PONS_OK)
+        return r->err->status;
+    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK || use == PICTURE_FACTS)
+        return r->err->status;
+    return read_blocks(r, use, out);
+}
+
+pons_status picture_decode_tiff(const picture_bytes *bytes, picture_use use, picture *out,
+                                pons_error *err)
+{
+    tiff_library library;
+    tiff_reading r = { .lib = &library, .bytes = bytes, .err = err };
+
+    if (open_library(bytes->path, &library, err) != PONS_OK)
+        return err->status;
+    r.tiff = open_tiff(&r);
+    if (r.tiff == NULL)
+        return pons_fail(err, PONS_DATA, "cannot read '%s': libtiff refuses it", bytes->path);
+    read_page(&r, use, out);
+    free(r.block);
+    r.lib->TIFFClose(r.tiff);
+    return err->status;
+}
