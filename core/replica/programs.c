@@ -94,8 +94,10 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
         pons_target t = { NULL, NULL, e->activation };
         pons_node *value;
         double weight = head_weight(e, i);
-        if (weight == 0)
+        if (weight == 0) {
+            graph_leave_out(g, outputs->item[i]);
             continue;
+        }
         t.node = shrink(g, target, outputs->item[i]);
         if (e->data->ignored != NULL || !e->sections.patch.count_padding)
             split_ignored(g, &t);

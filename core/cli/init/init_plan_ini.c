@@ -241,36 +241,6 @@ static void put_lines(const ini_line *line, ini_text *t)
         ini_text_put(t, line->section, line->key, line->comment, "%s", line->value);
 }
 
-/* The transforms of values of nnU-Net, in its order. */
-static const ini_line nnunet_values[] = {
-    { "augment.gaussian_noise", "probability", "0.1", NULL },
-    { "augment.gaussian_noise", "std", "0.1", "deviations between 0 and this" },
-    { "augment.gaussian_smooth", "probability", "0.2", NULL },
-    { "augment.gaussian_smooth", "channel_probability", "0.5", NULL },
-    { "augment.gaussian_smooth", "channel_wise", "yes", NULL },
-    { "augment.gaussian_smooth", "sigma_x", "0.5 1", NULL },
-    { "augment.gaussian_smooth", "sigma_y", "0.5 1", NULL },
-    { "augment.gaussian_smooth", "sigma_z", "0.5 1", NULL },
-    { "augment.gaussian_smooth", "approx", "sampled", NULL },
-    { "augment.gaussian_smooth", "padding_mode", "reflect", NULL },
-    { "augment.brightness", "probability", "0.15", NULL },
-    { "augment.contrast", "probability", "0.15", NULL },
-    { "augment.gamma_of_negative", "plugin", "adjust_contrast", NULL },
-    { "augment.gamma_of_negative", "probability", "0.1", NULL },
-    { "augment.gamma_of_negative", "invert_image", "yes", NULL },
-    { "augment.gamma_of_negative", "gamma", "0.7 1.5", NULL },
-    { "augment.gamma_of_negative", "around_one", "yes", NULL },
-    { "augment.gamma_of_negative", "retain_stats", "yes", NULL },
-    { "augment.gamma_of_negative", "channel_wise", "yes", NULL },
-    { "augment.gamma", "plugin", "adjust_contrast", NULL },
-    { "augment.gamma", "probability", "0.3", NULL },
-    { "augment.gamma", "gamma", "0.7 1.5", NULL },
-    { "augment.gamma", "around_one", "yes", NULL },
-    { "augment.gamma", "retain_stats", "yes", NULL },
-    { "augment.gamma", "channel_wise", "yes", NULL },
-    { NULL, NULL, NULL, NULL }
-};
-
 static const ini_line monai_values[] = {
     { "augment.scale_intensity", "probability", "1", NULL },
     { "augment.scale_intensity", "factors", "0.1", NULL },
@@ -279,39 +249,44 @@ static const ini_line monai_values[] = {
     { NULL, NULL, NULL, NULL }
 };
 
-static void put_spatial(const init_plan *x, const network_plan *n, ini_text *t)
+/* Whether [augment] profile turns a patch as the plan: within the slices, or around all axes. */
+static bool profile_has_planes(const network_plan *n)
 {
-    ini_text_put(t, "augment.rotate", "plugin", NULL, "affine");
-    ini_text_put(t, "augment.rotate", "probability", NULL, "0.2");
+    int64_t within = min_i64(n->patch[1], n->patch[2]);
+    int64_t longest = max_i64(n->patch[0], max_i64(n->patch[1], n->patch[2]));
+
+    if (augments_slices(n))
+        return n->patch[0] < within;
+    return longest <= 3 * min_i64(n->patch[0], within);
+}
+
+/* The options of the profile that depend on the planes. */
+static void put_planes(const init_plan *x, const network_plan *n, ini_text *t)
+{
+    const char *scale[3] = { "-0.3 0.4", "-0.3 0.4", "-0.3 0.4" };
+
+    if (augments_slices(n))
+        scale[x->geometry.axis[0]] = "0 0";
     ini_text_put(t, "augment.rotate", "rotate_range",
                  augments_slices(n) ? "radians, within slices" : "radians around each axis", "%s",
                  rotation_text(x, n));
-    ini_text_put(t, "augment.rotate", "rotate_order", NULL, "kji");
-    ini_text_put(t, "augment.rotate", "label_mode", NULL, "linear");
-    ini_text_put(t, "augment.scale", "plugin", NULL, "affine");
-    ini_text_put(t, "augment.scale", "probability", NULL, "0.2");
-    ini_text_put(t, "augment.scale", "scale_range", "a factor from 0.7 to 1.4", "-0.3 0.4");
-    ini_text_put(t, "augment.scale", "isotropic", NULL, "yes");
+    ini_text_put(t, "augment.scale", "scale_range", NULL, "%s %s %s", scale[0], scale[1],
+                 scale[2]);
+    ini_text_put(t, "augment.low_resolution", "axes", NULL, "%s",
+                 axes_text(x, augments_slices(n)));
 }
 
 static void put_augment(const init_plan *x, const network_plan *n, ini_text *t)
 {
-    bool monai = x->style == INIT_MONAI;
-
-    ini_text_put(t, "augment", "steps", NULL, "%s",
-                 monai ? "scale_intensity shift_intensity flip"
-                       : "rotate scale gaussian_noise gaussian_smooth brightness contrast "
-                         "low_resolution gamma_of_negative gamma flip");
-    if (!monai) {
-        put_spatial(x, n, t);
-        ini_text_put(t, "augment.low_resolution", "probability", NULL, "0.25");
-        ini_text_put(t, "augment.low_resolution", "channel_probability", NULL, "0.5");
-        ini_text_put(t, "augment.low_resolution", "channel_wise", NULL, "yes");
-        ini_text_put(t, "augment.low_resolution", "downsample_mode", NULL, "nearest-exact");
-        ini_text_put(t, "augment.low_resolution", "axes", NULL, "%s",
-                     axes_text(x, augments_slices(n)));
+    if (x->style == INIT_MONAI) {
+        ini_text_put(t, "augment", "steps", NULL, "scale_intensity shift_intensity flip");
+        put_lines(monai_values, t);
+    } else {
+        ini_text_put(t, "augment", "profile", "nnU-Net's random steps; resolved.ini lists them",
+                     "nnunet");
+        if (!profile_has_planes(n))
+            put_planes(x, n, t);
     }
-    put_lines(monai ? monai_values : nnunet_values, t);
     ini_text_put(t, "augment.flip", "axes", "leave out left-right if classes have sides", "%s",
                  axes_text(x, x->flat));
     ini_text_put(t, "augment.flip", "probability", NULL, "0.5");

@@ -126,6 +126,20 @@ pons_node *node_accumulated_gradient(pons_graph *g, pons_node *parameter)
     return node_beside(g, NODE_GRADIENT, parameter, parameter->shape, NULL);
 }
 
+void graph_leave_out(pons_graph *g, const pons_node *output)
+{
+    bool *needed = arena_alloc(g->arena, (size_t)g->node_count * sizeof *needed);
+
+    if (node_failed(output))
+        return;
+    needed[output->number] = true;
+    for (int i = output->number; i >= 0; i--)
+        for (int k = 0; needed[i] && k < g->node[i]->input_count; k++)
+            needed[g->node[i]->input[k]->number] = true;
+    for (leaf *l = g->parameter; l != NULL; l = l->next)
+        l->left_out = l->left_out || needed[l->node->number];
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 pons_node *pons_scalar(pons_graph *g, double value)

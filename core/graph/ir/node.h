@@ -122,6 +122,7 @@ typedef struct leaf {
     pons_shape shape;
     pons_init init;
     bool trained;             /* true for a parameter, false for a state                          */
+    bool left_out;            /* needed by an output without weight in the loss                   */
     int index;                /* number among the parameters, or among the states                 */
     pons_node *node;
     struct leaf *next;

@@ -30,7 +30,7 @@ void program_describe(const program *p, program_facts *facts);
 kernel_facts program_kernel(const program *p, int index);
 /* A unique name: the second kernel of a name is NAME#2. */
 void program_kernel_name(const program *p, int index, char *out, size_t size);
-/* The name of a parameter without a path from the loss. */
+/* The name of a parameter without a path from the loss that is not left_out. */
 const char *program_untrained(const program *p, int index);
 /* The op plugins of the graph, each once; NULL behind the last. */
 const struct plugin *program_op(const program *p, int index);

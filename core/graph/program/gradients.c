@@ -32,7 +32,10 @@ static pons_node *scaled_loss(program *p)
     return value;
 }
 
-/* Add the gradients of all parameters. Parameters without a path from the loss are untrained. */
+/*
+ * Add the gradients of all parameters. Parameters without a path from the loss are untrained, and
+ * listed if no output is left out on their account.
+ */
 pons_status gradients_differentiate(program *p, pons_error *err)
 {
     pons_graph *g = p->graph;
@@ -53,7 +56,8 @@ pons_status gradients_differentiate(program *p, pons_error *err)
         return PONS_PLUGIN;
     for (int i = 0; i < (int)count; i++) {
         if (gradient[i] == NULL) {
-            out->untrained[out->untrained_count++] = of[i]->name;
+            if (!of[i]->leaf->left_out)
+                out->untrained[out->untrained_count++] = of[i]->name;
             continue;
         }
         out->gradient[out->count] = gradient[i];

@@ -14,10 +14,14 @@ plans() {
     return 1
 }
 
-# trains NAME: two steps of NAME.ini, and the check of its data.
+# trains NAME: two steps of NAME.ini, and the check of its data. No parameter is told as untrained: outputs of weight 0
+# are so by the plan.
 trains() {
     "$program" data check "$1.ini" && "$program" train "$1.ini" --set train.epochs= --set train.steps=2 \
-        --set train.validate_steps=0 --set train.validate_every=0 --set distribute.devices=cpu
+        --set train.validate_steps=0 --set train.validate_every=0 --set distribute.devices=cpu >train.log 2>&1 &&
+        ! grep -F 'no path from the loss' train.log && return 0
+    cat train.log
+    return 1
 }
 
 # has NAME LINE...: the lines stand in NAME.ini; what is behind ' ;' does not count.
@@ -52,8 +56,10 @@ check "the options of nnU-Net are written" has nnunet 'plugin = plain_unet' 'plu
     'plugin = poly' 'plugin = nnunet' 'batch_dice = no' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
     'scheme = zscore' 'use_mask_for_norm = yes'
 check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33'
-check "the transforms of nnU-Net are written" has nnunet '[augment.gamma_of_negative]' 'rotate_range = 0.5235988' \
-    'scale_range = -0.3 0.4' 'axes = 0 1 2'
+check "the transforms of nnU-Net are its profile" has nnunet 'profile = nnunet' 'axes = 0 1 2'
+resolves() { grep -A9 -F "[augment.$2]" "runs/$1/resolved.ini" | grep -qE "$3" || { cat "runs/$1/resolved.ini"; return 1; }; }
+check "its steps are resolved" resolves nnunet gamma_inverted '^invert_image = yes .*profile nnunet'
+check "no step has options of its own but the flip" [ "$(grep -c '^\[augment\.' nnunet.ini)" -eq 1 ]
 check "the weights of nnU-Net's outputs are written" has nnunet 'heads = 0.666667 0.333333 0'
 check "a residual plan has nnU-Net's residual encoder" has resenc_m 'plugin = residual_unet' 'n_blocks_per_stage = 1 3 4 6'
 check "a plan like monai has MONAI's network" has monai 'plugin = unet' 'num_res_units = 2' 'plugin = dice_ce'
@@ -114,11 +120,19 @@ check "a CT is clipped and normalised by its foreground" has ct 'steps = normali
     'lower = -50' 'upper = 254' 'plugin = normalize'
 check "the plan of a CT trains" trains ct
 
+# The profile would turn this patch within planes along j, nnU-Net around all axes.
+phantom narrow 3 64,16,48
+check "a narrow volume is planned" plans narrow narrow
+check "what the profile takes for planes is written" has narrow 'profile = nnunet' 'rotate_range = 0.5235988' \
+    'scale_range = -0.3 0.4 -0.3 0.4 -0.3 0.4' '[augment.low_resolution]'
+check "its plan trains" trains narrow
+
 phantom flat 3 48,40,1
 check "single slices are planned" plans flat flat
-check "single slices get a 2D network" has flat 'batch_dice = yes' 'extent = 40 40 1' 'axes = 0 1' 'rotate_range = 0 0 3.141593' \
+check "single slices get a 2D network" has flat 'batch_dice = yes' 'extent = 40 40 1' 'axes = 0 1' \
     'strides = 1 2,2,1 2,2,1 2,2,1'
 check "the plan of single slices trains" trains flat
+check "slices turn within" resolves flat rotate '^rotate_range = 0 0 3.14159'
 
 # peak NAME: bytes that 'pons explain' predicts.
 peak() { "$program" explain "$1.ini" --json | sed -n '1s/.*"peak":\([0-9]*\),.*/\1/p'; }

@@ -635,6 +635,33 @@ START_TEST(unused_parameters_are_listed_and_unchanged)
 }
 END_TEST
 
+/* 'shared' is trained all the same; 'stray' belongs to no output. */
+START_TEST(parameters_of_an_output_that_is_left_out_are_not_listed)
+{
+    bench b = { 0 };
+    pons_graph *g = graph_new(true);
+    pons_init one = { PONS_INIT_CONSTANT, 1 };
+    pons_node *shared = pons_parameter_leaf(g, "shared", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *head = pons_parameter_leaf(g, "head", PONS_ROLE_BIAS, SHAPE(2), one);
+    pons_node *stray = pons_parameter_leaf(g, "stray", PONS_ROLE_BIAS, SHAPE(2), one);
+    net n = { g, pons_sum_all(g, pons_square(g, shared)), pons_exp(g, stray) };
+    program_facts facts;
+
+    graph_leave_out(g, pons_exp(g, pons_mul(g, shared, head)));
+    graph_leave_out(g, shared);
+    device_reference(&b.device, true);
+    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 1,
+                                     .accumulate = 1, .optimizer = &descent };
+    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
+    program *p = make_program(&b, n, true);
+    program_describe(p, &facts);
+    ck_assert_int_eq(facts.untrained_count, 1);
+    ck_assert_str_eq(program_untrained(p, 0), "stray");
+    program_free(p);
+    storage_free(b.storage);
+}
+END_TEST
+
 /* ---- allocations ----------------------------------------------------------------------------- */
 
 /* The test's allocator counts the calls during a step. */
@@ -891,6 +918,7 @@ int main(void)
     tcase_add_test(c, a_known_parameter_with_another_shape_is_refused);
     tcase_add_test(c, a_new_parameter_in_an_evaluation_build_is_refused);
     tcase_add_test(c, unused_parameters_are_listed_and_unchanged);
+    tcase_add_test(c, parameters_of_an_output_that_is_left_out_are_not_listed);
     tcase_add_loop_test(c, external_inputs_are_read_in_place, 0, 2);
     tcase_add_loop_test(c, non_finite_values_are_found_in_external_inputs, 0, 2);
     tcase_add_loop_test(c, external_inputs_stay_bound_when_the_storage_grows, 0, 2);
