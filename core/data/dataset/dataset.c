@@ -335,6 +335,7 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
         return status;
     }
     d->origin = found.origin;
+    d->sign = found.sign != NULL ? found.sign : choice.file;
     d->recognised = found.recognised;
     d->warning = found.warning;
     d->warning_count = found.warning_count;
@@ -347,7 +348,8 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
 const char *dataset_layout_text(const dataset *d)
 {
     return arena_format(d->memory, "layout: %s, %s '%s'%s%s", d->layout,
-                        d->layout_recognised ? "by" : "as given, of", d->origin,
+                        d->layout_recognised ? "by" : "as given, of",
+                        d->layout_recognised ? d->sign : d->origin,
                         d->recognised != NULL ? ": " : "",
                         d->recognised != NULL ? d->recognised : "");
 }

@@ -76,6 +76,7 @@ typedef struct dataset {
     const char *layout;            /* name of the layout in use                                   */
     bool layout_recognised;        /* found by 'auto'                                             */
     const char *origin;            /* folder, file or pattern that was read                       */
+    const char *sign;              /* the file that 'auto' recognised                             */
     const char *recognised;        /* family and label ids that the names tell; NULL: none        */
     int channels;                  /* image globs, or entries of "modality"; a 4D file holds all  */
     const char *const *channel_names; /* may be NULL                                              */

@@ -24,6 +24,7 @@ typedef struct layout_result {
     int region_count;          /* the target unless the INI file has 'labels' or 'regions'        */
     const data_class *regions;
     const char *recognised;    /* the family of the dataset; NULL: the layout has none            */
+    const char *sign;          /* a file whose name tells the layout; NULL: that of the choice    */
     int case_count;            /* in any order                                                    */
     layout_case *cases;
     bool holds_out;            /* the layout has a validation list                                */

@@ -321,6 +321,16 @@ static bool classes_given(const dataset_settings *s)
     return s->labels.count > 0 || s->label_table != NULL;
 }
 
+/* The first file of a case. */
+static const char *first_file(const found_case *c)
+{
+    int role = 0;
+
+    while (role < ROLES - 1 && c->file[role] == NULL)
+        role++;
+    return c->file[role];
+}
+
 /* Find the family of every case; a case without one is a problem. */
 static void find_families(search *s)
 {
@@ -337,15 +347,24 @@ static void find_families(search *s)
                            "folder's name with BraTS and 2023 (ids NCR:1 ED:2 ET:3) or 2024 (ids "
                            "ET:1 NET:2 CC:3 ED:4), or 'labels' in [data]", c->folder);
         else
-            layout_problem(s->out, c->id, c->folder, "found the name '%s', expected one of BraTS "
-                           "such as BraTS20_Training_001 or BraTS-GLI-00000-000", c->id);
+            layout_problem(s->out, c->id, first_file(c), "found '%s', expected a case's name of "
+                           "BraTS, such as BraTS20_Training_001 or BraTS-GLI-00000-000, in place "
+                           "of '%s'", first_file(c), c->id);
     }
+}
+
+/* Tell which ids stand for all cases where the ids of 'narrow' are a part of those of 'wide'. */
+static void warn_of_mixture(search *s, const found_case *narrow, const found_case *wide)
+{
+    layout_warning(s->out, NULL, narrow->folder, "'%s' is of %s and '%s' of %s: all cases are read "
+                   "with the ids of the latter (%s)", narrow->id, narrow->family->name, wide->id,
+                   wide->family->name, wide->family->labels);
 }
 
 /* The family that covers those of all cases; NULL without a case. */
 static pons_status choose_family(search *s, const family **out, pons_error *err)
 {
-    const found_case *widest = NULL;
+    const found_case *widest = NULL, *narrow = NULL;
 
     for (int i = 0; i < s->count; i++) {
         const found_case *c = &s->item[i];
@@ -354,8 +373,13 @@ static pons_status choose_family(search *s, const family **out, pons_error *err)
     }
     for (int i = 0; i < s->count; i++) {
         const found_case *c = &s->item[i];
-        if (c->family == NULL || family_covers(widest->family, c->family))
+        if (c->family == NULL)
             continue;
+        if (family_covers(widest->family, c->family)) {
+            if (narrow == NULL && !family_covers(c->family, widest->family))
+                narrow = c;
+            continue;
+        }
         if (classes_given(s->settings) && c->family->suffix[0] != NULL
             && widest->family->suffix[0] != NULL)
             continue;
@@ -364,7 +388,10 @@ static pons_status choose_family(search *s, const family **out, pons_error *err)
                          widest->family->labels, c->id, c->family->name, c->family->labels,
                          s->settings->source);
     }
+    if (narrow != NULL && !classes_given(s->settings))
+        warn_of_mixture(s, narrow, widest);
     *out = widest != NULL ? widest->family : NULL;
+    s->out->sign = widest != NULL ? first_file(widest) : NULL;
     return PONS_OK;
 }
 
@@ -374,10 +401,8 @@ static data_case make_case(const search *s, const found_case *c)
     arena *memory = s->out->memory;
     const char **image = arena_alloc(memory, CHANNELS * sizeof *image);
     data_case info = { .id = c->id, .image = image, .label = c->file[MASK] };
-    const char *there = NULL;
+    const char *there = first_file(c);
 
-    for (int role = 0; role < ROLES; role++)
-        there = there != NULL ? there : c->file[role];
     for (int role = 0; role < ROLES; role++) {
         const char *suffix = c->family->suffix[role];
         bool needed = suffix != NULL && (role != MASK || !s->settings->labels_optional);

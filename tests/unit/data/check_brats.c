@@ -81,12 +81,17 @@ END_TEST
 
 START_TEST(a_tree_is_recognised_without_its_layout_being_named)
 {
+    const brats_tree *t = &brats_trees[_i];
     dataset_settings s = tree_settings();
 
-    brats_tree_make(&brats_trees[_i], root);
+    brats_tree_make(t, root);
     s.layout = "auto";
     dataset *d = open_tree(&s);
     ck_assert_str_eq(d->layout, "brats");
+    const char *line = dataset_layout_text(d);
+    ck_assert_msg(strncmp(line, "layout: brats, by '", 19) == 0
+                  && strstr(line, root) == line + 19
+                  && strstr(line, t->name) != NULL && strstr(line, ".nii") != NULL, "%s", line);
     dataset_close(d);
 }
 END_TEST
@@ -217,6 +222,7 @@ START_TEST(families_of_equal_ids_mix_and_the_wider_one_decides)
     dataset *d = open_tree(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_int_eq(d->classes[3].id[0], 4);
+    ck_assert_int_eq(d->warning_count, 0);
     dataset_close(d);
     remove_root();
     make_root();
@@ -226,6 +232,12 @@ START_TEST(families_of_equal_ids_mix_and_the_wider_one_decides)
     d = open_tree(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_str_eq(d->classes[4].name, "RC");
+    ck_assert_int_eq(d->warning_count, 1);
+    ck_assert_ptr_null(d->warning[0].case_id);
+    ck_assert_msg(strstr(d->warning[0].text, " is of BraTS 2023, glioma and '") != NULL
+                  && strstr(d->warning[0].text, "of BraTS 2024, glioma after treatment: all cases "
+                            "are read with the ids of the latter") != NULL, "%s",
+                  d->warning[0].text);
     dataset_close(d);
 }
 END_TEST
@@ -276,7 +288,14 @@ START_TEST(damaged_trees_are_refused_and_named)
     assert_tree_refused(&s, "case 'BraTS2021_00000': found '");
     unlink(maker_path("BraTS2021_00000/BraTS2021_00000_t1.nii"));
     tree_image(maker_path("patient/x_flair.nii"), 0);
-    assert_tree_refused(&s, "case 'x': found the name 'x', expected one of BraTS");
+    assert_tree_refused(&s, "/patient/x_flair.nii', expected a case's name of BraTS");
+    unlink(maker_path("patient/x_flair.nii"));
+    tree_image(maker_path("stray_seg.nii.gz"), 0);
+    assert_tree_refused(&s, "/stray_seg.nii.gz', expected a case's name of BraTS");
+    unlink(maker_path("stray_seg.nii.gz"));
+    tree_image(maker_path("BraTS2021_00002_seg.nii.gz"), 0);
+    assert_tree_refused(&s, "case 'BraTS2021_00002': found '");
+    assert_tree_refused(&s, maker_path("BraTS2021_00002_seg.nii.gz"));
     s.source = maker_path("absent");
     assert_tree_refused(&s, "cannot find the dataset");
 }
