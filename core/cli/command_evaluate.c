@@ -179,7 +179,7 @@ static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
     return err->status;
 }
 
-/* Set the metrics, in their own order, and what they are measured by. */
+/* Set the metrics, in the order of the call, and what they are measured by. */
 static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
 {
     e->metrics = 0;
@@ -190,7 +190,7 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
                              "hd, hd95, asd, nsd, or another of docs/metrics.md",
                              f->metrics.item[n]);
         e->order = n == 0 ? kind : e->order;
-        e->metrics |= (metric_set)1 << kind;
+        evaluation_add_metric(e, kind);
     }
     if (f->spacing.count != 0 && f->spacing.count != 3)
         return pons_fail(err, PONS_USAGE, "--spacing has %d numbers, expected 3", f->spacing.count);

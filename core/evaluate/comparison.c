@@ -86,11 +86,12 @@ static const char *class_name(const comparison *c, int class)
 
 static void print_metrics(const comparison *c, int class, int width, FILE *to)
 {
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        const paired_metric *m = &c->metric[class * METRIC_KIND_COUNT + kind];
+    for (int n = 0; n < METRIC_KIND_COUNT; n++) {
+        metric_kind kind = c->a->column[n];
+        const paired_metric *m = &c->metric[class * METRIC_KIND_COUNT + (int)kind];
         bool shown = class == c->a->class_count || metric_facts[kind].source != METRIC_OF_CASE;
 
-        if (!metric_set_has(c->a->metrics, (metric_kind)kind) || !shown)
+        if (!metric_set_has(c->a->metrics, kind) || !shown)
             continue;
         quote_print(to, "%-*.4000s", width, class_name(c, class));
         fprintf(to, "  %-17s  %5d", metric_facts[kind].name, m->cases);

@@ -16,6 +16,8 @@ pons_status evaluation_open(evaluation *e, pons_error *err)
 {
     *e = (evaluation){ .memory = arena_new(), .tolerance = 1,
                        .metrics = 1u << METRIC_DICE | 1u << METRIC_IOU };
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        e->column[kind] = (metric_kind)kind;
     return e->memory != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
 }
 
@@ -25,6 +27,21 @@ void evaluation_close(evaluation *e)
         arena_free(e->memory);
     free(e->cases);
     *e = (evaluation){ .memory = NULL };
+}
+
+void evaluation_add_metric(evaluation *e, metric_kind kind)
+{
+    int end = 0, at = 0;
+
+    if (metric_set_has(e->metrics, kind))
+        return;
+    for (int i = 0; i < METRIC_KIND_COUNT; i++)
+        end += metric_set_has(e->metrics, (metric_kind)i);
+    while (e->column[at] != kind)
+        at++;
+    memmove(&e->column[end + 1], &e->column[end], (size_t)(at - end) * sizeof e->column[0]);
+    e->column[end] = kind;
+    e->metrics |= (metric_set)1 << kind;
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */

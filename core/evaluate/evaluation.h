@@ -37,6 +37,7 @@ typedef struct evaluated_fold {
 typedef struct evaluation {
     arena *memory;
     metric_set metrics;       /* computed and printed                                             */
+    metric_kind column[METRIC_KIND_COUNT]; /* all of them, in the order of tables                 */
     metric_kind order;        /* cases of the table are sorted by it                              */
     double tolerance;         /* of nsd, in millimetres                                           */
     bool images;              /* the files are images, and each channel is a class                */
@@ -58,6 +59,8 @@ typedef struct evaluation {
 /* Open an evaluation of dice and iou with a tolerance of 1 mm. */
 pons_status evaluation_open(evaluation *e, pons_error *err);
 void evaluation_close(evaluation *e);
+/* Add a metric to those of the evaluation, as the column behind them. */
+void evaluation_add_metric(evaluation *e, metric_kind kind);
 /*
  * Set the classes of --labels ("spleen:1 kidney:2,3"); a class that lists id 0 is background, and
  * voxels with an id of 'ignore' are not counted.

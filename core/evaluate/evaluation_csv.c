@@ -30,9 +30,9 @@ static void put_text(FILE *to, const char *text)
 static void put_header(const evaluation *e, FILE *to)
 {
     fputs("case,class", to);
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        if (metric_set_has(e->metrics, (metric_kind)kind))
-            fprintf(to, ",%s", metric_facts[kind].name);
+    for (int n = 0; n < METRIC_KIND_COUNT; n++)
+        if (metric_set_has(e->metrics, e->column[n]))
+            fprintf(to, ",%s", metric_facts[e->column[n]].name);
     fprintf(to, ",prediction_voxels,label_voxels%s\n", e->fold_count > 0 ? ",fold" : "");
 }
 
@@ -43,12 +43,12 @@ static void put_values(const evaluation *e, const char *name, const char *class,
     put_text(to, name);
     fputc(',', to);
     put_text(to, class);
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
-        if (!metric_set_has(e->metrics, (metric_kind)kind))
+    for (int n = 0; n < METRIC_KIND_COUNT; n++) {
+        if (!metric_set_has(e->metrics, e->column[n]))
             continue;
         fputc(',', to);
-        if (isfinite(value[kind]))
-            json_put_number(to, value[kind]);
+        if (isfinite(value[e->column[n]]))
+            json_put_number(to, value[e->column[n]]);
     }
 }
 

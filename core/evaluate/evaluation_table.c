@@ -35,19 +35,23 @@ static void print_names(const table *t, const char *name, const char *class)
 static void print_header(const table *t)
 {
     print_names(t, "case", "class");
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        if (metric_set_has(t->evaluation->metrics, (metric_kind)kind))
+    for (int n = 0; n < METRIC_KIND_COUNT; n++) {
+        metric_kind kind = t->evaluation->column[n];
+
+        if (metric_set_has(t->evaluation->metrics, kind))
             fprintf(t->to, "  %8s", metric_facts[kind].name);
+    }
     fputc('\n', t->to);
 }
 
 /* Print a value of each metric, in columns as wide as their names. */
 static void print_values(const table *t, const double value[METRIC_KIND_COUNT])
 {
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+    for (int n = 0; n < METRIC_KIND_COUNT; n++) {
+        metric_kind kind = t->evaluation->column[n];
         int width = max_int(8, (int)strlen(metric_facts[kind].name));
 
-        if (!metric_set_has(t->evaluation->metrics, (metric_kind)kind))
+        if (!metric_set_has(t->evaluation->metrics, kind))
             continue;
         if (isfinite(value[kind]))
             fprintf(t->to, "  %*.4f", width, value[kind]);

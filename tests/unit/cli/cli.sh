@@ -283,6 +283,12 @@ for seed in 1 2; do
 done
 expect 0 stdout "1       dice                   3      1.0000 " evaluate --metrics dice \
     --label "$folder/seed1/labelsTr" "$folder/seed1/labelsTr" "$folder/seed2/labelsTr"
+expect 0 stdout "case         class        iou      dice      hd95" evaluate --metrics "iou dice iou hd95" \
+    --prediction "$folder/seed1/labelsTr" --label "$folder/seed2/labelsTr"
+expect 0 stdout "" evaluate --metrics "hd dice" --csv "$folder/order.csv" \
+    --prediction "$folder/seed1/labelsTr" --label "$folder/seed2/labelsTr"
+[ "$(head -n 1 "$folder/order.csv")" = "case,class,hd,dice,prediction_voxels,label_voxels" ] ||
+    fail "columns of $(head -n 1 "$folder/order.csv")"
 expect 0 stdout '"better":0,"worse":3}' evaluate --metrics dice --json \
     --label "$folder/seed1/labelsTr" "$folder/seed1/labelsTr" "$folder/seed2/labelsTr"
 expect 0 stdout "mean         all       1.0000" evaluate --metrics dice --labels "none:7 all:*" \
