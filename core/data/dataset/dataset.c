@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file/file_kind.h"
 #include "base/integer.h"
@@ -268,6 +269,26 @@ static pons_status mark_by_fold(const dataset *d, const dataset_settings *s,
     return PONS_OK;
 }
 
+/* Hold out a fold of the file beside the cases. */
+static pons_status mark_by_splits(dataset *d, const dataset_settings *s,
+                                  const layout_result *found, split_part *part, pons_error *err)
+{
+    dataset_settings own = *s;
+
+    own.validation = arena_format(d->memory, "file:%s", found->splits);
+    return mark_by_rule(d, &own, part, err);
+}
+
+/* Whether the rule names the file beside the cases. */
+static bool names_splits(const dataset_settings *s, const layout_result *found)
+{
+    struct stat named, there;
+
+    return s->validation != NULL && strncmp(s->validation, "file:", 5) == 0
+           && stat(s->validation + 5, &named) == 0 && stat(found->splits, &there) == 0
+           && named.st_dev == there.st_dev && named.st_ino == there.st_ino;
+}
+
 static pons_status split_cases(dataset *d, const dataset_settings *s, const layout_result *found,
                                pons_error *err)
 {
@@ -275,7 +296,10 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     bool own = s->validation != NULL && strcmp(s->validation, "own") == 0;
     pons_status status = PONS_OK;
 
-    d->own_split = (own || s->validation == NULL) && (found->holds_out || found->has_folds);
+    bool listed = found->holds_out || found->has_folds;
+    d->own_split = (own && found->splits != NULL) || ((own || s->validation == NULL) && listed);
+    if (!d->own_split && !s->every_case && found->splits != NULL && !names_splits(s, found))
+        d->spare_splits = found->splits;
     if (s->every_case)
         status = PONS_OK;
     else if (own && !d->own_split)
@@ -283,6 +307,8 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
                            "list and no folds", found->origin);
     else if (!d->own_split)
         status = mark_by_rule(d, s, part, err);
+    else if (!listed)
+        status = mark_by_splits(d, s, found, part, err);
     else if (found->holds_out)
         status = mark_by_list(d, s, found, part, err);
     else
@@ -368,6 +394,9 @@ void dataset_log(const dataset *d, logger *l)
     if (l == NULL)
         return;
     log_line(l, "%.4000s", dataset_layout_text(d));
+    if (d->spare_splits != NULL)
+        log_line(l, "folds of nnU-Net in '%.4000s', not used: [data] validation = own would, with "
+                 "fold = K", d->spare_splits);
     if (d->warning_count > 1)
         snprintf(numbers, sizeof numbers, "%d warnings of the cases, the first: ",
                  d->warning_count);

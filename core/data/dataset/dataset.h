@@ -88,6 +88,7 @@ typedef struct dataset {
     int case_count;
     const data_case *cases;        /* sorted by id                                                */
     bool own_split;                /* 'validation' is the dataset's own list or fold              */
+    const char *spare_splits;      /* the dataset's file of folds, if 'validation' is another     */
     int unused_count;              /* cases of neither part, which are not in 'cases'             */
     bool lists_tests;              /* 'tests' would find some of them                             */
     int training_count, validation_count;

@@ -29,6 +29,7 @@ typedef struct layout_result {
     layout_case *cases;
     bool holds_out;            /* the layout has a validation list                                */
     bool has_folds;            /* at least one case has a fold                                    */
+    const char *splits;        /* the file of folds beside the cases (split_file.c); NULL: none   */
     int unused_count;          /* cases that the layout keeps for tests                           */
     bool lists_tests;          /* it can read them (dataset_settings.tests)                       */
     int problem_count, problem_room;

@@ -12,7 +12,10 @@
  * The images of imagesTs are cases for tests.
  * Labels are regions if one of them is a list of several ids. Predictions of regions are channels,
  * so that 'regions_class_order' is checked alone. The label 'ignore' marks voxels that no loss and
- * no metric counts (class_list.h). Other keys are not read.
+ * no metric counts (class_list.h). A 'numTraining' other than the number of cases is a warning. Other
+ * keys are not read.
+ *
+ * The folds of nnU-Net are in splits_final.json, here or in the folder of preprocessed cases.
  */
 #include "data/dataset/layout.h"
 
@@ -184,11 +187,11 @@ static pons_status check_single_ids(const layout_json *r, const data_class *labe
     return PONS_OK;
 }
 
-/* The id of 'ignore' is its own alone. */
+/* The id of 'ignore' is its own alone. nnU-Net expects it to be the largest. */
 static pons_status check_ignore(const layout_json *r, const data_class *label, int count,
                                 pons_error *err)
 {
-    int at = class_index_of_name(label, count, "ignore");
+    int at = class_index_of_name(label, count, "ignore"), largest = 0;
 
     if (at < 0)
         return PONS_OK;
@@ -199,7 +202,12 @@ static pons_status check_ignore(const layout_json *r, const data_class *label, i
         if (i != at && class_index_of_id(&label[i], 1, label[at].id[0]) == 0)
             return pons_fail(err, PONS_DATA, "'%s': 'labels' gives id %d to '%s' and to '%s'",
                              r->path, label[at].id[0], label[i].name, label[at].name);
+        for (int j = 0; j < label[i].id_count; j++)
+            largest = label[i].id[j] > largest ? label[i].id[j] : largest;
     }
+    if (label[at].id[0] < largest)
+        layout_warning(r->out, NULL, r->path, "'%s': 'labels.ignore' is %d, expected an id above "
+                       "%d, the largest, as nnU-Net does", r->path, label[at].id[0], largest);
     return PONS_OK;
 }
 
@@ -460,6 +468,36 @@ static pons_status read_map(const layout_json *r, json_t *map, pons_error *err)
     return PONS_OK;
 }
 
+/* ---- beside the cases ------------------------------------------------------------------------ */
+
+/* Compare 'numTraining' with the cases that were found, complete or not. */
+static void check_training_count(const layout_json *r)
+{
+    const json_t *value = json_object_get(r->root, "numTraining");
+    uint64_t count;
+
+    if (json_whole(value, &count) && count != (uint64_t)r->out->case_count)
+        layout_warning(r->out, NULL, r->path, "'%s': 'numTraining' is %llu, found %d case%s",
+                       r->path, (unsigned long long)count, r->out->case_count,
+                       text_plural(r->out->case_count));
+}
+
+/* Look for splits_final.json in the folder, and in that of the preprocessed cases of its name. */
+static void find_splits(const layout_json *r)
+{
+    size_t size = strlen(r->folder), begin = size > 0 ? size - 1 : 0;
+    const char *path = arena_format(r->memory, "%ssplits_final.json", r->folder);
+    struct stat facts;
+
+    while (begin > 0 && r->folder[begin - 1] != '/')
+        begin--;
+    if (stat(path, &facts) != 0)
+        path = arena_format(r->memory, "%s../../nnUNet_preprocessed/%ssplits_final.json", r->folder,
+                            r->folder + begin);
+    if (stat(path, &facts) == 0)
+        r->out->splits = path;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 pons_status layout_nnunet_read(const dataset_settings *settings, layout_result *out,
@@ -485,8 +523,11 @@ pons_status layout_nnunet_read(const dataset_settings *settings, layout_result *
         status = read_folders(&tests, err);
     else if (status == PONS_OK)
         status = map != NULL ? read_map(&r, map, err) : read_folders(&training, err);
-    if (status == PONS_OK && !settings->tests)
+    if (status == PONS_OK && !settings->tests) {
         count_tests(&r);
+        check_training_count(&r);
+        find_splits(&r);
+    }
     layout_json_close(&r);
     return status;
 }

@@ -38,7 +38,8 @@ static dataset *open_folder(const dataset_settings *more)
     pons_error err = PONS_ERROR_INIT;
     dataset *d = NULL;
 
-    s.source = root;
+    if (s.source == NULL)
+        s.source = root;
     ck_assert_msg(dataset_open(&s, &d, &err) == PONS_OK, "%s", err.text);
     ck_assert_str_eq(d->layout, "nnunet");
     return d;
@@ -109,6 +110,82 @@ START_TEST(the_label_ignore_is_no_class_and_no_region)
     ck_assert_int_eq(d->class_count, 3);
     ck_assert_int_eq(d->ignored->id[0], 3);
     dataset_close(d);
+}
+END_TEST
+
+START_TEST(an_ignore_that_is_not_the_largest_id_is_a_warning)
+{
+    make_folder(1, HEAD(ONE, "{\"background\": 0, \"a\": 1, \"ignore\": 2, \"b\": 3}") " }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->ignored->id[0], 2);
+    ck_assert_int_eq(d->warning_count, 1);
+    ck_assert_msg(strstr(d->warning[0].text, "'labels.ignore' is 2, expected an id above 3")
+                  != NULL, "%s", d->warning[0].text);
+    dataset_close(d);
+    make_folder(1, HEAD(ONE, "{\"background\": 0, \"a\": 1, \"ignore\": 4, \"b\": 3}") " }");
+    d = open_folder(NULL);
+    ck_assert_int_eq(d->warning_count, 0);
+    dataset_close(d);
+}
+END_TEST
+
+START_TEST(another_number_of_cases_is_a_warning_of_the_check)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset_report *report = NULL;
+
+    make_folder(1, "{ \"channel_names\": " ONE ", \"labels\": " IDS ", \"numTraining\": 3, "
+                   "\"file_ending\": \".nii.gz\" }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->warning_count, 1);
+    dataset_check(d, &report, &err);
+    ck_assert_ptr_nonnull(report);
+    bool told = false;
+    for (int i = 0; i < report->problem_count; i++)
+        told |= strstr(report->problem[i].text, "'numTraining' is 3, found 2 cases") != NULL;
+    ck_assert(told);
+    dataset_report_free(report);
+    dataset_close(d);
+}
+END_TEST
+
+/* The file lies in the folder (0), or among the preprocessed datasets (1). */
+START_TEST(folds_beside_the_cases_are_used_if_asked_for)
+{
+    static const char *const place[] = { "raw/D/splits_final.json",
+                                         "nnUNet_preprocessed/D/splits_final.json" };
+    static const char *const moved[] = { "imagesTr", "labelsTr", "dataset.json" };
+    const int64_t fold = 1;
+    dataset *d;
+
+    make_folder(1, HEAD(ONE, IDS) " }");
+    maker_text(place[_i], "[{\"train\": [\"s_2\"], \"val\": [\"s_10\"]},"
+                          " {\"train\": [\"s_10\"], \"val\": [\"s_2\"]}]");
+    maker_text("raw/D/empty", "");
+    for (int n = 0; n < 3; n++)
+        ck_assert_int_eq(rename(maker_path("%s", moved[n]), maker_path("raw/D/%s", moved[n])), 0);
+    dataset_settings s = { .source = maker_path("raw/D"), .validation = "last:1" };
+    d = open_folder(&s);
+    ck_assert_ptr_nonnull(d->spare_splits);
+    ck_assert_ptr_nonnull(strstr(d->spare_splits, strchr(place[_i], 'D')));
+    ck_assert(!d->own_split);
+    dataset_close(d);
+    char rule[600];
+    snprintf(rule, sizeof rule, "file:%s", maker_path("%s", place[_i]));
+    s.validation = rule;
+    d = open_folder(&s);
+    ck_assert_ptr_null(d->spare_splits);
+    dataset_close(d);
+    s.validation = "own";
+    for (int n = 0; n < 2; n++) {
+        s.fold = n == 0 ? NULL : &fold;
+        d = open_folder(&s);
+        ck_assert(d->own_split);
+        ck_assert_ptr_null(d->spare_splits);
+        ck_assert_int_eq(d->validation_count, 1);
+        ck_assert_str_eq(d->cases[d->validation[0]].id, n == 0 ? "s_10" : "s_2");
+        dataset_close(d);
+    }
 }
 END_TEST
 
@@ -219,6 +296,9 @@ int main(void)
     tcase_add_test(c, classes_are_sorted_by_id);
     tcase_add_test(c, lists_of_ids_are_regions_in_the_order_of_the_file);
     tcase_add_test(c, the_label_ignore_is_no_class_and_no_region);
+    tcase_add_test(c, an_ignore_that_is_not_the_largest_id_is_a_warning);
+    tcase_add_test(c, another_number_of_cases_is_a_warning_of_the_check);
+    tcase_add_loop_test(c, folds_beside_the_cases_are_used_if_asked_for, 0, 2);
     tcase_add_test(c, a_list_of_one_id_is_a_class);
     tcase_add_test(c, labels_and_regions_of_the_ini_override_dataset_json);
     tcase_add_test(c, a_map_of_cases_replaces_the_folders);
