@@ -7,10 +7,14 @@ schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.l
 model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/basicunet.la \
 	plugins/models/dynunet.la plugins/models/fast_ddpm.la plugins/models/highresnet.la \
 	plugins/models/meshnet.la plugins/models/plain_unet.la plugins/models/residual_unet.la \
-	plugins/models/segresnet.la plugins/models/unet.la plugins/models/vnet.la
+	plugins/models/resnet.la plugins/models/segresnet.la plugins/models/unet.la \
+	plugins/models/vnet.la plugins/models/xresnet.la
 UPSAMPLE = plugins/models/upsample.c plugins/models/upsample.h
 plugins_models_basicunet_la_SOURCES = plugins/models/basicunet.c $(UPSAMPLE)
 plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c $(UPSAMPLE)
 NNUNET_BLOCKS = plugins/models/nnunet_blocks.c plugins/models/nnunet_blocks.h
 plugins_models_plain_unet_la_SOURCES = plugins/models/plain_unet.c $(NNUNET_BLOCKS)
 plugins_models_residual_unet_la_SOURCES = plugins/models/residual_unet.c $(NNUNET_BLOCKS)
+RESNET_BLOCKS = plugins/models/resnet_blocks.c plugins/models/resnet_blocks.h
+plugins_models_resnet_la_SOURCES = plugins/models/resnet.c $(RESNET_BLOCKS)
+plugins_models_xresnet_la_SOURCES = plugins/models/xresnet.c $(RESNET_BLOCKS)

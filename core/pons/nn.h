@@ -29,12 +29,14 @@ pons_node *pons_vector_parameter(pons_graph *g, const char *name, const char *en
 
 typedef enum pons_conv_init {
     PONS_CONV_UNIFORM = 0, /* PyTorch's default: U(-b, b), b = 1 / sqrt(fan_in), also the bias    */
-    PONS_CONV_HE           /* N(0, 2 / ((1 + 0.01^2) fan_in)) (He et al. 2015), the bias 0        */
+    PONS_CONV_HE,          /* N(0, 2 / ((1 + 0.01^2) fan_in)) (He et al. 2015), the bias 0        */
+    PONS_CONV_HE_RELU,     /* N(0, 2 / fan_in), the bias 0                                        */
+    PONS_CONV_HE_FAN_OUT   /* N(0, 2 / fan_out), the bias PyTorch's default                       */
 } pons_conv_init;
 
 /*
  * Axes are in the order D H W. A kernel, stride, dilation or group count of 0 stands for 1. fan_in
- * is axis 1 of the weight in PyTorch's order times the voxels of the kernel.
+ * is axis 1 of the weight in PyTorch's order times the voxels of the kernel, fan_out axis 0.
  */
 typedef struct pons_conv {
     int64_t out;            /* channels of the output                                             */

@@ -1,26 +1,41 @@
 #!/usr/bin/env python3
-"""Writes networks_options.json and .safetensors: MONAI's networks with options that no other case has.
+"""Writes networks_options.json and .safetensors: MONAI's networks with options that no other case has, and the names and
+shapes of torchvision's ResNets of further depths.
 
 usage: networks_options.py OUT
 
 What the fields mean: as in networks_real.json. Weights, image and target follow a formula of their names and are not
 stored; of gradients and running statistics there are the norm and six elements. The image is called image, image1, ...
-('image_name'): the first name with which no activation lies near its kink. Dropout is off.
-Needs: pip install torch monai safetensors (these: torch 2.15.0, monai 1.6.1).
+('image_name'): the first name with which no activation lies near its kink. Dropout is off. A ResNet has its gradient
+through shortcuts of type A, where MONAI detaches them; 'depth' stands for its 'block'.
+Needs: pip install torch torchvision monai safetensors (these: torch 2.15.0, torchvision 0.29.2, monai 1.6.1).
 """
 import json, math, pathlib, sys, zlib
 import numpy as np
 import torch
+import torch.nn.functional as F
+import torchvision
 from monai.losses import DiceCELoss
+from monai.networks import nets
 from monai.networks.nets import BasicUNet, DynUNet, SegResNet, VNet
 from safetensors.numpy import save_file
 
 torch.set_num_threads(1)
-CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, VNet)}
+
+
+class ResNet(nets.ResNet):
+    def _downsample_basic_block(self, x, planes, stride, spatial_dims=3):
+        x = x[(..., *(slice(None, None, stride),) * spatial_dims)]
+        return F.pad(x, (0, 0) * spatial_dims + (0, planes - x.shape[1]))
+
+
+CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, VNet, ResNet)}
 GROUP = ["group", dict(num_groups=2)]
 SMALL = dict(kernel_size=[3] * 3, strides=[1, 2, 2], upsample_kernel_size=[2, 2], filters=[4, 6, 8])
 FEATURES = dict(features=[2, 4, 4, 4, 8, 4])
 TWO = dict(init_filters=4, blocks_down=[1, 1], blocks_up=[1])
+BASIC = dict(block="basic", layers=[1, 1, 1, 1], block_inplanes=[4, 4, 6, 8])
+DEEP = dict(block="bottleneck", layers=[1, 1, 1, 1], block_inplanes=[2, 3, 4, 4])
 OFF = dict(dropout_prob_down=0.0, dropout_prob_up=[0.0, 0.0])
 CASES = [
     # name, class, channels, classes, extent, arguments
@@ -37,7 +52,12 @@ CASES = [
     ("dynunet_group_relu", "DynUNet", 1, 2, (8, 12, 16), dict(norm_name=GROUP, act_name="relu") | SMALL),
     ("dynunet_batch_prelu", "DynUNet", 2, 3, (12, 8, 8), dict(norm_name="batch", act_name="prelu", res_block=True) | SMALL),
     ("dynunet_elu_bias", "DynUNet", 1, 2, (8, 16, 8), dict(act_name="elu", trans_bias=True) | SMALL),
+    ("resnet_a_2d", "ResNet", 2, 3, (49, 64), dict(shortcut_type="A", widen_factor=1.5, conv1_t_size=5, conv1_t_stride=2) | BASIC),
+    ("resnet_a_deep", "ResNet", 1, 2, (20, 17, 24), dict(shortcut_type="A", conv1_t_size=[3, 5, 3], conv1_t_stride=[1, 2, 1]) | DEEP),
+    ("resnet_bias_2d", "ResNet", 1, 4, (40, 48), dict(bias_downsample=True, conv1_t_size=7, conv1_t_stride=1, no_max_pool=True) | DEEP),
+    ("resnet_narrow", "ResNet", 3, 5, (24, 25, 20), dict(bias_downsample=False, widen_factor=0.75, conv1_t_size=7) | BASIC),
 ]
+COUNTS = 34, 101, 152
 ALIASES = "skip_layers.", "conv_final.1."  # second names of layers
 KINKS = torch.nn.ReLU, torch.nn.LeakyReLU, torch.nn.PReLU
 POOLS = torch.nn.MaxPool2d, torch.nn.MaxPool3d
@@ -69,10 +89,12 @@ def distance(net, state, x):
 
     def window(m, i):
         v, n = i[0].detach(), i[0].ndim - 2
+        v = F.pad(v, (m.padding, m.padding) * n, value=-1e30) if m.padding else v
         for axis in range(n):
-            v = v.unfold(2 + axis, 2, 2)
+            v = v.unfold(2 + axis, m.kernel_size, m.stride)
         two = v.flatten(-n).topk(2).values
-        seen.append((two[..., 0] - two[..., 1]).min().item())
+        gap = (two[..., 0] - two[..., 1])[two[..., 0] != 0]
+        seen.append(gap.min().item() if gap.numel() else 1.0)
 
     hooks = [m.register_forward_pre_hook(lambda m, i: seen.append(i[0].detach().abs().min().item()))
              for m in net.modules() if isinstance(m, KINKS)]
@@ -89,7 +111,7 @@ def through(net, x, y):
     with torch.no_grad():
         logits = net.eval()(x)
     z = net.train()(x)
-    value = DiceCELoss(softmax=True, to_onehot_y=True)(z, y)
+    value = F.cross_entropy(z, y) if z.ndim == 2 else DiceCELoss(softmax=True, to_onehot_y=True)(z, y)
     net.zero_grad(set_to_none=True)
     value.backward()
     gradient = {k: p.grad.detach() for k, p in net.named_parameters() if p.grad is not None}
@@ -117,7 +139,9 @@ def float32(net, state, x, y, want):
 out = pathlib.Path(sys.argv[1])
 cases, arrays = [], {}
 for name, kind, channels, classes, extent, arguments in CASES:
-    whole = dict(spatial_dims=len(extent), in_channels=channels, out_channels=classes) | arguments
+    classifies = kind == "ResNet"
+    whole = dict(spatial_dims=len(extent)) | arguments
+    whole |= dict(n_input_channels=channels, num_classes=classes) if classifies else dict(in_channels=channels, out_channels=classes)
     net = CLASSES[kind](**{k: tuple(v) if k.startswith("norm") and not isinstance(v, str) else v for k, v in whole.items()}).float()
     state = {k: weights(k, tuple(v.shape)) for k, v in net.state_dict().items()
              if v.is_floating_point() and not k.startswith(ALIASES)}
@@ -135,16 +159,23 @@ for name, kind, channels, classes, extent, arguments in CASES:
         if tried[-1][0] > 4e-6:
             break
     kink, image, x = max(tried, key=lambda t: t[0])
-    y = torch.from_numpy(np.floor(formula("target", (2, 1) + extent) * classes)).long()
+    target = (2,) if classifies else (2, 1) + extent
+    y = torch.from_numpy(np.floor(formula("target", target) * classes)).long()
     want = through(net, x, y)
     step = 2 if want[0].numel() > 6000 else 1
-    kept = (..., *(slice(None, None, step),) * len(extent))
+    kept = (..., *(slice(None, None, step),) * (want[0].ndim - 2))
     arrays |= {f"{name}/eval/logits": want[0][kept].float().numpy(), f"{name}/train/logits": want[1][kept].float().numpy()}
     arrays |= {f"{name}/gradient/{k}": seven(v) for k, v in want[3].items()}
     arrays |= {f"{name}/after/{k}": seven(v) for k, v in want[4].items()}
-    cases.append(dict(name=name, network=kind, arguments=whole, extent=extent, image=shape, image_name=image, target="labels", target_shape=(2, 1) + extent,
-                      classes=classes, loss="dice_ce", value=want[2], heads=1, stored=step, parameters=sum(p.numel() for p in net.parameters()),
+    if classifies:
+        whole["depth"] = dict(basic=18, bottleneck=50)[whole.pop("block")]
+    cases.append(dict(name=name, network=kind, arguments=whole, extent=extent, image=shape, image_name=image, target="class" if classifies else "labels",
+                      target_shape=target, classes=classes, loss="cross_entropy" if classifies else "dice_ce", value=want[2], heads=1, stored=step, parameters=sum(p.numel() for p in net.parameters()),
                       state={k: v.shape for k, v in state.items()}, kink=kink, float32=float32(net, state, x, y, want)))
     print(name, cases[-1]["parameters"], image, f"{kink:.1e}", {k: f"{v:.1e}" for k, v in cases[-1]["float32"].items()}, flush=True)
+for depth in COUNTS:
+    net = getattr(torchvision.models, f"resnet{depth}")()
+    cases.append(dict(name=f"resnet{depth}_2d", network="ResNet", extent=(64, 64), parameters=sum(p.numel() for p in net.parameters()),
+                      state={k: v.shape for k, v in net.state_dict().items() if v.is_floating_point()}))
 (out / "networks_options.json").write_text("[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
 save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, out / "networks_options.safetensors")

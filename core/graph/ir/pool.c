@@ -12,9 +12,10 @@ static int64_t pooled(int64_t n, const pons_pool *p, int i)
     int64_t span = n + p->pad_low[i] + p->pad_high[i] - p->kernel[i];
     int64_t count;
 
+    span += p->ceil ? p->stride[i] - 1 : 0;
     if (span < 0)
         return 0;
-    count = (span + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+    count = span / p->stride[i] + 1;
     if (p->ceil && (count - 1) * p->stride[i] >= n + p->pad_low[i])
         count--;
     return count;

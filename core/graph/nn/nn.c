@@ -39,20 +39,36 @@ static pons_shape weight_shape(const pons_conv *c, int64_t in)
                                            or_one(c->kernel[2]), columns / or_one(c->groups) });
 }
 
+/* PyTorch's default for weight and bias. */
+static pons_init uniform_init(const pons_shape *weight)
+{
+    const int64_t *n = weight->extent;
+
+    return (pons_init){ PONS_INIT_UNIFORM,
+                        1 / sqrt((double)n[4] * (double)(n[1] * n[2] * n[3])) };
+}
+
 static pons_init weight_init(const pons_conv *c, const pons_shape *weight)
 {
     const int64_t *n = weight->extent;
-    double fan_in = (double)n[4] * (double)(n[1] * n[2] * n[3]);
+    double voxels = (double)(n[1] * n[2] * n[3]), fan_in = (double)n[4] * voxels;
 
-    if (c->init == PONS_CONV_HE)
+    switch (c->init) {
+    case PONS_CONV_HE:
         return (pons_init){ PONS_INIT_NORMAL, sqrt(2 / (1 + 0.01 * 0.01) / fan_in) };
-    return (pons_init){ PONS_INIT_UNIFORM, 1 / sqrt(fan_in) };
+    case PONS_CONV_HE_RELU:
+        return (pons_init){ PONS_INIT_NORMAL, sqrt(2 / fan_in) };
+    case PONS_CONV_HE_FAN_OUT:
+        return (pons_init){ PONS_INIT_NORMAL, sqrt(2 / ((double)n[0] * voxels)) };
+    default:
+        return uniform_init(weight);
+    }
 }
 
 static pons_node *bias_parameter(pons_graph *g, const char *name, const pons_conv *c,
                                  pons_init init)
 {
-    if (c->init == PONS_CONV_HE)
+    if (c->init == PONS_CONV_HE || c->init == PONS_CONV_HE_RELU)
         return pons_vector_parameter(g, name, "bias", PONS_ROLE_BIAS, c->out, 0);
     return pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
                                pons_shape_make(1, &c->out), init);
@@ -75,9 +91,8 @@ pons_conv pons_conv_cube(int64_t out, int kernel, int stride, int dilation, bool
 pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, pons_node *x)
 {
     pons_shape shape = weight_shape(c, pons_channels_of(x));
-    pons_init init = weight_init(c, &shape);
     pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
-                                            shape, init);
+                                            shape, weight_init(c, &shape));
     pons_convolution how = PONS_CONVOLUTION_INIT;
 
     for (int i = 0; i < 3; i++) {
@@ -88,7 +103,7 @@ pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, 
     how.groups = or_one(c->groups);
     x = c->transposed ? pons_convolve_transposed(g, x, weight, &how, c->output_padding)
                       : pons_convolve(g, x, weight, &how);
-    return c->bias ? pons_add(g, x, bias_parameter(g, name, c, init)) : x;
+    return c->bias ? pons_add(g, x, bias_parameter(g, name, c, uniform_init(&shape))) : x;
 }
 
 /* ---- linear ---------------------------------------------------------------------------------- */

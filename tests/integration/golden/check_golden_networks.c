@@ -46,7 +46,7 @@ static void case_open(net_case *n, const golden *g, const json_t *c, const golde
     n->stored = stored != NULL ? (int)json_integer_value(stored) : 1;
     golden_load(&n->model, PONS_KIND_MODEL, golden_network_plugin(c),
                 sizeof(pons_model_operations), golden_network_options(c), n->task.flat);
-    golden_load(&n->loss, PONS_KIND_LOSS, golden_network_loss(&n->task),
+    golden_load(&n->loss, PONS_KIND_LOSS, golden_network_loss(c, &n->task),
                 sizeof(pons_loss_operations), NULL, false);
     golden_load(&n->optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
@@ -169,7 +169,14 @@ static void read_sample(const net_case *n, const char *folder, const char *name,
 /*
  * The elements are compared where PyTorch's own float keeps half of their tolerance. Elsewhere an
  * activation lies so near its kink that the rounding chooses the side, which changes whole terms.
+ * 'near_kink' marks a case in which PyTorch's float happens to choose the side of the double.
  */
+static bool compares_elements(const net_case *n)
+{
+    return float_error(n, "gradient") <= GRADIENT_OF_LARGEST / 2
+           && !json_is_true(json_object_get(n->json, "near_kink"));
+}
+
 static void check_gradient_sample(const net_case *n, program *p, storage_tensor t, double network)
 {
     golden_sample found = golden_sample_state(n->json, t.name, golden_tensor(n->device, t.shape),
@@ -181,7 +188,7 @@ static void check_gradient_sample(const net_case *n, program *p, storage_tensor 
                       <= norm * fmax(expected[0], GRADIENT_FLOOR * network),
                   "norm of the gradient of '%s' of %s on %s: %g, not %g (network %g)", t.name,
                   n->name, n->mode->name, found.value[0], expected[0], network);
-    for (int k = 1; k < 7 && float_error(n, "gradient") <= GRADIENT_OF_LARGEST / 2; k++)
+    for (int k = 1; k < 7 && compares_elements(n); k++)
         ck_assert_msg(fabs(found.value[k] - expected[k])
                           <= GRADIENT_OF_LARGEST * fmax(found.largest, GRADIENT_FLOOR * network),
                       "element %d of the gradient of '%s' of %s on %s: %g, not %g of %g", k, t.name,
@@ -342,7 +349,7 @@ END_TEST
 START_TEST(options_are_those_of_monai)
 {
     if (!golden_is_slow(&golden_modes[_i]))
-        each_network("networks_options", 13, &golden_modes[_i], check_case);
+        each_network("networks_options", 17, &golden_modes[_i], check_case);
 }
 END_TEST
 
@@ -353,6 +360,21 @@ START_TEST(networks_of_published_size_are_those_of_monai_and_nobrainer)
 
     if (m->plugin != NULL && m->fill_nan && !golden_is_slow(m))
         each_network("networks_real", 6, m, check_case);
+}
+END_TEST
+
+START_TEST(classifiers_are_those_of_monai_and_fastai)
+{
+    each_network("resnets", 9, &golden_modes[_i], check_case);
+}
+END_TEST
+
+START_TEST(classifiers_of_published_size_are_those_of_torchvision_monai_and_fastai)
+{
+    const golden_mode *m = &golden_modes[_i];
+
+    if (m->plugin != NULL && m->fill_nan && !golden_is_slow(m))
+        each_network("resnets_real", 7, m, check_case);
 }
 END_TEST
 
@@ -412,10 +434,23 @@ static const struct {
     { "basicunet", 1, 2, "{}" },
     { "fast_ddpm_guide", 4, 1, "{}" },
     { "fast_ddpm_head", 4, 1, "{\"ch\":32,\"ch_mult\":[1,2],\"num_res_blocks\":1}" },
+    { "resnet18_3d", 3, 400, "{\"depth\":18}" },
+    { "resnet50_3d", 3, 400, "{}" },
+    { "xresnet18_3d", 1, 2, "{\"depth\":18}" },
+    { "xresnet50_3d", 1, 2, "{}" },
+    { "resnet18_2d", 3, 1000, "{\"depth\":18}" },
+    { "resnet50_2d", 3, 1000, "{}" },
+    { "resnet34_2d", 3, 1000, "{\"depth\":34}" },
+    { "resnet101_2d", 3, 1000, "{\"depth\":101}" },
+    { "resnet152_2d", 3, 1000, "{\"depth\":152}" },
+    { "pathology", 3, 1, "{\"depth\":18,\"use_conv\":true}" },
+    { "xresnet50", 3, 1000, "{}" },
+    { "xresnet50_10", 3, 10, "{}" },
 };
 
 static const char *const count_files[] = { "networks", "networks_more", "networks_real",
-                                           "fast_ddpm" };
+                                           "fast_ddpm", "resnets_real", "resnets",
+                                           "networks_options" };
 
 /* The case of a name with a state, in the first file that has it, which stays open. */
 static const json_t *open_count(golden *g, const char *name)
@@ -439,9 +474,11 @@ static void check_leaf(const json_t *state, const leaf *l, const char *name)
     pons_shape s = l->shape;
 
     ck_assert_msg(shape != NULL, "%s has no '%s'", name, l->name);
-    ck_assert_int_eq((int)json_array_size(shape), s.rank);
     if (s.rank == 5)
         s = (pons_shape){ 5, { s.extent[0], s.extent[4], s.extent[1], s.extent[2], s.extent[3] } };
+    if (s.rank == 5 && json_array_size(shape) == 4 && s.extent[2] == 1)
+        s = (pons_shape){ 4, { s.extent[0], s.extent[1], s.extent[3], s.extent[4] } };
+    ck_assert_int_eq((int)json_array_size(shape), s.rank);
     for (int i = 0; i < s.rank; i++)
         ck_assert_msg(json_integer_value(json_array_get(shape, (size_t)i)) == s.extent[i],
                       "'%s' of %s", l->name, name);
@@ -455,17 +492,20 @@ START_TEST(names_shapes_and_counts_are_those_of_monai)
     golden_net net;
     const json_t *c = open_count(&g, counts[_i].name);
     const char *name;
+    pons_shape image = { 5, { 2, 0, 0, 0, counts[_i].channels } };
+    bool flat;
     int64_t parameters = 0;
     int tensors = 0, tracked = 0;
 
     state = json_object_get(c, "state");
     MUST(json_parse(counts[_i].arguments, strlen(counts[_i].arguments), "arguments", PONS_DATA,
                     &arguments, &error));
+    flat = golden_network_flat(c);
+    image.extent[1] = flat ? 1 : 32;
+    image.extent[2] = image.extent[3] = flat ? 256 : 32;
     golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c), sizeof(pons_model_operations),
                 arguments, false);
-    net = golden_build(&model, NULL,
-                       (pons_shape){ 5, { 1, 32, 32, 32, counts[_i].channels } },
-                       counts[_i].classes, false, true);
+    net = golden_build(&model, NULL, image, counts[_i].classes, flat, true);
     for (const leaf *l = net.graph->parameter; l != NULL; l = l->next, tensors++) {
         check_leaf(state, l, counts[_i].name);
         parameters += shape_count(l->shape);
@@ -493,6 +533,9 @@ int main(void)
     tcase_add_loop_test(c, options_are_those_of_monai, 0, golden_mode_count);
     tcase_add_loop_test(c, networks_of_published_size_are_those_of_monai_and_nobrainer, 0,
                         golden_mode_count);
+    tcase_add_loop_test(c, classifiers_are_those_of_monai_and_fastai, 0, golden_mode_count);
+    tcase_add_loop_test(c, classifiers_of_published_size_are_those_of_torchvision_monai_and_fastai,
+                        0, golden_mode_count);
     tcase_add_loop_test(c, the_denoising_network_is_that_of_fast_ddpm, 0, golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,

@@ -251,8 +251,8 @@ static void add_network(const golden *g, const json_t *c, const device *d, preci
                 sizeof(pons_model_operations), golden_network_options(c), task.flat);
     if (task.target == PONS_TARGET_REGIONS)
         task.target = PONS_TARGET_LABELS;
-    golden_load(&loss, PONS_KIND_LOSS, golden_network_loss(&task), sizeof(pons_loss_operations),
-                NULL, false);
+    golden_load(&loss, PONS_KIND_LOSS, golden_network_loss(c, &task),
+                sizeof(pons_loss_operations), NULL, false);
     golden_load(&optimizer, PONS_KIND_OPTIMIZER, "sgd", sizeof(pons_optimizer_operations), NULL,
                 false);
     net = golden_build_task(&model, NULL, image, &task, false);

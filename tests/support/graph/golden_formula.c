@@ -3,7 +3,7 @@
  *
  *   x = (i + crc32(name)) mod 2^32, mixed to 32 bits;  u = (x >> 8) / 2^24
  *   image:               sqrt(3) (2 u - 1)
- *   target:              floor(u classes), regions: u < 0.3
+ *   target:              floor(u classes), regions and binary maps: u < 0.3
  *   weights:             sqrt(3 / fan_in) (2 u - 1), fan_in: all axes but the first
  *   vectors:             0.2 u - 0.1, of 'weight' and 'running_var' 0.9 + 0.2 u
  */
@@ -103,7 +103,8 @@ void golden_formula_read(const json_t *c, const char *name, pons_tensor to, void
     safetensor t = tensor_named(c, name);
     distribution f = distribution_of(c, &t);
     uint32_t start = (uint32_t)crc32(0, (const Bytef *)f.name, (uInt)strlen(f.name));
-    bool regions = f.label && strcmp(golden_text(c, "target"), "regions") == 0;
+    bool regions = f.label && (strcmp(golden_text(c, "target"), "regions") == 0
+                               || strcmp(golden_text(c, "target"), "binary_map") == 0);
     float *values = malloc(t.size);
 
     ck_assert_ptr_nonnull(values);

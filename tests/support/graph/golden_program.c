@@ -272,7 +272,7 @@ void golden_read(const safetensor *from, pons_tensor to, bool image, void *memor
         double value = values[index[i]];
 
         if (to.type == PONS_U8)
-            ((uint8_t *)memory)[i] = (uint8_t)value;
+            ((uint8_t *)memory)[i] = (uint8_t)(int)value; /* modulo 256, as the files have it */
         else if (to.type == PONS_F64)
             ((double *)memory)[i] = value;
         else
@@ -365,7 +365,7 @@ bool golden_loss_left_out(const json_t *c)
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
 const char *const golden_network_files[] = {
-    "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", NULL
+    "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", "resnets", NULL
 };
 
 static const char *const network_plugins[][2] = {
@@ -373,6 +373,7 @@ static const char *const network_plugins[][2] = {
     { "MeshNet", "meshnet" }, { "HighResNet", "highresnet" }, { "AttentionUnet", "attention_unet" },
     { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
     { "ResidualEncoderUNet", "residual_unet" }, { "FastDDPM", "fast_ddpm" },
+    { "ResNet", "resnet" }, { "XResNet", "xresnet" },
 };
 
 const char *golden_network_plugin(const json_t *c)
@@ -406,7 +407,8 @@ bool golden_network_flat(const json_t *c)
 /* Without its last convolution a SegResNet has as many logits as features. */
 static int classes_of(const json_t *c, const json_t *options)
 {
-    static const char *const keys[] = { "out_channels", "n_classes", "out_ch", NULL };
+    static const char *const keys[] = { "out_channels", "n_classes", "out_ch", "num_classes",
+                                        "n_out", NULL };
 
     if (json_object_get(c, "architecture") != NULL)
         return (int)golden_number(c, "heads");
@@ -424,27 +426,39 @@ pons_task golden_network_task(const json_t *c, pons_shape image)
     const char *target = json_string_value(json_object_get(c, "target"));
     pons_task task = golden_task(image, classes_of(c, options), golden_network_flat(c));
 
-    if (target != NULL && strcmp(target, "regions") == 0)
+    if (target != NULL && (strcmp(target, "regions") == 0 || strcmp(target, "binary_map") == 0))
         task.target = PONS_TARGET_REGIONS;
     if (target != NULL && strcmp(target, "noise") == 0)
         task.target = PONS_TARGET_IMAGE;
     return task;
 }
 
-const char *golden_network_loss(const pons_task *task)
+const char *golden_network_loss(const json_t *c, const pons_task *task)
 {
     static const char *const losses[] = {
         [PONS_TARGET_LABELS] = "dice_ce", [PONS_TARGET_REGIONS] = "dice",
         [PONS_TARGET_IMAGE] = "mse"
     };
+    const char *loss = json_string_value(json_object_get(c, "loss"));
 
+    if (loss != NULL && (strcmp(loss, "cross_entropy") == 0 || strcmp(loss, "bce") == 0))
+        return loss;
     return losses[task->target];
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
-static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, pons_shape image,
-                             const pons_task *task, const pons_outputs *outputs)
+/* The target has the extent of the first output. */
+static pons_node *target_input(pons_graph *g, const pons_task *task, const pons_outputs *outputs)
+{
+    pons_shape shape = pons_shape_of(outputs->item[0]);
+
+    shape.extent[4] = task->target == PONS_TARGET_LABELS ? 1 : task->classes;
+    return node_input(g, "target", task->target == PONS_TARGET_IMAGE ? PONS_F32 : PONS_U8, shape);
+}
+
+static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, const pons_task *task,
+                             const pons_outputs *outputs)
 {
     const pons_loss_operations *value = loss->plugin->operations;
     static const pons_activation activations[] = {
@@ -452,15 +466,13 @@ static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, pons_shap
         [PONS_TARGET_REGIONS] = PONS_ACTIVATION_SIGMOID, [PONS_TARGET_IMAGE] = PONS_ACTIVATION_NONE
     };
     pons_target target = { .activation = activations[task->target] };
-    pons_node *sum = NULL, *full;
+    pons_node *sum = NULL, *full = target_input(g, task, outputs);
 
-    image.extent[4] = task->target == PONS_TARGET_LABELS ? 1 : task->classes;
-    full = node_input(g, "target", task->target == PONS_TARGET_IMAGE ? PONS_F32 : PONS_U8, image);
     g->scope = SCOPE_LOSS;
     for (int i = 0; i < outputs->count; i++) {
         pons_shape to = pons_shape_of(outputs->item[i]);
         pons_node *of_head;
-        target.node = to.extent[2] == image.extent[2]
+        target.node = to.extent[2] == pons_shape_of(full).extent[2]
                           ? full : pons_resize(g, full, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
         MUST(value->build(g, loss->options, task, outputs->item[i], &target, &of_head,
                           &golden_error));
@@ -486,7 +498,7 @@ golden_net golden_build_task(const golden_plugin *model, const golden_plugin *lo
     MUST(build->build(g, model->options, task, &inputs, &n.outputs, &golden_error));
     n.logits = n.outputs.item[0];
     if (loss != NULL)
-        n.loss = build_loss(g, loss, image, task, &n.outputs);
+        n.loss = build_loss(g, loss, task, &n.outputs);
     return n;
 }
 

@@ -75,7 +75,7 @@ json_t *golden_network_options(const json_t *c);
 bool golden_network_flat(const json_t *c);
 pons_task golden_network_task(const json_t *c, pons_shape image);
 /* The loss of such a task in the golden files. */
-const char *golden_network_loss(const pons_task *task);
+const char *golden_network_loss(const json_t *c, const pons_task *task);
 /* The files of such cases; ends with NULL. */
 extern const char *const golden_network_files[];
 

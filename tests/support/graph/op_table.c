@@ -472,7 +472,7 @@ static pons_node *build_pool(op_graph *o)
         p.pad_low[i] = o->large ? 0 : (int)draw(&o->random, p.kernel[i] / 2 + 1);
         p.pad_high[i] = p.pad_low[i];
         if (s.extent[1 + i] < p.kernel[i])
-            s.extent[1 + i] = p.kernel[i];
+            s.extent[1 + i] = p.kernel[i] - (p.ceil && p.stride[i] == 2 && p.kernel[i] > 1);
     }
     return pons_pooling(o->g, input(o, s, -1, 1), &p);
 }
