@@ -6,9 +6,9 @@ schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.l
 	plugins/schedules/one_cycle.la plugins/schedules/poly.la plugins/schedules/step.la
 model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/basicunet.la \
 	plugins/models/dynunet.la plugins/models/fast_ddpm.la plugins/models/highresnet.la \
-	plugins/models/meshnet.la plugins/models/plain_unet.la plugins/models/residual_unet.la \
-	plugins/models/resnet.la plugins/models/segresnet.la plugins/models/unet.la \
-	plugins/models/vnet.la plugins/models/xresnet.la
+	plugins/models/meshnet.la plugins/models/mlp.la plugins/models/plain_unet.la \
+	plugins/models/residual_unet.la plugins/models/resnet.la plugins/models/segresnet.la \
+	plugins/models/unet.la plugins/models/vnet.la plugins/models/xresnet.la
 UPSAMPLE = plugins/models/upsample.c plugins/models/upsample.h
 plugins_models_basicunet_la_SOURCES = plugins/models/basicunet.c $(UPSAMPLE)
 plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c $(UPSAMPLE)

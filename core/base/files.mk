@@ -6,7 +6,7 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/avx2_clone.h
 	core/base/log.c core/base/log.h core/base/pairwise_sum.c core/base/pairwise_sum.h \
 	core/base/random.c core/base/random.h core/base/random_normal.h core/base/terminal.c \
 	core/base/terminal.h core/base/whole.h
-libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/csv_table.c \
+libcore_la_SOURCES += core/base/file/aside.c core/base/file/aside.h core/base/file/csv_text.c core/base/file/csv_text.h core/base/file/csv_table.c \
 	core/base/file/csv_table.h core/base/file/file.c core/base/file/file.h \
 	core/base/file/file_kind.c core/base/file/file_kind.h core/base/file/file_system.c \
 	core/base/file/file_system.h core/base/file/folder_list.c \

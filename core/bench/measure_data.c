@@ -9,7 +9,7 @@
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "bench/measure.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/loader/loader.h"
 #include "experiment/data_settings.h"
 

@@ -11,9 +11,9 @@
 
 #include "base/integer.h"
 #include "base/whole.h"
+#include "data/dataset/case_file.h"
 #include "data/loader/batch_layout.h"
 #include "data/loader/loader.h"
-#include "data/reader/volume_read.h"
 #include "data/volume/volume.h"
 #include "experiment/data_settings.h"
 #include "graph/program/explain.h"
@@ -117,7 +117,7 @@ static pons_status add_cases(case_sizes *sizes, int count, const int *ranks, dou
         const data_case *c = &e->data->cases[ranks[i]];
         volume_facts f;
         double extent[3];
-        if (volume_read_facts(c->image[0], &f, err) != PONS_OK)
+        if (case_file_facts(c, 0, &f, err) != PONS_OK)
             return err->status;
         scaled_extent(e, &f, sizes->cropped_share, extent);
         double voxels = voxel_count(extent);

@@ -13,6 +13,7 @@
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "evaluate/comparison.h"
+#include "evaluate/decisions.h"
 #include "evaluate/evaluation.h"
 #include "evaluate/evaluation_run.h"
 #include "report/overlay.h"
@@ -33,8 +34,9 @@ static const pons_option flags[] = {
               "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_TEXTS(evaluate_flags, metrics, "", "Metrics, else dice iou hd hd95 asd nsd, of a synthesis "
-               "psnr ssim mae; docs/metrics.md has all. psnr, ssim and mae take the files for "
-               "images. The table begins with the worst case by the first."),
+               "psnr ssim mae, of a classification accuracy top5 balanced_accuracy auc; "
+               "docs/metrics.md has all. psnr, ssim and mae take the files for images. The table "
+               "begins with the worst case by the first."),
     PONS_REAL(evaluate_flags, range, "0", 0, FLT_MAX, "Span of the images' values for psnr and "
               "ssim; 0: the largest value of the label's image less its smallest."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
@@ -208,7 +210,12 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
 static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
 {
     metric_set of_images = metric_set_from(e->metrics, METRIC_OF_IMAGE);
+    metric_set of_decisions = e->metrics & METRICS_OF_DECISIONS;
 
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (metric_set_has(of_decisions, (metric_kind)kind))
+            return pons_fail(err, PONS_USAGE, "--metrics: '%s' is measured with --run of a network "
+                             "of task = classification, found files", metric_facts[kind].name);
     if (e->metrics == 0)
         e->metrics = METRICS_USUAL;
     e->images = of_images != 0;
@@ -337,10 +344,20 @@ static pons_status run_compared(const invocation *call, const evaluate_flags *f,
 
 /* ---- command --------------------------------------------------------------------------------- */
 
+static pons_status print_decisions(const evaluate_flags *f, const evaluation *e, pons_error *err)
+{
+    if (given(f->csv) && decisions_write_csv(e, f->csv, err) != PONS_OK)
+        return err->status;
+    return f->json ? decisions_print_json(e, stdout, err)
+                   : decisions_print_table(e, f->all, stdout, err);
+}
+
 static pons_status print(const evaluate_flags *f, const evaluation *e, pons_error *err)
 {
     mean_interval *interval = NULL;
 
+    if (e->decisions != NULL)
+        return print_decisions(f, e, err);
     if (e->case_count > 1) {
         interval = arena_alloc(e->memory, ((size_t)e->class_count + 1) * METRIC_KIND_COUNT
                                           * sizeof *interval);

@@ -7,7 +7,8 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
 libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
-libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_dataset.c \
+libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_classes.c \
+	core/cli/predict/predict_classes.h core/cli/predict/predict_dataset.c \
 	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \
 	core/cli/predict/predict_modalities.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \

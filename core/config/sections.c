@@ -20,8 +20,8 @@
 
 static const char *const auto_words[] = { "auto", NULL };
 const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats",
-                                     "bids", "csv", NULL };
-const char *const task_words[] = { "segmentation", "synthesis", NULL };
+                                     "bids", "csv", "folders", "idx", NULL };
+const char *const task_words[] = { "segmentation", "synthesis", "classification", NULL };
 static const char *const betas_words[] = { "linear", "cosine", NULL };
 static const char *const diffusion_words[] = { "non_uniform", "uniform_3d", "uniform_2d",
                                                "uniform_head", NULL };
@@ -51,7 +51,8 @@ static const pons_option experiment_table[] = {
     PONS_TEXT(experiment_options, name, "", "Name of the run and of its folder."),
     PONS_CHOICE(experiment_options, task, "segmentation", task_words,
                 "segmentation: classes or regions of each voxel; synthesis: any channel from the "
-                "others by diffusion, which reads no labels and has the section [diffusion]."),
+                "others by diffusion, which reads no labels and has the section [diffusion]; "
+                "classification: one class of the whole image."),
     PONS_INTEGER(experiment_options, seed, "0", 0, 9007199254740992.0,
                  "Key of all random numbers."),
     PONS_PATH(experiment_options, output, "runs", "Folder that holds the run folders."),

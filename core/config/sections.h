@@ -10,7 +10,8 @@
 
 #include "config/config.h"
 
-typedef enum task_kind { TASK_SEGMENTATION = 0, TASK_SYNTHESIS, TASK_COUNT } task_kind;
+typedef enum task_kind { TASK_SEGMENTATION = 0, TASK_SYNTHESIS, TASK_CLASSIFICATION,
+                         TASK_COUNT } task_kind;
 
 extern const char *const task_words[];
 

@@ -14,17 +14,21 @@ endif
 libcore_la_SOURCES += core/data/cache/cache_smart.c core/data/cache/cache_smart.h \
 	core/data/cache/cache_smart_internal.h core/data/cache/cache_smart_shared.c \
 	core/data/cache/case_window.c core/data/cache/case_window.h
-libcore_la_SOURCES += core/data/dataset/case_load.c core/data/dataset/case_load.h \
-	core/data/dataset/case_read.c core/data/dataset/case_read.h core/data/dataset/class_coverage.c \
-	core/data/dataset/class_coverage.h core/data/dataset/class_list.c core/data/dataset/class_list.h \
+libcore_la_SOURCES += core/data/dataset/case_class.c core/data/dataset/case_class.h \
+	core/data/dataset/case_file.c core/data/dataset/case_file.h \
+	core/data/case/case_load.c core/data/case/case_load.h \
+	core/data/case/case_read.c core/data/case/case_read.h core/data/case/class_coverage.c \
+	core/data/case/class_coverage.h core/data/dataset/class_list.c core/data/dataset/class_list.h \
 	core/data/dataset/dataset.c core/data/dataset/dataset.h core/data/dataset/dataset_check.c \
 	core/data/dataset/dataset_mixture.c core/data/dataset/label_map.c core/data/dataset/label_map.h \
 	core/data/dataset/layout.c core/data/dataset/layout.h core/data/dataset/layout_bids.c \
 	core/data/dataset/layout_brats.c core/data/dataset/layout_csv.c \
 	core/data/dataset/layout_datalist.c core/data/dataset/layout_decathlon.c \
-	core/data/dataset/layout_globs.c core/data/dataset/layout_json.c core/data/dataset/layout_list.c \
+	core/data/dataset/layout_folders.c core/data/dataset/layout_globs.c core/data/dataset/layout_idx.c \
+	core/data/dataset/layout_json.c core/data/dataset/layout_list.c \
 	core/data/dataset/layout_nnunet.c core/data/dataset/split.c core/data/dataset/split.h \
 	core/data/dataset/split_file.c
+libcore_la_SOURCES += core/data/idx/idx_file.c core/data/idx/idx_file.h
 libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_layout.h \
 	core/data/loader/device_case_layout.c core/data/loader/device_case_layout.h \
 	core/data/loader/epoch_order.c core/data/loader/epoch_order.h core/data/loader/loader.c \
@@ -32,7 +36,7 @@ libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_lay
 	core/data/loader/patch_extract.h core/data/loader/patch_interpolate.h core/data/loader/sampler.c \
 	core/data/loader/sampler.h
 libvoxels_la_SOURCES += core/data/loader/patch_extract.c core/data/loader/patch_interpolate.c
-libcore_la_SOURCES += core/data/nifti/crop.c core/data/nifti/crop.h core/data/nifti/gzip_zlib.c \
+libcore_la_SOURCES += core/data/nifti/crop.c core/data/nifti/crop.h core/data/nifti/gzip.h core/data/nifti/gzip_zlib.c \
 	core/data/nifti/nifti_header.c core/data/nifti/nifti_internal.h core/data/nifti/nifti_read.c \
 	core/data/nifti/nifti_read.h core/data/nifti/nifti_write.c core/data/nifti/nifti_write.h
 libvoxels_la_SOURCES += core/data/nifti/nifti_convert.c core/data/nifti/nifti_kind.c

@@ -52,6 +52,7 @@ typedef struct evaluation {
     bool printed_elsewhere;   /* another process prints the result                                */
     int case_count, room;
     evaluated_case *cases;
+    struct decisions *decisions; /* task = classification: images in place of cases; or NULL      */
     int fold_count;           /* 0: no cross-validation                                           */
     const evaluated_fold *folds;
 } evaluation;

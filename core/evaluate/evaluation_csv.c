@@ -7,25 +7,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
+#include "base/file/csv_text.h"
 #include "base/file/file.h"
 #include "base/file/json.h"
-
-/* Write a text; one with a comma, quote or line break in quotes. */
-static void put_text(FILE *to, const char *text)
-{
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        fputs(text, to);
-        return;
-    }
-    fputc('"', to);
-    for (; *text != '\0'; text++) {
-        fputs(*text == '"' ? "\"" : "", to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
 
 static void put_header(const evaluation *e, FILE *to)
 {
@@ -40,9 +25,9 @@ static void put_header(const evaluation *e, FILE *to)
 static void put_values(const evaluation *e, const char *name, const char *class,
                        const double value[METRIC_KIND_COUNT], FILE *to)
 {
-    put_text(to, name);
+    csv_put_text(to, name);
     fputc(',', to);
-    put_text(to, class);
+    csv_put_text(to, class);
     for (int n = 0; n < METRIC_KIND_COUNT; n++) {
         if (!metric_set_has(e->metrics, e->column[n]))
             continue;

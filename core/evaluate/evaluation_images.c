@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/nifti/nifti_read.h"
+#include "data/reader/volume_read.h"
 #include "data/volume/geometry.h"
 #include "metric/image_quality.h"
 
@@ -14,7 +14,7 @@ pons_status evaluation_find_channels(evaluation *e, const char *file, pons_error
 {
     volume_facts facts;
 
-    if (nifti_read_facts(file, &facts, err) != PONS_OK)
+    if (volume_read_facts(file, &facts, err) != PONS_OK)
         return err->status;
     if (facts.channels > CLASS_COUNT_MAX)
         return pons_fail(err, PONS_DATA, "'%s' has %d channels, expected at most %d", file,
@@ -45,7 +45,7 @@ pons_status evaluation_score_image(const float *image, const float *truth, const
 static pons_status read_channels(const evaluation *e, const char *file, volume *out,
                                  volume_facts *facts, pons_error *err)
 {
-    if (nifti_read_image(file, out, facts, err) == PONS_OK && out->channels != e->class_count)
+    if (volume_read_image(file, out, facts, err) == PONS_OK && out->channels != e->class_count)
         pons_fail(err, PONS_DATA, "'%s' has %d channel%s, expected %d as in the first file", file,
                   out->channels, out->channels == 1 ? "" : "s", e->class_count);
     return err->status;

@@ -9,8 +9,9 @@
 
 #include "checkpoint/run_folds.h"
 #include "cluster/group/group.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/dataset/class_list.h"
+#include "evaluate/decisions.h"
 #include "evaluate/synthesis_score.h"
 #include "evaluate/validation.h"
 #include "experiment/data_settings.h"
@@ -189,8 +190,65 @@ static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
     return err->status;
 }
 
+/* ---- classification -------------------------------------------------------------------------- */
+
+/* The result of an image: the problem, or its probabilities. */
+typedef struct image_score {
+    char problem[sizeof ((pons_error *)NULL)->text];
+    float probability[];
+} image_score;
+
+static pons_status take_probabilities(void *context, int number, const predict_result *r,
+                                      const pons_error *problem, void *record, pons_error *err)
+{
+    image_score *s = record;
+
+    if (r == NULL)
+        memcpy(s->problem, problem->text, sizeof s->problem);
+    else
+        memcpy(s->probability, r->probabilities.voxels, pons_volume_size(&r->probabilities));
+    return PONS_OK;
+}
+
+static pons_status add_decision(void *context, int number, const void *record, pons_error *err)
+{
+    const scoring *s = context;
+    const data_case *c = &s->data->cases[s->data->validation[number]];
+    const image_score *found = record;
+
+    if (found->problem[0] != '\0')
+        return pons_fail(err, PONS_DATA, "%s", found->problem);
+    decisions_add(s->evaluation, c->id, c->class_index, found->probability);
+    return PONS_OK;
+}
+
+static pons_status score_images(scoring *s, predictor *p, pons_error *err)
+{
+    const dataset *d = s->data;
+    predict_input *input = arena_alloc(s->evaluation->memory,
+                                       (size_t)d->validation_count * sizeof *input + 1);
+    const predict_work work = {
+        .count = d->validation_count, .input = input, .force = true,
+        .record_size = sizeof(image_score)
+                       + (size_t)s->experiment->class_count * sizeof(float),
+        .take = take_probabilities, .tell = add_decision, .context = s
+    };
+
+    if (d->validation_count == 0)
+        return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
+    for (int i = 0; i < d->validation_count; i++) {
+        const data_case *c = &d->cases[d->validation[i]];
+        if (c->class_index < 0)
+            return pons_fail(err, PONS_DATA, "validation case '%s' has no class", c->id);
+        input[i] = (predict_input){ .name = c->id, .file_count = c->image_count,
+                                    .file = c->image, .stack = c->stack, .slice = c->slice };
+    }
+    return predict_run(1, &p, &work, err);
+}
+
 static pons_status (*const score_task[TASK_COUNT])(scoring *s, predictor *p, pons_error *err) = {
     [TASK_SEGMENTATION] = score_cases, [TASK_SYNTHESIS] = score_syntheses,
+    [TASK_CLASSIFICATION] = score_images,
 };
 
 static pons_status predict_cases(evaluation *e, predictor *p, config *c, pons_error *err)

@@ -1,4 +1,6 @@
 # Files of core/evaluate.
+libcore_la_SOURCES += core/evaluate/classification_score.c core/evaluate/classification_score.h \
+	core/evaluate/decisions.c core/evaluate/decisions.h
 libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
 	core/evaluate/comparison_json.c core/evaluate/evaluation.c core/evaluate/evaluation.h \
 	core/evaluate/evaluation_csv.c core/evaluate/evaluation_folds.c \

@@ -9,8 +9,9 @@
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "cluster/group/group.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/dataset/class_list.h"
+#include "evaluate/classification_score.h"
 #include "evaluate/synthesis_score.h"
 #include "infer/activation.h"
 #include "infer/window_scheduler.h"
@@ -289,7 +290,8 @@ static void summarise_cases(const counting *all, validation_result *result)
     result->cases = all->validation->count;
 }
 
-pons_status validation_run(const validation *v, validation_result *result, pons_error *err)
+/* Score each case by itself. */
+static pons_status validate_cases(const validation *v, validation_result *result, pons_error *err)
 {
     const replicas *r = v->replicas;
     counting all = { .validation = v, .experiment = r->experiment,
@@ -311,4 +313,15 @@ pons_status validation_run(const validation *v, validation_result *result, pons_
         summarise_cases(&all, result);
     free(all.score);
     return err->status;
+}
+
+pons_status validation_run(const validation *v, validation_result *result, pons_error *err)
+{
+    static pons_status (*const validate[TASK_COUNT])(const validation *, validation_result *,
+                                                     pons_error *) = {
+        [TASK_SEGMENTATION] = validate_cases, [TASK_SYNTHESIS] = validate_cases,
+        [TASK_CLASSIFICATION] = classification_validate,
+    };
+
+    return validate[v->replicas->experiment->sections.experiment.task](v, result, err);
 }

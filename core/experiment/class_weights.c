@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/integer.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/dataset/class_list.h"
 
 enum { CASES_MAX = 50 };
@@ -70,6 +70,17 @@ static pons_status count_cases(const experiment *e, int64_t count[CLASS_COUNT_MA
     return PONS_OK;
 }
 
+static pons_status count_images(const experiment *e, int64_t count[CLASS_COUNT_MAX],
+                                pons_error *err)
+{
+    const dataset *d = e->data;
+
+    for (int i = 0; i < d->training_count; i++)
+        if (d->cases[d->training[i]].class_index >= 0)
+            count[d->cases[d->training[i]].class_index]++;
+    return PONS_OK;
+}
+
 /* A rare class counts more. Digits as in resolved.ini, which repeats the run. */
 static void weigh(const int64_t *count, int classes, double *weight)
 {
@@ -112,7 +123,7 @@ pons_status class_weights_resolve(experiment *e, pons_error *err)
     count = arena_alloc(e->memory, CLASS_COUNT_MAX * sizeof *count);
     weight = arena_alloc(e->memory, (size_t)e->class_count * sizeof *weight);
     memset(count, 0, CLASS_COUNT_MAX * sizeof *count);
-    if (count_cases(e, count, err) != PONS_OK)
+    if ((e->task.whole ? count_images : count_cases)(e, count, err) != PONS_OK)
         return err->status;
     weigh(count, e->class_count, weight);
     *weights = (pons_reals){ e->class_count, weight };

@@ -54,8 +54,8 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
         .label_table = data_label_table(c, s), .map = d->map,
         .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
         .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
-        .seed = (uint64_t)s->experiment.seed, .images_only = !task_rules_of(s)->labels,
-        .labels_optional = !task_rules_of(s)->labels
+        .seed = (uint64_t)s->experiment.seed, .target = task_rules_of(s)->target,
+        .labels_optional = task_rules_of(s)->target == TARGET_NONE
     };
 }
 
@@ -109,7 +109,7 @@ void loader_settings_fill(const sections *s, loader_settings *out)
         .count = (int)s->train.accumulate, .sampling = sampling_of(p),
         .positive = p->positive, .negative = p->negative,
         .foreground_share = p->foreground_share,
-        .images_only = !task_rules_of(s)->labels,
+        .target = task_rules_of(s)->target,
         .class_weight_count = p->class_weights.count, .class_weights = p->class_weights.item,
         .pad = (loader_pad)(p->pad | (p->count_padding ? 0 : LOADER_PAD_UNCOUNTED)),
         .threads = s->data.loader_threads == OPTION_AUTO ? -1 : (int)s->data.loader_threads

@@ -11,6 +11,25 @@
 #include "data/dataset/class_list.h"
 #include "experiment/data_settings.h"
 
+/* ---- options that a task does not know ------------------------------------------------------- */
+
+typedef struct refused_option {
+    bool given;
+    const char *section, *key, *reason;
+} refused_option;
+
+static pons_status refuse_options(experiment *e, const refused_option *option, size_t count,
+                                  pons_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (option[i].given)
+            return pons_fail(err, PONS_CONFIG, "%s: [%s] %s: task = %s %s",
+                             experiment_location(e, option[i].section, option[i].key),
+                             option[i].section, option[i].key,
+                             task_words[e->sections.experiment.task], option[i].reason);
+    return PONS_OK;
+}
+
 /* ---- segmentation --------------------------------------------------------------------------- */
 
 static void resolve_list(experiment *e, const char *key, const data_class *classes, int count,
@@ -129,10 +148,10 @@ static void set_modalities(experiment *e, int count, const char *const *name)
     e->task.target = PONS_TARGET_IMAGE;
 }
 
-static pons_status refuse_options(experiment *e, pons_error *err)
+static pons_status refuse_for_synthesis(experiment *e, pons_error *err)
 {
     const sections *s = &e->sections;
-    const struct { bool given; const char *section, *key, *reason; } wrong[] = {
+    const refused_option wrong[] = {
         { s->data.labels.count > 0, "data", "labels", "reads no labels" },
         { s->data.regions.count > 0, "data", "regions", "reads no labels" },
         { s->data.label != NULL, "data", "label", "reads no labels" },
@@ -149,12 +168,7 @@ static pons_status refuse_options(experiment *e, pons_error *err)
         { s->predict.resample != 0, "predict", "resample", "has no labels" },
     };
 
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        if (wrong[i].given)
-            return pons_fail(err, PONS_CONFIG, "%s: [%s] %s: task = synthesis %s",
-                             experiment_location(e, wrong[i].section, wrong[i].key),
-                             wrong[i].section, wrong[i].key, wrong[i].reason);
-    return PONS_OK;
+    return refuse_options(e, wrong, sizeof wrong / sizeof *wrong, err);
 }
 
 /* Check the names, and that the schedule fits into the timesteps. */
@@ -193,7 +207,7 @@ static pons_status synthesis_take_dataset(experiment *e, pons_error *err)
     int channels = e->data->channels;
     const char *const *name = given->count > 0 ? given->item : layout_names(e);
 
-    if (refuse_options(e, err) != PONS_OK)
+    if (refuse_for_synthesis(e, err) != PONS_OK)
         return err->status;
     if (given->count > 0 && given->count != channels)
         return pons_fail(err, PONS_CONFIG, "%s: [diffusion] modalities: found %d names, expected "
@@ -227,28 +241,89 @@ static pons_activation synthesis_activation(const experiment *e)
     return PONS_ACTIVATION_NONE;
 }
 
+/* ---- classification -------------------------------------------------------------------------- */
+
+static pons_status refuse_for_classification(experiment *e, pons_error *err)
+{
+    static const char voxels[] = "has one class for a whole image";
+    static const char windows[] = "gives the whole image to the network at once";
+    const sections *s = &e->sections;
+    const refused_option wrong[] = {
+        { s->data.regions.count > 0, "data", "regions", voxels },
+        { s->data.label != NULL, "data", "label", voxels },
+        { s->data.map.count > 0, "data", "map", voxels },
+        { s->data.cache == CACHE_DEVICE, "data", "cache", "has no patches cut by the device" },
+        { s->patch.sampling != SAMPLING_UNIFORM && s->patch.sampling != SAMPLING_WHOLE, "patch",
+          "sampling", "takes uniform or whole, since voxels have no labels" },
+        { s->patch.foreground_share > 0, "patch", "foreground_share", voxels },
+        { !s->patch.count_padding, "patch", "count_padding", voxels },
+        { s->loss.activation == ACTIVATION_NONE, "loss", "activation", "has probabilities" },
+        { s->window.mirror.count > 0, "window", "mirror", windows },
+        { s->window.overlap != 0.25, "window", "overlap", windows },
+        { s->window.mode != 0, "window", "mode", windows },
+        { s->window.padding_mode != 0, "window", "padding_mode", windows },
+        { s->predict.keep_largest.count > 0, "predict", "keep_largest", voxels },
+        { s->predict.resample != 0, "predict", "resample", voxels },
+    };
+
+    return refuse_options(e, wrong, sizeof wrong / sizeof *wrong, err);
+}
+
+static pons_status classification_take_dataset(experiment *e, pons_error *err)
+{
+    if (refuse_for_classification(e, err) != PONS_OK)
+        return err->status;
+    e->classes = e->data->classes;
+    e->class_count = e->data->class_count;
+    dataset_task(e->data, &e->task);
+    e->task.whole = true;
+    resolve_classes(e);
+    return PONS_OK;
+}
+
+static pons_status classification_take_names(experiment *e, const experiment_overrides *known,
+                                             pons_error *err)
+{
+    if (refuse_for_classification(e, err) == PONS_OK)
+        segmentation_take_names(e, known, err);
+    e->task.whole = true;
+    return err->status;
+}
+
+static pons_activation classification_activation(const experiment *e)
+{
+    return e->sections.loss.activation == ACTIVATION_SIGMOID ? PONS_ACTIVATION_SIGMOID
+                                                             : PONS_ACTIVATION_SOFTMAX;
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 #define METRIC(NAME) ((metric_set)1 << METRIC_##NAME)
 
 enum {
     OF_IMAGES = METRIC(PSNR) | METRIC(SSIM) | METRIC(MAE),
-    OF_CLASSES = (METRIC(KIND_COUNT) - 1) & ~OF_IMAGES
+    OF_CLASSES = (METRIC(KIND_COUNT) - 1) & ~OF_IMAGES & ~METRICS_OF_DECISIONS
 };
 
 static const task_rules rules[TASK_COUNT] = {
     [TASK_SEGMENTATION] = {
-        .labels = true, .background = true, .best = "dice.mean",
+        .target = TARGET_OF_VOXELS, .background = true, .best = "dice.mean",
         .recorded = METRIC(DICE) | METRIC(IOU), .evaluated = METRICS_USUAL,
         .selecting = OF_CLASSES,
         .take_dataset = segmentation_take_dataset, .take_names = segmentation_take_names,
         .activation = segmentation_activation
     },
     [TASK_SYNTHESIS] = {
-        .best = "psnr.mean", .recorded = OF_IMAGES, .evaluated = OF_IMAGES,
+        .target = TARGET_NONE, .best = "psnr.mean", .recorded = OF_IMAGES, .evaluated = OF_IMAGES,
         .selecting = OF_IMAGES,
         .take_dataset = synthesis_take_dataset, .take_names = synthesis_take_names,
         .activation = synthesis_activation
+    },
+    [TASK_CLASSIFICATION] = {
+        .target = TARGET_OF_CASE, .best = "accuracy.mean", .recorded = METRICS_OF_DECISIONS,
+        .evaluated = METRICS_OF_DECISIONS, .selecting = METRICS_OF_DECISIONS,
+        .take_dataset = classification_take_dataset, .take_names = classification_take_names,
+        .activation = classification_activation
     },
 };
 

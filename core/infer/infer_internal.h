@@ -61,9 +61,13 @@ pons_status restore_grid_planes(restore_grid *b, int64_t first, int64_t end,
 /* Take the volumes after the last plane; the caller clears them. */
 pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err);
 
-/* predict_synthesis.c: predict_run of task = synthesis. */
+/* predict_run of the tasks synthesis and classification. */
 pons_status predict_synthesis(int count, predictor *const *p, const predict_work *work,
                               pons_error *err);
+pons_status predict_classification(int count, predictor *const *p, const predict_work *work,
+                                   pons_error *err);
+/* predict_synthesis.c: the error of processes that were given different cases. */
+pons_status predict_compare_names(group *g, const predict_work *w, pons_error *err);
 
 /*
  * uncertainty.c: add to the squares of deviations from the mean (Welford 1962). 'x' has the 'count'

@@ -16,7 +16,7 @@
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
 #include "data/cache/case_hash.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/dataset/class_list.h"
 #include "data/picture/picture_read.h"
 #include "data/reader/volume_read.h"
@@ -575,6 +575,7 @@ pons_status predict_run(int count, predictor *const *p, const predict_work *work
     static pons_status (*const run[TASK_COUNT])(int, predictor *const *, const predict_work *,
                                                 pons_error *) = {
         [TASK_SEGMENTATION] = predict_segmentation, [TASK_SYNTHESIS] = predict_synthesis,
+        [TASK_CLASSIFICATION] = predict_classification,
     };
     const sections *s = &p[0]->experiment->sections;
 

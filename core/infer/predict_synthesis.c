@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/inverse_resample.h"
 #include "experiment/agreement.h"
@@ -157,7 +157,7 @@ static pons_status run_round(predictor *p, const predict_work *w, int first, cha
     return err->status;
 }
 
-static pons_status compare_names(group *g, const predict_work *w, pons_error *err)
+pons_status predict_compare_names(group *g, const predict_work *w, pons_error *err)
 {
     const char **name = malloc((size_t)w->count * sizeof *name + 1);
 
@@ -180,7 +180,7 @@ pons_status predict_synthesis(int count, predictor *const *p, const predict_work
     if (records == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (g != NULL)
-        compare_names(g, work, err);
+        predict_compare_names(g, work, err);
     for (int first = 0; first < work->count && err->status == PONS_OK; first += size)
         run_round(p[0], work, first, records, records + work->record_size + 1, err);
     free(records);

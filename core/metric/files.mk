@@ -1,5 +1,6 @@
 # Files of core/metric.
 libcore_la_SOURCES += core/metric/best_metric.c core/metric/best_metric.h \
+	core/metric/class_ranking.c core/metric/class_ranking.h \
 	core/metric/connected_components.c core/metric/connected_components.h \
 	core/metric/id_partition.c core/metric/id_partition.h core/metric/image_quality.c \
 	core/metric/image_quality.h core/metric/label_pair.c core/metric/label_pair.h \

@@ -27,7 +27,11 @@ const metric_fact metric_facts[METRIC_KIND_COUNT] = {
     [METRIC_GENERALIZED_DICE] = { "generalized_dice", METRIC_OF_CASE, 1 },
     [METRIC_PSNR] = { "psnr", METRIC_OF_IMAGE, 1 },
     [METRIC_SSIM] = { "ssim", METRIC_OF_IMAGE, 1 },
-    [METRIC_MAE] = { "mae", METRIC_OF_IMAGE, -1 }
+    [METRIC_MAE] = { "mae", METRIC_OF_IMAGE, -1 },
+    [METRIC_ACCURACY] = { "accuracy", METRIC_OF_CASE, 1 },
+    [METRIC_TOP5] = { "top5", METRIC_OF_CASE, 1 },
+    [METRIC_BALANCED_ACCURACY] = { "balanced_accuracy", METRIC_OF_CASES, 1 },
+    [METRIC_AUC] = { "auc", METRIC_OF_CASES, 1 }
 };
 
 metric_set metric_set_from(metric_set set, metric_source source)

@@ -43,6 +43,7 @@ typedef enum metric_kind {
     METRIC_SENSITIVITY, METRIC_SPECIFICITY, METRIC_PRECISION, METRIC_VOLUME_DIFFERENCE,
     METRIC_VOLUME_SIMILARITY, METRIC_LESIONS_FOUND, METRIC_LESIONS_MISSED, METRIC_LESIONS_FALSE,
     METRIC_LESION_F1, METRIC_GENERALIZED_DICE, METRIC_PSNR, METRIC_SSIM, METRIC_MAE,
+    METRIC_ACCURACY, METRIC_TOP5, METRIC_BALANCED_ACCURACY, METRIC_AUC,
     METRIC_KIND_COUNT
 } metric_kind;
 
@@ -51,8 +52,9 @@ typedef enum metric_source {
     METRIC_OF_COUNTS,         /* a class's voxel counts                                           */
     METRIC_OF_SURFACES,       /* a class's surfaces (surface_distance.h)                          */
     METRIC_OF_LESIONS,        /* a class's connected components (lesions.h)                       */
-    METRIC_OF_CASE,           /* all classes of a case; a class has no value                      */
-    METRIC_OF_IMAGE           /* the values of an image (image_quality.h)                         */
+    METRIC_OF_CASE,           /* a case as a whole; a class has no value                          */
+    METRIC_OF_IMAGE,          /* the values of an image (image_quality.h)                         */
+    METRIC_OF_CASES           /* all cases at once, class by class (class_ranking.h)              */
 } metric_source;
 
 typedef struct metric_fact {
@@ -75,6 +77,11 @@ static inline bool metric_set_has(metric_set set, metric_kind kind)
 enum {
     METRICS_USUAL = 1 << METRIC_DICE | 1 << METRIC_IOU | 1 << METRIC_HD | 1 << METRIC_HD95
                     | 1 << METRIC_ASD | 1 << METRIC_NSD
+};
+/* The metrics of images that have one class each. */
+enum {
+    METRICS_OF_DECISIONS = 1 << METRIC_ACCURACY | 1 << METRIC_TOP5 | 1 << METRIC_BALANCED_ACCURACY
+                           | 1 << METRIC_AUC
 };
 /* The metrics of 'set' that have this source. */
 metric_set metric_set_from(metric_set set, metric_source source);

@@ -15,7 +15,7 @@
 
 #include "base/integer.h"
 #include "base/thread/parallel.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/volume/geometry.h"
 #include "plan/case_scan.h"
 #include "plan/percentile.h"

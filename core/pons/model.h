@@ -11,7 +11,7 @@
 #include <pons/graph.h>
 
 typedef enum pons_target_kind {
-    PONS_TARGET_LABELS = 1, /* u8 [N, D, H, W, 1], class ids 0 .. classes - 1                     */
+    PONS_TARGET_LABELS = 1, /* u8 [N, D, H, W, 1], class ids 0 .. classes - 1; or pons_task.whole */
     PONS_TARGET_REGIONS,    /* u8 [N, D, H, W, R], 0 or 1, may overlap                            */
     PONS_TARGET_IMAGE       /* f32 [N, D, H, W, classes], values that the outputs approach        */
 } pons_target_kind;
@@ -27,6 +27,8 @@ typedef struct pons_task {
     bool flat;                        /* 2D: D is 1 in every patch (R26)                          */
     /* The file axis i, j, k that is flat, or -1; values per axis arrive in D H W order already. */
     int flat_axis;
+    /* One class for the whole image: outputs are [N, 1, 1, 1, classes], the target is i32. */
+    bool whole;
 } pons_task;
 
 typedef struct pons_named_node {
@@ -46,8 +48,8 @@ typedef struct pons_inputs {
 #define PONS_OUTPUTS_MAX 8
 
 /*
- * Logits [N, D, H, W, classes]; the first is the prediction, the others are
- * deep supervision heads.
+ * Logits [N, D, H, W, classes], or [N, 1, 1, 1, classes] if the task is of whole images; the first
+ * is the prediction, the others are deep supervision heads.
  */
 typedef struct pons_outputs {
     int count;

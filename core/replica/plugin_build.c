@@ -31,6 +31,8 @@ pons_status plugin_build_model(const plugin *p, const void *config, const pons_t
                              out->count);
     found = pons_shape_of(out->item[0]);
     shape.extent[4] = task->classes;
+    for (int axis = 1; task->whole && axis <= 3; axis++)
+        shape.extent[axis] = 1;
     if (!shape_equal(found, shape))
         return pons_fail(err, PONS_PLUGIN, "model '%s' gives %s for this extent, expected %s", name,
                          shape_text(found, a, sizeof a), shape_text(shape, b, sizeof b));

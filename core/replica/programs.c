@@ -143,14 +143,15 @@ static pons_status build_patches(const experiment *e, bool cuts, pons_graph *g, 
 {
     int64_t batch = e->sections.train.batch * e->sections.patch.per_case;
     pons_shape images = batch_shape(e->patch, batch, e->task.channels);
-    pons_shape targets = batch_shape(e->patch, batch, e->regions ? e->class_count : 1);
+    pons_shape targets = e->task.whole ? (pons_shape){ 5, { batch, 1, 1, 1, 1 } }
+                         : batch_shape(e->patch, batch, e->regions ? e->class_count : 1);
 
     *image = cuts ? patch_nodes_image(e, g, images, err)
                   : node_input(g, "image", PONS_F32, images);
     if (!task_nodes_of(e)->labels)
         return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
     *target = cuts ? patch_nodes_target(e, g, targets, err)
-                   : node_input(g, "target", PONS_U8, targets);
+                   : node_input(g, "target", e->task.whole ? PONS_I32 : PONS_U8, targets);
     return err->status != PONS_OK ? err->status : pons_graph_status(g, err);
 }
 

@@ -52,7 +52,7 @@ static bool can_add(const experiment *e, const device *d)
 
 bool window_nodes_wanted(const experiment *e, const device *d)
 {
-    return !d->facts.host_memory && e->device_count == 1 && can_add(e, d);
+    return !e->task.whole && !d->facts.host_memory && e->device_count == 1 && can_add(e, d);
 }
 
 /* Mirrored logits, joined; they are whole after the last flip. */

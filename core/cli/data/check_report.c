@@ -11,6 +11,8 @@
 #include "cli/data/check_geometry.h"
 #include "data/dataset/class_list.h"
 
+enum { IDS_PRINTED = 100 };
+
 /* ---- the dataset ----------------------------------------------------------------------------- */
 
 void check_report_print_dataset(const dataset *d)
@@ -18,7 +20,7 @@ void check_report_print_dataset(const dataset *d)
     quote_print(stdout, "%.4000s\n", dataset_layout_text(d));
     printf("%d case%s, %d for training, %d for validation", d->case_count,
            text_plural(d->case_count), d->training_count, d->validation_count);
-    for (int i = 0; i < d->validation_count; i++)
+    for (int i = 0; i < d->validation_count && d->validation_count <= IDS_PRINTED; i++)
         quote_print(stdout, "%s%.4000s", i == 0 ? ": " : " ", d->cases[d->validation[i]].id);
     if (d->unused_count > 0)
         printf("\n%d other case%s", d->unused_count, text_plural(d->unused_count));
@@ -67,6 +69,16 @@ static void print_classes(const dataset *d, const dataset_report *r, int64_t all
                   class_ids_text(r->memory, &d->regions[c]));
 }
 
+static void print_case_classes(const dataset *d, const dataset_report *r)
+{
+    printf("\n%-24s %8s %10s  %s\n", "class", "cases", "share", "id");
+    for (int c = 0; c < d->class_count; c++)
+        quote_print(stdout, "%-24.40s %8" PRId64 " %9.4f%%  %s\n", d->classes[c].name,
+                    r->class_total[c].cases,
+                    100 * (double)r->class_total[c].cases / (double)d->case_count,
+                    class_ids_text(r->memory, &d->classes[c]));
+}
+
 static void print_ids(const dataset *d, const dataset_report *r, int64_t all)
 {
     printf("\n%6s  %-20s %14s %10s %8s\n", "id", "class", "voxels", "share", "cases");
@@ -80,6 +92,8 @@ static void print_labels(const dataset *d, const dataset_report *r, bool ids)
 {
     int64_t all = 0;
 
+    if (d->target == TARGET_OF_CASE)
+        print_case_classes(d, r);
     for (int i = 0; i < r->id_count; i++)
         all += r->id_voxels[i];
     if (r->id_count > 0 && d->class_count > 0)

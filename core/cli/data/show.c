@@ -11,7 +11,7 @@
 #include "base/integer.h"
 #include "cli/data/preprocess.h"
 #include "config/sections.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/loader/loader.h"
 #include "experiment/data_settings.h"
 #include "report/sheet.h"

@@ -11,6 +11,7 @@
 #include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "cli/predict/predict_classes.h"
 #include "cli/predict/predict_dataset.h"
 #include "cli/predict/predict_modalities.h"
 #include "config/sections.h"
@@ -71,7 +72,10 @@ typedef struct job {
     predictor *dropped;      /* the network with its dropout, for --passes; or NULL               */
     int case_count, case_room;
     predict_input *cases;
+    dataset **datasets;      /* of the cases, open until all are predicted                        */
+    int dataset_count;
     bool folder;             /* output is a folder                                                */
+    predict_classes table;   /* task = classification: the rows of all cases                      */
     int failed, first_failed; /* number of cases that could not be read; index of the first       */
 } job;
 
@@ -83,7 +87,14 @@ typedef struct predict_task {
     bool masks_beside;       /* files of a folder that tell no channel are none, if any tells one */
     /* Complete a case; its files are as they were given. */
     pons_status (*arrange)(job *j, predict_input *c, pons_error *err);
-    pons_status (*write)(const job *j, const char *path, const predict_result *r, pons_error *err);
+    /* Check -o; 'of_folder': a folder or a dataset is among the images. Sets 'folder'. */
+    pons_status (*check_output)(job *j, bool of_folder, pons_error *err);
+    bool table;              /* all cases are rows of the file -o                                 */
+    /* 'record' has room for the probabilities of the classes. */
+    pons_status (*write)(const job *j, const char *path, const predict_result *r, float *record,
+                         pons_error *err);
+    /* Called after 'write' in all processes, in order of cases. */
+    void (*tell)(job *j, int number, const float *record);
 } predict_task;
 
 static const predict_task *task_of(const job *j);
@@ -187,30 +198,33 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
 /* Add the cases of a dataset or of patterns. */
 static pons_status add_dataset(job *j, const char *argument, pons_error *err)
 {
+    const experiment *e = predictor_experiment(j->member[0]);
     dataset *d;
 
-    if (predict_dataset_open(argument, (predict_split)j->flags->split, &d, err) != PONS_OK)
+    if (predict_dataset_open(argument, e->task.whole ? TARGET_OF_CASE : TARGET_OF_VOXELS,
+                             (predict_split)j->flags->split, &d, err) != PONS_OK)
         return err->status;
+    j->datasets[j->dataset_count++] = d;
     log_line(j->call->log, "%.4000s, %d case%s", dataset_layout_text(d), d->case_count,
              text_plural(d->case_count));
     for (int i = 0; i < d->case_count; i++) {
         const data_case *c = &d->cases[i];
-        const char **file = new_case(j, arena_string(j->memory, c->id), c->image_count);
+        const char **file = new_case(j, c->id, c->image_count);
 
-        for (int k = 0; k < c->image_count; k++)
-            file[k] = arena_string(j->memory, c->image[k]);
+        memcpy(file, c->image, (size_t)c->image_count * sizeof *file);
+        j->cases[j->case_count - 1].stack = c->stack;
+        j->cases[j->case_count - 1].slice = c->slice;
     }
-    dataset_close(d);
     return PONS_OK;
 }
 
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
-    const char *output = j->flags->output;
     int channels = predictor_experiment(j->member[0])->task.channels;
     bool of_folder = false;
 
+    j->datasets = arena_alloc(j->memory, (size_t)call->argument_count * sizeof *j->datasets);
     for (int i = 1; i < call->argument_count; i++) {
         bool listed = predict_dataset_is(call->argument[i]);
         if (!listed && !folder_is_there(call->argument[i])) {
@@ -226,6 +240,14 @@ static pons_status list_cases(job *j, pons_error *err)
     for (int i = 0; i < j->case_count; i++)
         if (task_of(j)->arrange(j, &j->cases[i], err) != PONS_OK)
             return err->status;
+    return task_of(j)->check_output(j, of_folder, err);
+}
+
+/* A file for one image, else a folder. */
+static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
+{
+    const char *output = j->flags->output;
+
     j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
                 || (of_folder && file_kind_ending(output, FILE_VOLUME) == 0);
     if (!j->folder && file_kind_ending(output, FILE_VOLUME) == 0)
@@ -328,7 +350,7 @@ static const char *path_of(const job *j, int number)
 {
     const char *output = j->flags->output;
 
-    return j->folder ? arena_format(j->memory, "%s%s%s.nii.gz", output,
+    return j->folder && !task_of(j)->table ? arena_format(j->memory, "%s%s%s.nii.gz", output,
                                     text_ends_with(output, "/") ? "" : "/", j->cases[number].name)
                      : output;
 }
@@ -419,7 +441,7 @@ static pons_status check_paths(const job *j, pons_error *err)
     const identities images = identify_images(j);
     int count = 0;
 
-    for (int i = 0; i < j->case_count; i++)
+    for (int i = 0; i < (task_of(j)->table ? 1 : j->case_count); i++)
         count += results_of(j, i, path + count);
     for (int i = 0; i < count; i++)
         if (check_path(j, &images, path[i], err) != PONS_OK)
@@ -433,7 +455,7 @@ static pons_status check_paths(const job *j, pons_error *err)
 }
 
 static pons_status write_segmentation(const job *j, const char *path, const predict_result *r,
-                                      pons_error *err)
+                                      float *record, pons_error *err)
 {
     volume ids;
 
@@ -487,15 +509,58 @@ static pons_status arrange_synthesis(job *j, predict_input *c, pons_error *err)
 }
 
 static pons_status write_synthesis(const job *j, const char *path, const predict_result *r,
-                                   pons_error *err)
+                                   float *record, pons_error *err)
 {
     return nifti_write(path, &r->image, &r->grid, err);
 }
 
+static void tell_volume(job *j, int number, const float *record)
+{
+    log_line(j->call->log, "%s -> %.4000s", j->cases[number].name, path_of(j, number));
+}
+
+/* ---- classification -------------------------------------------------------------------------- */
+
+static pons_status check_classification(const job *j, pons_error *err)
+{
+    const predict_flags *f = j->flags;
+
+    if (f->logits || f->probabilities || f->uncertainty || f->label_map || f->target != NULL)
+        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty, --label-map "
+                         "and --target are for volumes, found a network of task = classification, "
+                         "whose table has the probabilities");
+    return PONS_OK;
+}
+
+static pons_status check_table(job *j, bool of_folder, pons_error *err)
+{
+    if (text_ends_with(j->flags->output, ".csv"))
+        return PONS_OK;
+    return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .csv, which has a row for each "
+                     "image", j->flags->output);
+}
+
+static pons_status write_classes(const job *j, const char *path, const predict_result *r,
+                                 float *record, pons_error *err)
+{
+    memcpy(record, r->probabilities.voxels, (size_t)r->probabilities.channels * sizeof *record);
+    return PONS_OK;
+}
+
+/* One process writes the rows of all. */
+static void tell_classes(job *j, int number, const float *record)
+{
+    if (predictor_rank(j->member[0]) == 0)
+        predict_classes_add(&j->table, j->cases[number].file[0], record);
+}
+
 static const predict_task tasks[TASK_COUNT] = {
     [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, arrange_segmentation,
-                            write_segmentation },
-    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, arrange_synthesis, write_synthesis },
+                            check_volumes, false, write_segmentation, tell_volume },
+    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, arrange_synthesis, check_volumes,
+                         false, write_synthesis, tell_volume },
+    [TASK_CLASSIFICATION] = { check_classification, channel_stem, false, arrange_segmentation,
+                              check_table, true, write_classes, tell_classes },
 };
 
 static const predict_task *task_of(const job *j)
@@ -518,6 +583,7 @@ static pons_status note_failure(job *j, int number, const char *problem, pons_er
 /* The outcome of a case for all ranks: the error that prevented its result, or "". */
 typedef struct outcome {
     char problem[sizeof ((pons_error *)NULL)->text];
+    float probability[];     /* of the classes, if the task has them as rows                      */
 } outcome;
 
 static pons_status take_result(void *context, int number, const predict_result *r,
@@ -527,7 +593,7 @@ static pons_status take_result(void *context, int number, const predict_result *
     outcome *o = record;
 
     if (r != NULL)
-        return task_of(j)->write(j, path_of(j, number), r, err);
+        return task_of(j)->write(j, path_of(j, number), r, o->probability, err);
     memcpy(o->problem, problem->text, sizeof o->problem);
     return PONS_OK;
 }
@@ -539,7 +605,7 @@ static pons_status tell_result(void *context, int number, const void *record, po
 
     if (o->problem[0] != '\0')
         return note_failure(j, number, o->problem, err);
-    log_line(j->call->log, "%s -> %.4000s", j->cases[number].name, path_of(j, number));
+    task_of(j)->tell(j, number, o->probability);
     return PONS_OK;
 }
 
@@ -555,14 +621,26 @@ static void tell_ids(const job *j)
                      class_ids_text(j->memory, &e->classes[c]));
 }
 
+/* Complete the table of all cases, also where some of them could not be read. */
+static void close_table(job *j, pons_error *err)
+{
+    int rows = j->case_count - j->failed;
+
+    if (j->table.open && predict_classes_close(&j->table, err) == PONS_OK)
+        log_line(j->call->log, "%d image%s -> %.4000s", rows, text_plural(rows),
+                 j->flags->output);
+}
+
 static pons_status predict_cases(job *j, pons_error *err)
 {
+    const experiment *e = predictor_experiment(j->member[0]);
+    size_t classes = (size_t)e->class_count;
     const predict_work work = {
         .count = j->case_count, .input = j->cases, .logits = j->flags->logits,
         .probabilities = j->flags->probabilities, .force = j->flags->force,
         .uncertainty = j->flags->uncertainty, .dropout_passes = (int)j->flags->passes,
         .dropped = j->dropped,
-        .record_size = sizeof(outcome),
+        .record_size = sizeof(outcome) + (task_of(j)->table ? classes * sizeof(float) : 0),
         .take = take_result, .tell = tell_result, .context = j
     };
 
@@ -570,7 +648,12 @@ static pons_status predict_cases(job *j, pons_error *err)
         safe_file_sweep(j->flags->output);
     else
         safe_file_sweep_path(j->flags->output);
-    if (predict_run(j->member_count, j->member, &work, err) == PONS_OK && j->failed > 0)
+    if (task_of(j)->table && predictor_rank(j->member[0]) == 0
+        && predict_classes_open(&j->table, e, j->flags->output, err) != PONS_OK)
+        return err->status;
+    predict_run(j->member_count, j->member, &work, err);
+    close_table(j, err);
+    if (err->status == PONS_OK && j->failed > 0)
         pons_fail(err, PONS_DATA, "%d of %d cases could not be predicted, the first is '%s'",
                   j->failed, j->case_count, j->cases[j->first_failed].name);
     return err->status;
@@ -683,11 +766,13 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     predictor_close(j.dropped, err);
     while (j.member_count-- > 0)
         predictor_close(j.member[j.member_count], err);
+    while (j.dataset_count-- > 0)
+        dataset_close(j.datasets[j.dataset_count]);
     arena_free(j.memory);
     return err->status;
 }
 
 const command command_predict = {
-    "predict", "segment images with a trained network", "RUN IMAGE... -o OUT", flags,
+    "predict", "segment or classify images with a trained network", "RUN IMAGE... -o OUT", flags,
     sizeof(predict_flags), "o=output", 2, -1, run
 };

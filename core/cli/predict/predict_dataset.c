@@ -15,7 +15,7 @@
 static bool is_list(const char *path)
 {
     return text_ends_with(path, ".json") || text_ends_with(path, ".csv")
-           || text_ends_with(path, ".tsv");
+           || text_ends_with(path, ".tsv") || idx_file_is(path, 3);
 }
 
 /* Whether a folder has a volume in itself, not below it. */
@@ -54,11 +54,12 @@ static pons_texts split_patterns(arena *memory, const char *argument)
     return list;
 }
 
-static pons_status open_cases(const char *argument, bool tests, dataset **out, pons_error *err)
+static pons_status open_cases(const char *argument, dataset_target target, bool tests,
+                              dataset **out, pons_error *err)
 {
     arena *memory = arena_new();
     dataset_settings settings = { .labels_optional = true, .every_case = true, .tests = tests,
-                                  .keep_problems = true };
+                                  .keep_problems = true, .target = target };
     dataset *d = NULL;
 
     if (memory == NULL)
@@ -78,19 +79,19 @@ static pons_status open_cases(const char *argument, bool tests, dataset **out, p
     return PONS_OK;
 }
 
-pons_status predict_dataset_open(const char *argument, predict_split split, dataset **out,
-                                 pons_error *err)
+pons_status predict_dataset_open(const char *argument, dataset_target target, predict_split split,
+                                 dataset **out, pons_error *err)
 {
     dataset *all = NULL;
 
     if (split == PREDICT_SPLIT_TEST)
-        return open_cases(argument, true, out, err);
-    if (open_cases(argument, false, &all, err) != PONS_OK)
+        return open_cases(argument, target, true, out, err);
+    if (open_cases(argument, target, false, &all, err) != PONS_OK)
         return err->status;
     if (split == PREDICT_SPLIT_ALL || !all->lists_tests) {
         *out = all;
         return PONS_OK;
     }
     dataset_close(all);
-    return open_cases(argument, true, out, err);
+    return open_cases(argument, target, true, out, err);
 }

@@ -13,7 +13,7 @@
 #include "base/thread/parallel.h"
 #include "data/cache/cache_internal.h"
 #include "data/cache/cache_smart.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 

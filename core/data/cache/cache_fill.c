@@ -20,7 +20,7 @@
 #include "data/cache/cache_internal.h"
 #include "data/cache/cache_smart.h"
 #include "data/cache/case_hash.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/packed/sampling_index.h"
 
 enum { THREADS_MAX = 64 };

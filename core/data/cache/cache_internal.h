@@ -13,7 +13,7 @@
 #include "data/cache/cache.h"
 #include "data/cache/cache_disk.h"
 #include "data/cache/shared_memory.h"
-#include "data/dataset/class_coverage.h"
+#include "data/case/class_coverage.h"
 #include "data/packed/case_geometry.h"
 
 typedef struct cache_kind cache_kind;

@@ -61,10 +61,25 @@ static pons_status hash_file(hash128 *total, const char *path, pons_error *err)
     return err->status;
 }
 
+/* The bytes of an image, and its extents, which the bytes do not tell. */
+static pons_status hash_slice(const data_case *c, hash128 *out)
+{
+    const idx_file *stack = c->stack;
+    int64_t count = stack->extent[1] * stack->extent[2];
+    hash128 total = { 0 };
+
+    hash128_add(&total, stack->extent, sizeof stack->extent);
+    hash128_add(&total, stack->bytes + c->slice * count, (size_t)count);
+    *out = total;
+    return PONS_OK;
+}
+
 pons_status case_hash(const data_case *c, hash128 *out, pons_error *err)
 {
     hash128 total = { 0 };
 
+    if (c->stack != NULL)
+        return hash_slice(c, out);
     for (int n = 0; n < c->image_count; n++)
         if (hash_file(&total, c->image[n], err) != PONS_OK)
             return err->status;

@@ -15,6 +15,7 @@
 #include "base/file/file_kind.h"
 #include "base/integer.h"
 #include "base/text/shell_word.h"
+#include "data/dataset/case_class.h"
 #include "data/dataset/class_list.h"
 #include "data/dataset/layout.h"
 #include "data/dataset/split.h"
@@ -28,7 +29,7 @@ static int compare_cases(const void *a, const void *b)
 }
 
 /* Sort cases by id. The first of several cases with one id stays; the others are problems. */
-static void sort_cases(dataset *d, layout_result *found, bool images_only)
+static void sort_cases(dataset *d, layout_result *found, dataset_target target)
 {
     data_case *cases = arena_alloc(d->memory, (size_t)found->case_count * sizeof *cases);
     int count = 0;
@@ -45,7 +46,8 @@ static void sort_cases(dataset *d, layout_result *found, bool images_only)
         found->cases[count] = found->cases[i];
         cases[count] = *next;
         cases[count].rank = count;
-        cases[count].label = images_only ? NULL : next->label;
+        cases[count].label = target == TARGET_OF_VOXELS ? next->label : NULL;
+        cases[count].class_index = -1;
         count++;
     }
     d->cases = cases;
@@ -147,8 +149,6 @@ static pons_status check_regions(const dataset *d, pons_error *err)
 static pons_status read_classes(dataset *d, const dataset_settings *s, const layout_result *found,
                                 pons_error *err)
 {
-    if (s->images_only)
-        return PONS_OK;
     if (s->regions.count > 0 && class_list_parse(d->memory, "regions", &s->regions, &d->regions,
                                                  &d->region_count, err) != PONS_OK)
         return err->status;
@@ -340,19 +340,22 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     if (status == PONS_OK) {
         found.origin = choice.file;
         d->layout = choice.name;
+        d->target = settings->target;
         d->layout_recognised = choice.recognised;
         status = settings->tests && !choice.tests
                      ? pons_fail(err, PONS_CONFIG, "layout '%s' has no cases for tests, expected "
-                                 "decathlon, nnunet, datalist or csv", choice.name)
+                                 "decathlon, nnunet, datalist, csv, idx or folders", choice.name)
                      : choice.reader(settings, &found, err);
         d->unused_count = found.unused_count;
         d->lists_tests = found.lists_tests;
     }
     if (status == PONS_OK)
-        sort_cases(d, &found, settings->images_only);
+        sort_cases(d, &found, settings->target);
+    if (status == PONS_OK && settings->target == TARGET_OF_CASE)
+        status = case_class_resolve(settings, &found, d, err);
     if (status == PONS_OK)
         status = handle_problems(d, settings, &found, err);
-    if (status == PONS_OK)
+    if (status == PONS_OK && settings->target == TARGET_OF_VOXELS)
         status = read_classes(d, settings, &found, err);
     if (status == PONS_OK)
         status = split_cases(d, settings, &found, err);

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "data/idx/idx_file.h"
 #include "data/packed/case_geometry.h"
 #include "data/transform/pipeline.h"
 #include <pons/model.h>
@@ -25,12 +26,25 @@ typedef struct data_class {
     const int *id;
 } data_class;
 
+/* What a network learns from the cases. */
+typedef enum dataset_target {
+    TARGET_OF_VOXELS = 0,      /* the label file of each case, class by class or as regions       */
+    TARGET_OF_CASE,            /* one class for the whole image                                   */
+    TARGET_NONE                /* the images alone; there are no classes                          */
+} dataset_target;
+
 typedef struct data_case {
     const char *id;
     int rank;                  /* position in 'cases'; the 'case' of R5                           */
     int image_count;
     const char *const *image;  /* one file per channel, or one 4D file with all                   */
+    /* NULL: files are volumes. Else the image is this one of a stack, and 'image' is its name. */
+    const idx_file *stack;
+    int64_t slice;
     const char *label;         /* NULL: the case has no label                                     */
+    const char *class_name;    /* TARGET_OF_CASE: the layout's word for the class; NULL: none     */
+    const char *class_place;   /* where it stands, as in "'cases.csv' line 3"; NULL: a folder     */
+    int class_index;           /* TARGET_OF_CASE: its class; -1: none                             */
     bool incomplete;           /* files are missing; only with 'keep_problems'                    */
 } data_case;
 
@@ -61,7 +75,7 @@ typedef struct dataset_settings {
     pons_texts map;            /* "4:3": id 4 counts as id 3                                      */
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
-    bool images_only;          /* no case has a label, and there are no classes                   */
+    dataset_target target;
     bool every_case;           /* no split: all cases are in 'training'                           */
     bool tests;                /* the cases that a dataset keeps for tests, in place of others    */
     /*
@@ -78,10 +92,11 @@ typedef struct dataset {
     const char *origin;            /* folder, file or pattern that was read                       */
     const char *sign;              /* the file that 'auto' recognised                             */
     const char *recognised;        /* family and label ids that the names tell; NULL: none        */
+    dataset_target target;
     int channels;                  /* image globs, or entries of "modality"; a 4D file holds all  */
     const char *const *channel_names; /* may be NULL                                              */
     int class_count;
-    const data_class *classes;     /* from 'labels'; [0] is background                            */
+    const data_class *classes;     /* from 'labels'; of voxels, [0] is background                 */
     const data_class *ignored;     /* label ids that no loss and no metric counts; NULL: none     */
     int region_count;
     const data_class *regions;     /* region_count 0: the target is class indices                 */
@@ -126,7 +141,7 @@ typedef struct dataset_facts {
     int64_t foreground;         /* voxels whose class index is not 0 */
 } dataset_facts;
 
-/* Voxels of a class in all cases, and the cases that have some. */
+/* Voxels of a class in all cases, and the cases that have some; 0 voxels where cases have one. */
 typedef struct label_total {
     int64_t voxels, cases;
 } label_total;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/text/quote.h"
+#include "data/dataset/case_file.h"
 #include "data/dataset/class_list.h"
 #include "data/dataset/label_map.h"
 #include "data/picture/picture_read.h"
@@ -280,7 +281,7 @@ static bool check_image(checker *c, const data_case *info, int file, volume_grid
     volume_facts header;
     volume image;
 
-    if (volume_read_image(path, &image, &header, &cause) != PONS_OK
+    if (case_file_image(info, file, &image, &header, &cause) != PONS_OK
         || picture_match_channels(path, c->data->channels, &image, &cause) != PONS_OK) {
         add_file_error(c, info, path, &cause);
         return false;
@@ -361,6 +362,8 @@ static void check_case(checker *c, const data_case *info, dataset_facts *facts)
         find_equal_image(c, info);
     }
     check_label(c, info, &grid, grid_of, facts);
+    if (info->class_index >= 0 && c->data->target == TARGET_OF_CASE)
+        c->report->class_total[info->class_index].cases++;
 }
 
 typedef struct used_file {
@@ -411,6 +414,12 @@ static bool class_occurs(const checker *c, const data_class *class)
     return false;
 }
 
+/* Whether a case tells a class. */
+static bool has_classes(const checker *c)
+{
+    return c->data->target == TARGET_OF_CASE || c->ids.count > 0;
+}
+
 /* Warn of classes that no label contains, unless an unreadable file may contain them. */
 static void check_classes_occur(checker *c)
 {
@@ -418,8 +427,9 @@ static void check_classes_occur(checker *c)
     const data_class *list = d->region_count > 0 ? d->regions : d->classes;
     int count = d->region_count > 0 ? d->region_count : d->class_count;
 
-    for (int i = 0; i < count && c->ids.count > 0 && c->report->error_count == 0; i++) {
-        if (!class_occurs(c, &list[i]))
+    for (int i = 0; i < count && has_classes(c) && c->report->error_count == 0; i++) {
+        if (d->target == TARGET_OF_CASE ? c->report->class_total[i].cases == 0
+                                        : !class_occurs(c, &list[i]))
             push_problem(c, (dataset_problem){
                 .text = class_list_missing_text(c->report->memory, d, i), .warning = true
             });

@@ -22,6 +22,9 @@
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
 
+/* The images alone can be read wherever labels of voxels can. */
+enum { OF_VOXELS = 1 << TARGET_OF_VOXELS | 1 << TARGET_NONE, OF_CASE = 1 << TARGET_OF_CASE };
+
 static const struct layout {
     const char *name;
     layout_read *reader;       /* NULL: no reader in this build                                   */
@@ -30,18 +33,22 @@ static const struct layout {
     layout_sign *is_folder;    /* whether a folder tells it; NULL: its files alone do             */
     const char *looked_for;    /* the sign in messages                                            */
     bool tests;                /* whether it may have cases for tests (dataset_settings.tests)    */
+    unsigned targets;          /* bit T: it tells a dataset_target T                              */
 } layouts[] = {
-    { "globs", layout_globs_read, NULL, NULL, NULL, NULL, false },
+    { "globs", layout_globs_read, NULL, NULL, NULL, NULL, false, OF_VOXELS },
     { "decathlon", layout_decathlon_read, "dataset.json", layout_decathlon_is, NULL,
-      "dataset.json", true },
-    { "nnunet", layout_nnunet_read, "dataset.json", layout_nnunet_is, NULL, NULL, true },
+      "dataset.json", true, OF_VOXELS },
+    { "nnunet", layout_nnunet_read, "dataset.json", layout_nnunet_is, NULL, NULL, true, OF_VOXELS },
     { "datalist", layout_datalist_read, NULL, layout_datalist_is, NULL, ".json with 'training'",
-      true },
+      true, OF_VOXELS },
     { "csv", layout_csv_read, NULL, layout_csv_is, NULL, ".csv or .tsv with a column 'image'",
-      true },
-    { "brats", layout_brats_read, NULL, NULL, layout_brats_is, "names of BraTS", false },
+      true, OF_VOXELS | OF_CASE },
+    { "brats", layout_brats_read, NULL, NULL, layout_brats_is, "names of BraTS", false, OF_VOXELS },
     { "bids", layout_bids_read, "dataset_description.json", NULL, NULL,
-      "dataset_description.json", false },
+      "dataset_description.json", false, OF_VOXELS },
+    { "idx", layout_idx_read, NULL, NULL, layout_idx_is, "files of MNIST", true, OF_CASE },
+    { "folders", layout_folders_read, NULL, NULL, layout_folders_is, "folders of classes", true,
+      OF_CASE },
 };
 enum { LAYOUT_COUNT = sizeof layouts / sizeof layouts[0] };
 
@@ -51,6 +58,7 @@ typedef struct sign_search {
     arena *memory;
     const char *folder;
     const struct layout *only; /* NULL: all layouts                                               */
+    dataset_target target;     /* which the layout has to tell                                    */
     int count;
     struct { const struct layout *layout; const char *file; } found[2]; /* the first ones         */
 } sign_search;
@@ -86,13 +94,18 @@ static void add_sign(sign_search *s, const struct layout *l, const char *file)
     s->count++;
 }
 
+static bool is_searched(const sign_search *s, const struct layout *l)
+{
+    return s->only != NULL ? s->only == l : (l->targets >> s->target & 1) != 0;
+}
+
 static void search_file(sign_search *s, const char *name)
 {
     const char *path = arena_format(s->memory, "%s/%s", s->folder, name);
 
     for (int i = 0; i < LAYOUT_COUNT; i++) {
         const struct layout *l = &layouts[i];
-        if ((s->only == NULL || s->only == l) && tells(l, path, name, s->only != NULL))
+        if (is_searched(s, l) && tells(l, path, name, s->only != NULL))
             add_sign(s, l, path);
     }
 }
@@ -112,7 +125,8 @@ static pons_status search_folder(sign_search *s, pons_error *err)
     free(entry);
     for (int i = 0; i < LAYOUT_COUNT; i++) {
         const struct layout *l = &layouts[i];
-        if (l->is_folder != NULL && (s->only == l || (s->only == NULL && l->is_folder(s->folder))))
+        if (l->is_folder != NULL && is_searched(s, l)
+            && (s->only == l || l->is_folder(s->folder)))
             add_sign(s, l, s->folder);
     }
     return PONS_OK;
@@ -140,7 +154,7 @@ static const char *signs_text(const sign_search *s)
 
     for (int i = 0; i < LAYOUT_COUNT; i++) {
         const char *sign = layouts[i].looked_for;
-        if (sign == NULL || (s->only != NULL && s->only != &layouts[i]))
+        if (sign == NULL || !is_searched(s, &layouts[i]))
             continue;
         text = text == NULL ? sign : arena_format(s->memory, "%s, no %s", text, sign);
     }
@@ -156,9 +170,9 @@ static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *
         return pons_fail(err, PONS_DATA, "folder '%s' has no volume, no %s\n"
                          "hint: a pattern such as '%.1000s/*/t1.nii.gz' names volumes in folders "
                          "below it", s->folder, signs_text(s), s->folder);
-    return pons_fail(err, PONS_DATA, "folder '%s' has no %s\n"
-                     "hint: 'image' and 'label' with * in them name files without one", s->folder,
-                     signs_text(s));
+    return pons_fail(err, PONS_DATA, "folder '%s' has no %s%s", s->folder, signs_text(s),
+                     s->target == TARGET_OF_CASE ? "" : "\nhint: 'image' and 'label' with * in "
+                     "them name files without one");
 }
 
 /* ---- the layout of a source ------------------------------------------------------------------ */
@@ -179,6 +193,8 @@ static const struct layout *file_layout(const char *path, pons_error *err)
     for (int i = 0; i < LAYOUT_COUNT; i++)
         if (tells(&layouts[i], path, name, false))
             return &layouts[i];
+    if (idx_file_is(path, 3))
+        return layout_named("idx");
     if (text_ends_with(path, ".json"))
         return layout_named(layout_nnunet_is(path) ? "nnunet" : "decathlon");
     if (text_ends_with(path, ".csv") || text_ends_with(path, ".tsv"))
@@ -194,7 +210,8 @@ static const struct layout *source_layout(arena *memory, const dataset_settings 
                                           pons_error *err)
 {
     const char *source = settings->source;
-    sign_search s = { .memory = memory, .folder = source, .only = only };
+    sign_search s = { .memory = memory, .folder = source, .only = only,
+                      .target = settings->target };
     struct stat facts;
 
     if (stat(source, &facts) != 0) {
@@ -234,6 +251,17 @@ static pons_status check_names(const dataset_settings *s, pons_error *err)
     if (s->source == NULL && s->image.count == 0)
         return pons_fail(err, PONS_CONFIG, "neither 'source' nor 'image' is given");
     return PONS_OK;
+}
+
+/* Refuse a layout that does not tell what the task learns. */
+static pons_status check_target(const dataset_settings *s, const struct layout *l, pons_error *err)
+{
+    if ((l->targets >> s->target & 1) != 0 || (s->labels_optional && s->target == TARGET_OF_CASE))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, s->target == TARGET_OF_CASE
+                     ? "layout '%s' has no class of each image, expected folders, idx or csv"
+                     : "layout '%s' has no labels of voxels\nhint: --set "
+                       "experiment.task=classification", l->name);
 }
 
 /* Refuse endings that a layout other than bids would ignore. */
@@ -288,7 +316,7 @@ pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choic
         return err->status;
     if (l->reader == NULL)
         return pons_fail(err, PONS_CONFIG, "'%s' is not in this build", l->name);
-    if (check_suffixes(s, l, err) != PONS_OK)
+    if (check_suffixes(s, l, err) != PONS_OK || check_target(s, l, err) != PONS_OK)
         return err->status;
     out->name = l->name;
     out->reader = l->reader;

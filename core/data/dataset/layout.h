@@ -55,6 +55,8 @@ layout_read layout_datalist_read;
 layout_read layout_csv_read;
 layout_read layout_brats_read;
 layout_read layout_bids_read;
+layout_read layout_folders_read;
+layout_read layout_idx_read;
 
 /* Whether a file has the signs of a layout; false too for a file that cannot be read. */
 typedef bool layout_sign(const char *path);
@@ -108,6 +110,9 @@ pons_status layout_json_numbered(const layout_json *r, const char *field, json_t
 /* Read the names of channels 0, 1, and so on into the result. */
 pons_status layout_json_channels(const layout_json *r, const char *field, pons_error *err);
 
+/* Whether a folder has folders of images, or files of MNIST. */
+bool layout_folders_is(const char *folder);
+bool layout_idx_is(const char *folder);
 /* Whether the names in 'folder', or up to two levels below it, are those of BraTS. */
 bool layout_brats_is(const char *folder);
 

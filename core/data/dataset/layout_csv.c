@@ -1,7 +1,8 @@
 /*
  * layout_csv.c - a CSV or TSV file with a row for each case.
  *
- *   image,label          one image file; 'features,labels' are nobrainer's words for it
+ *   image,label          one image file; 'features,labels' are nobrainer's words for it. The label
+ *                        is a file, or a word where a case has one class for the whole image
  *   image_0,image_1,...  a file for each channel; without numbers the names are the channels'
  *   case                 the case's id
  *   fold                 a number from 0; 'fold' of the INI file is held out
@@ -34,6 +35,7 @@ typedef struct csv_reader {
     layout_list list;
     csv_table table;
     csv_columns column;
+    bool classes;              /* labels are classes of whole images, not files                   */
 } csv_reader;
 
 /* ---- the header ------------------------------------------------------------------------------ */
@@ -318,6 +320,25 @@ static bool read_images(csv_reader *r, const csv_row *row, data_case *c)
     return true;
 }
 
+static void read_label(csv_reader *r, const csv_row *row, data_case *c)
+{
+    c->label = read_file(r, row, r->column.label, c);
+    c->incomplete = c->incomplete || c->label == NULL;
+}
+
+static void read_class(csv_reader *r, const csv_row *row, data_case *c)
+{
+    int column = r->column.label;
+
+    c->class_name = row->cell[column];
+    c->class_place = arena_format(r->list.out->memory, "'%s' %s", r->list.path,
+                                  cell_place(r, row, column));
+    if (c->class_name[0] != '\0')
+        return;
+    cell_problem(r, row, column, "a class");
+    c->class_name = NULL;
+}
+
 /* Add the case of a row; what is wrong with it is noted, and the next one is read. */
 static void read_row(csv_reader *r, const csv_row *row)
 {
@@ -344,10 +365,8 @@ static void read_row(csv_reader *r, const csv_row *row)
     }
     c->id = of->id != COLUMN_NONE ? row->cell[of->id] : NULL;
     if (of->label != COLUMN_NONE
-        && (row->cell[of->label][0] != '\0' || !r->list.unlabelled)) {
-        c->label = read_file(r, row, of->label, c);
-        c->incomplete = c->incomplete || c->label == NULL;
-    }
+        && (row->cell[of->label][0] != '\0' || !r->list.unlabelled))
+        (r->classes ? read_class : read_label)(r, row, c);
     layout_list_add(&r->list, &e);
 }
 
@@ -376,7 +395,8 @@ bool layout_csv_is(const char *path)
 pons_status layout_csv_read(const dataset_settings *settings, layout_result *out, pons_error *err)
 {
     csv_reader r = { .list = { .path = out->origin, .out = out, .tests = settings->tests,
-                             .unlabelled = settings->tests || settings->labels_optional } };
+                             .unlabelled = settings->tests || settings->labels_optional },
+                     .classes = settings->target == TARGET_OF_CASE };
 
     if (csv_table_read(out->memory, out->origin, &r.table, err) != PONS_OK
         || find_columns(&r, err) != PONS_OK)

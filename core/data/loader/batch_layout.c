@@ -19,8 +19,12 @@ static void list_host_parts(batch_layout *p, const int e[3], int channels, int l
 {
     add_part(p, (batch_part){ BATCH_IMAGE, "image", PONS_F32,
                               { 5, { 1, e[0], e[1], e[2], channels } }, 0, 0, 0 });
-    add_part(p, (batch_part){ BATCH_TARGET, "target", PONS_U8,
-                              { 5, { 1, e[0], e[1], e[2], label_channels } }, 0, 0, 0 });
+    if (label_channels == 0)
+        add_part(p, (batch_part){ BATCH_TARGET, "target", PONS_I32, { 5, { 1, 1, 1, 1, 1 } }, 0, 0,
+                                  0 });
+    else
+        add_part(p, (batch_part){ BATCH_TARGET, "target", PONS_U8,
+                                  { 5, { 1, e[0], e[1], e[2], label_channels } }, 0, 0, 0 });
 }
 
 static void list_step_params(batch_layout *p, const pipeline_step *step, int index, int channels)

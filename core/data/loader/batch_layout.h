@@ -30,7 +30,10 @@ typedef struct batch_layout {
     batch_part *item;          /* image and target first                                          */
 } batch_layout;
 
-/* 'on_device': the device extracts patches. 'extent' is in file axes, as in memory. */
+/*
+ * 'on_device': the device extracts patches. 'extent' is in file axes, as in memory. Without
+ * 'label_channels' the target is the class of the case, an I32.
+ */
 pons_status batch_layout_make(bool on_device, const pipeline *augment, const int extent[3],
                               int channels, int label_channels, batch_layout *out, pons_error *err);
 void batch_layout_clear(batch_layout *p);

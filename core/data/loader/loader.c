@@ -295,9 +295,12 @@ static pons_status set_ranks(loader *l, int count, const int *ranks, pons_error 
     for (int i = 0; i < count; i++) {
         if (!cache_has_rank(l->patches.cases, ranks[i]))
             return pons_fail(err, PONS_FAILURE, "case %d is not among the cache's", ranks[i]);
-        if (d->cases[ranks[i]].label == NULL && !l->patches.settings.images_only)
+        if (l->patches.settings.target == TARGET_OF_VOXELS && d->cases[ranks[i]].label == NULL)
             return pons_fail(err, PONS_CONFIG, "case '%s' has no label to learn from\n"
                              "hint: give 'label' in [data]", d->cases[ranks[i]].id);
+        if (l->patches.settings.target == TARGET_OF_CASE && d->cases[ranks[i]].class_index < 0)
+            return pons_fail(err, PONS_DATA, "case '%s' has no class to learn from",
+                             d->cases[ranks[i]].id);
     }
     return PONS_OK;
 }
@@ -351,7 +354,7 @@ static pons_status make_parts(loader *l, loader_slot *slot, pons_error *err)
     }
     if (s->layout == NULL) {
         slot->batch.image = slot->part[BATCH_IMAGE].data;
-        slot->batch.label = slot->part[BATCH_TARGET].data;
+        slot->batch.label = s->target == TARGET_OF_CASE ? NULL : slot->part[BATCH_TARGET].data;
     }
     return PONS_OK;
 }
@@ -369,8 +372,8 @@ static pons_status make_slots(loader *l, pons_error *err)
     const loader_settings *s = &l->patches.settings;
 
     if (batch_layout_make(s->layout != NULL, l->patches.augment.steps, s->extent,
-                          l->patches.channels,
-                          l->patches.label_channels, &l->patches.parts, err) != PONS_OK)
+                          l->patches.channels, l->patches.label_channels, &l->patches.parts, err)
+        != PONS_OK)
         return err->status;
     l->slot_count = loader_slots(s);
     l->slot = calloc((size_t)l->slot_count, sizeof *l->slot);
@@ -418,7 +421,8 @@ pons_status loader_open(cache *cases, int rank_count, const int *ranks,
     l->patches = (patch_batch){
         .cases = cases, .settings = *settings,
         .channels = cache_dataset(cases)->channels,
-        .label_channels = dataset_target_channels(cache_dataset(cases))
+        .label_channels = settings->target == TARGET_OF_CASE ? 0
+                          : dataset_target_channels(cache_dataset(cases))
     };
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->changed, NULL);

@@ -73,7 +73,8 @@ static pons_status extract_and_augment(const patch_batch *m, const patch_scratch
         part.extent[0] = count;
         part.first = first * plane;
         part.image += part.first * m->channels;
-        part.label += part.first * m->label_channels;
+        if (part.label != NULL)
+            part.label += part.first * m->label_channels;
         if (augment_apply(&m->augment, 0, fused, b->records, &part, err) != PONS_OK)
             return err->status;
     }
@@ -182,7 +183,11 @@ static pons_status make_sample(const patch_batch *m, patch_scratch *b, const pac
     if (sample.displaced && displace(m, b, &sample, err) != PONS_OK)
         return err->status;
     patch.image = part_at(m, part, BATCH_IMAGE, n);
-    patch.label = part_at(m, part, BATCH_TARGET, n);
+    if (s->target == TARGET_OF_CASE)
+        *(int32_t *)part_at(m, part, BATCH_TARGET, n)
+            = cache_dataset(m->cases)->cases[draws->case_rank].class_index;
+    else
+        patch.label = part_at(m, part, BATCH_TARGET, n);
     return extract_and_augment(m, b, packed, &sample, start, &patch, err);
 }
 

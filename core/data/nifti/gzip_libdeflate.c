@@ -7,7 +7,7 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 
-#include "data/nifti/nifti_internal.h"
+#include "data/nifti/gzip.h"
 
 /* of 12; images contain noise, which higher levels do not compress further */
 enum { LEVEL = 4 };

@@ -1,7 +1,7 @@
 /*
  * gzip_plain.c - gzip through zlib, for a build without libdeflate.
  */
-#include "data/nifti/nifti_internal.h"
+#include "data/nifti/gzip.h"
 
 pons_status gzip_inflate(const char *path, const unsigned char *in, size_t in_size,
                          unsigned char *out, size_t out_size, pons_error *err)

@@ -2,11 +2,12 @@
  * gzip_zlib.c - gzip in memory through zlib: inflate the first bytes or all, and deflate.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "data/nifti/nifti_internal.h"
+#include "data/nifti/gzip.h"
 
 enum { GZIP_FORMAT = 15 + 16 };
 

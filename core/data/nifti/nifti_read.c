@@ -15,6 +15,7 @@
 #include "base/file/file_kind.h"
 #include "base/system/huge_pages.h"
 #include "base/text/text.h"
+#include "data/nifti/gzip.h"
 #include "data/nifti/nifti_internal.h"
 
 /* ---- bytes ----------------------------------------------------------------------------------- */

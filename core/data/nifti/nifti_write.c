@@ -15,6 +15,7 @@
 #include "base/integer.h"
 #include "base/text/text.h"
 #include "base/thread/parallel.h"
+#include "data/nifti/gzip.h"
 #include "data/nifti/nifti_internal.h"
 #include "data/volume/geometry.h"
 

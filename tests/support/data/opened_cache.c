@@ -4,7 +4,7 @@
 #include "support/data/opened_cache.h"
 
 #include "base/log.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 
 cache_mode opened_mode = CACHE_DISK, opened_next_mode = CACHE_NONE;
 cache_keep *opened_keep;

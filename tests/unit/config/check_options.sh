@@ -116,7 +116,7 @@ run_once() {
     [ ! -e "$run/code" ] || return 0
     mkdir -p "$run"
     cp "$here"/*.ini "$here/splits_final.json" "$run/"
-    ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/trained.safetensors" "$run/"
+    ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/classes" "$folder/trained.safetensors" "$run/"
     case "$*" in
     *model.plugin=unet*) ;;
     *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$run/base.ini" ;;
@@ -312,6 +312,10 @@ for seed in 1 2; do
     [ $seed = 1 ] || name=second
     "$program" data phantom -o "$folder/$name" --cases 3 --extent 18,16,20 --classes 3 --seed $seed \
         >"$folder/phantom.log" 2>&1 || { cat "$folder/phantom.log"; exit 1; }
+done
+mkdir -p "$folder/classes/odd" "$folder/classes/even"
+for n in 0 1 2; do
+    cp "$folder/single/imagesTr/phantom_00$n.nii.gz" "$folder/classes/$([ $n = 1 ] && echo odd || echo even)"
 done
 mkdir "$folder/trained"
 (cd "$folder/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&

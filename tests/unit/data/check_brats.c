@@ -4,7 +4,7 @@
 #include "data/dataset/dataset.h"
 
 #include "config/list.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"
 #include "support/tree_maker.h"

@@ -5,7 +5,7 @@
 #include "data/dataset/dataset.h"
 #include "data/loader/loader.h"
 
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "integration/gallery/gallery_json.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"

@@ -7,7 +7,7 @@
 #include "data/loader/loader.h"
 #include "data/packed/packed_case.h"
 
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/packed/sampling_index.h"
 #include "data/loader/sampler.h"
 #include "support/dataset_maker.h"

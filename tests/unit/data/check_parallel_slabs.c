@@ -10,7 +10,7 @@
 #include "base/file/file.h"
 #include "base/thread/parallel.h"
 #include "cli/data/preprocess.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/loader/loader.h"
 #include "data/nifti/nifti_read.h"
 #include "data/nifti/nifti_write.h"

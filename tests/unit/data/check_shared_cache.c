@@ -9,7 +9,7 @@
 #include "support/suite.h"
 
 #include "data/cache/case_hash.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "data/loader/loader.h"
 
 #include <dirent.h>

@@ -8,7 +8,7 @@
 
 #include "base/file/json.h"
 #include "base/thread/parallel.h"
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 #include "plan/case_scan.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"

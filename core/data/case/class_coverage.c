@@ -1,7 +1,7 @@
 /*
  * class_coverage.c - search targets for classes until every class has been found.
  */
-#include "data/dataset/class_coverage.h"
+#include "data/case/class_coverage.h"
 
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /*
  * case_load.c - read image and label on two threads, since one thread inflates a gzip file.
  */
-#include "data/dataset/case_load.h"
+#include "data/case/case_load.h"
 
 #include <string.h>
 
 #include "base/thread/parallel.h"
+#include "data/dataset/case_file.h"
 #include "data/reader/volume_read.h"
 
 typedef struct case_loading {
@@ -15,8 +16,21 @@ typedef struct case_loading {
     pons_error image_problem;
 } case_loading;
 
+/* An image of a stack, whose bytes are in memory. */
+static void load_slice(case_loading *r)
+{
+    volume_facts facts;
+
+    if (case_file_image(r->info, 0, &r->out->image, &facts, &r->image_problem) == PONS_OK)
+        r->out->grid = facts.grid;
+}
+
 static void load_image(case_loading *r)
 {
+    if (r->info->stack != NULL) {
+        load_slice(r);
+        return;
+    }
     volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
                         &r->image_problem);
 }

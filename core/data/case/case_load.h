@@ -4,8 +4,8 @@
  *
  * case_read.h builds on it and gives the case with its target.
  */
-#ifndef CORE_DATA_DATASET_CASE_LOAD_H
-#define CORE_DATA_DATASET_CASE_LOAD_H
+#ifndef CORE_DATA_CASE_CASE_LOAD_H
+#define CORE_DATA_CASE_CASE_LOAD_H
 
 #include "data/dataset/dataset.h"
 #include "data/volume/volume.h"

@@ -4,8 +4,8 @@
  * Threads add the target of each case they read. Once every class has occurred, adding costs
  * nothing.
  */
-#ifndef CORE_DATA_DATASET_CLASS_COVERAGE_H
-#define CORE_DATA_DATASET_CLASS_COVERAGE_H
+#ifndef CORE_DATA_CASE_CLASS_COVERAGE_H
+#define CORE_DATA_CASE_CLASS_COVERAGE_H
 
 #include "data/dataset/class_list.h"
 

@@ -1,11 +1,11 @@
 /*
  * case_read.c - check image, channels and label grid of a case, and map label ids to the target.
  */
-#include "data/dataset/case_read.h"
+#include "data/case/case_read.h"
 
 #include <string.h>
 
-#include "data/dataset/case_load.h"
+#include "data/case/case_load.h"
 #include "data/dataset/label_map.h"
 #include "data/picture/picture_read.h"
 #include "data/volume/geometry.h"

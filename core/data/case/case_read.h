@@ -1,8 +1,8 @@
 /*
  * case_read.h - a case with its target, before any transform.
  */
-#ifndef CORE_DATA_DATASET_CASE_READ_H
-#define CORE_DATA_DATASET_CASE_READ_H
+#ifndef CORE_DATA_CASE_CASE_READ_H
+#define CORE_DATA_CASE_CASE_READ_H
 
 #include "data/dataset/dataset.h"
 

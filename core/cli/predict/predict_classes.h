@@ -1,0 +1,27 @@
+/*
+ * predict_classes.h - the table that pons predict writes for a network of task = classification.
+ */
+#ifndef CORE_CLI_PREDICT_PREDICT_CLASSES_H
+#define CORE_CLI_PREDICT_PREDICT_CLASSES_H
+
+#include "base/file/file.h"
+#include "infer/predict.h"
+
+/*
+ * A CSV file (RFC 4180) with the columns 'file', 'class' and one for each class, its probability.
+ * It replaces an older one only when it is complete.
+ */
+typedef struct predict_classes {
+    const experiment *experiment;
+    safe_file file;
+    bool open;
+} predict_classes;
+
+pons_status predict_classes_open(predict_classes *t, const experiment *e, const char *path,
+                                 pons_error *err);
+/* Add the row of an image. */
+void predict_classes_add(predict_classes *t, const char *image, const float *probability);
+/* Complete the file, or leave the older one if 'err' says that the prediction failed. */
+pons_status predict_classes_close(predict_classes *t, pons_error *err);
+
+#endif

@@ -1,0 +1,189 @@
+/*
+ * layout_folders.c - one folder for each class, which holds its images (torchvision's ImageFolder).
+ *
+ *   train/CLASS/FILE, val/CLASS/FILE or valid/CLASS/FILE, test/CLASS/FILE
+ *   CLASS/FILE                                           without a validation list
+ *
+ * 'test' is the validation list of a dataset without another one; else its cases are for tests.
+ */
+#include "data/dataset/layout.h"
+
+#include <string.h>
+
+#include "base/file/folder_list.h"
+#include "data/reader/volume_read.h"
+#include "data/volume/volume_files.h"
+
+typedef struct folders_reader {
+    const dataset_settings *settings;
+    layout_result *out;
+    int room;
+} folders_reader;
+
+static layout_case *new_case(folders_reader *r)
+{
+    layout_result *out = r->out;
+
+    if (out->case_count == r->room) {
+        layout_case *more = arena_alloc(out->memory,
+                                        (size_t)(r->room = 2 * r->room + 16) * sizeof *more);
+        if (out->case_count > 0)
+            memcpy(more, out->cases, (size_t)out->case_count * sizeof *more);
+        out->cases = more;
+    }
+    return &out->cases[out->case_count++];
+}
+
+static void add_image(folders_reader *r, const char *part, const char *class,
+                      const folder_entry *file, bool held_out)
+{
+    arena *memory = r->out->memory;
+    const char **image = arena_alloc(memory, sizeof *image);
+    layout_case *c = new_case(r);
+
+    image[0] = file->path;
+    *c = (layout_case){
+        .info = { .id = arena_format(memory, "%s%s%s_%s", part, *part != '\0' ? "_" : "", class,
+                                     volume_file_stem(memory, file->path)),
+                  .image_count = 1, .image = image, .class_name = class },
+        .held_out = held_out, .fold = -1
+    };
+}
+
+/* Add the images of a class; a folder without any is a problem. */
+static pons_status read_class(folders_reader *r, const char *part, const folder_entry *class,
+                              bool held_out, pons_error *err)
+{
+    folder_entry *file;
+    int count, images = 0;
+
+    if (folder_list(r->out->memory, class->path, &file, &count, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < count; i++) {
+        if (file[i].folder || !volume_file_has_suffix(file[i].name))
+            continue;
+        add_image(r, part, class->name, &file[i], held_out);
+        images++;
+    }
+    if (images == 0)
+        layout_problem(r->out, NULL, class->path, "class folder '%s' has no image", class->path);
+    return PONS_OK;
+}
+
+static pons_status read_classes(folders_reader *r, const char *part, const char *folder,
+                                bool held_out, pons_error *err)
+{
+    folder_entry *entry;
+    int count;
+
+    if (folder_list(r->out->memory, folder, &entry, &count, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < count && err->status == PONS_OK; i++)
+        if (entry[i].folder)
+            read_class(r, part, &entry[i], held_out, err);
+    return err->status;
+}
+
+/* The folder of one of 'words' in 'entry'; NULL: there is none. */
+static const folder_entry *find_part(const folder_entry *entry, int count,
+                                     const char *const words[3])
+{
+    for (int w = 0; w < 3 && words[w] != NULL; w++)
+        for (int i = 0; i < count; i++)
+            if (entry[i].folder && strcmp(entry[i].name, words[w]) == 0)
+                return &entry[i];
+    return NULL;
+}
+
+static const char *const train_words[3] = { "train", NULL };
+static const char *const validation_words[3] = { "val", "valid", "validation" };
+static const char *const test_words[3] = { "test", NULL };
+
+/* Cases for tests are read alone; else those of training, and the validation list if it counts. */
+static pons_status read_parts(folders_reader *r, const folder_entry *entry, int count,
+                              pons_error *err)
+{
+    const dataset_settings *s = r->settings;
+    const folder_entry *train = find_part(entry, count, train_words);
+    const folder_entry *held = find_part(entry, count, validation_words);
+    const folder_entry *test = find_part(entry, count, test_words);
+    bool own = s->validation == NULL || strcmp(s->validation, "own") == 0;
+
+    r->out->lists_tests = test != NULL;
+    if (held == NULL && own)
+        held = test;
+    if (s->tests)
+        return test == NULL ? PONS_OK : read_classes(r, test->name, test->path, false, err);
+    if (read_classes(r, train->name, train->path, false, err) != PONS_OK || held == NULL)
+        return err->status;
+    r->out->holds_out = own;
+    return read_classes(r, held->name, held->path, true, err);
+}
+
+static bool has_image(arena *memory, const char *folder)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    folder_entry *file;
+    int count;
+
+    if (folder_list(memory, folder, &file, &count, &ignored) != PONS_OK)
+        return false;
+    for (int i = 0; i < count; i++)
+        if (!file[i].folder && volume_file_has_suffix(file[i].name))
+            return true;
+    return false;
+}
+
+bool layout_folders_is(const char *folder)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    arena *memory = arena_new();
+    folder_entry *entry;
+    int count;
+    bool found = false;
+
+    if (memory == NULL)
+        return false;
+    if (folder_list(memory, folder, &entry, &count, &ignored) == PONS_OK) {
+        found = find_part(entry, count, train_words) != NULL;
+        for (int i = 0; i < count && !found; i++)
+            found = entry[i].folder && has_image(memory, entry[i].path);
+    }
+    arena_free(memory);
+    return found;
+}
+
+/* The channels of the first image that can be read. */
+static int count_channels(const layout_result *out)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    volume_facts facts;
+
+    for (int i = 0; i < out->case_count; i++)
+        if (volume_read_facts(out->cases[i].info.image[0], &facts, &ignored) == PONS_OK)
+            return facts.channels;
+    return 1;
+}
+
+pons_status layout_folders_read(const dataset_settings *settings, layout_result *out,
+                                pons_error *err)
+{
+    folders_reader r = { settings, out, 0 };
+    folder_entry *entry;
+    int count;
+
+    if (folder_list(out->memory, settings->source, &entry, &count, err) != PONS_OK)
+        return err->status;
+    out->origin = arena_string(out->memory, settings->source);
+    if (find_part(entry, count, train_words) != NULL)
+        read_parts(&r, entry, count, err);
+    else
+        read_classes(&r, "", settings->source, false, err);
+    if (err->status != PONS_OK)
+        return err->status;
+    if (out->case_count == 0 && out->problem_count == 0)
+        return pons_fail(err, PONS_DATA, "'%s' has no folder of a class with images, expected "
+                         "train/CLASS/* or CLASS/*", settings->source);
+    out->channels = count_channels(out);
+    return PONS_OK;
+}

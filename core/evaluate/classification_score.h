@@ -1,0 +1,21 @@
+/*
+ * classification_score.h - classify held-out images and score the decisions.
+ */
+#ifndef CORE_EVALUATE_CLASSIFICATION_SCORE_H
+#define CORE_EVALUATE_CLASSIFICATION_SCORE_H
+
+#include "evaluate/validation.h"
+#include "metric/class_ranking.h"
+
+/*
+ * validation_run of task = classification. accuracy, top5: means over images. balanced_accuracy: of
+ * a class the share of its images that are decided so, and the mean over classes. auc: of a class
+ * against all others, and the mean over classes.
+ */
+pons_status classification_validate(const validation *v, validation_result *result,
+                                    pons_error *err);
+/* Fill 'classes' [classes + 1], the last for whole images, from the images of a ranking. */
+pons_status classification_summarise(const class_ranking *r, metric_summary *classes,
+                                     pons_error *err);
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * decisions.c - collect images, and print metrics and confusion matrix.
+ */
+#include "evaluate/decisions.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file/csv_text.h"
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "base/integer.h"
+#include "evaluate/classification_score.h"
+
+enum { CLASSES_PRINTED = 12, NAME_PRINTED = 20 };
+
+static void *grown(arena *memory, const void *from, size_t used, size_t size)
+{
+    void *more = arena_alloc(memory, size);
+
+    if (used > 0)
+        memcpy(more, from, used);
+    return more;
+}
+
+void decisions_add(evaluation *e, const char *name, int label, const float *probability)
+{
+    size_t row = (size_t)e->class_count * sizeof *probability;
+    struct decisions *d = e->decisions;
+
+    if (d == NULL)
+        d = e->decisions = arena_alloc(e->memory, sizeof *d);
+    if (d->count == d->room) {
+        size_t n = (size_t)d->count, room = 2 * n + 64;
+        d->name = grown(e->memory, d->name, n * sizeof *d->name, room * sizeof *d->name);
+        d->label = grown(e->memory, d->label, n * sizeof *d->label, room * sizeof *d->label);
+        d->probability = grown(e->memory, d->probability, n * row, room * row);
+        d->room = (int)room;
+    }
+    d->name[d->count] = arena_string(e->memory, name);
+    d->label[d->count] = label;
+    memcpy((char *)d->probability + (size_t)d->count * row, probability, row);
+    d->count++;
+}
+
+static class_ranking ranking_of(const evaluation *e)
+{
+    const struct decisions *d = e->decisions;
+
+    return (class_ranking){ d->count, e->class_count, d->label, d->probability };
+}
+
+/* The metric of all images: of a metric of classes the mean over them. */
+static double mean_of(const evaluation *e, const metric_summary *s, int kind)
+{
+    if (metric_facts[kind].source == METRIC_OF_CASE)
+        return metric_summary_mean(&s[e->class_count], (metric_kind)kind);
+    return metric_summary_mean_of(s, 0, e->class_count, (metric_kind)kind);
+}
+
+static bool is_of_class(const evaluation *e, int kind)
+{
+    return metric_set_has(e->metrics, (metric_kind)kind)
+           && metric_facts[kind].source != METRIC_OF_CASE;
+}
+
+/* The metrics and the confusion matrix. The caller frees both. */
+typedef struct decision_sums {
+    metric_summary *summary;      /* [classes + 1]                                                */
+    int64_t *confusion;           /* [classes][classes]                                           */
+} decision_sums;
+
+static pons_status sum_up(const evaluation *e, decision_sums *out, pons_error *err)
+{
+    class_ranking r = ranking_of(e);
+    size_t classes = (size_t)e->class_count;
+
+    out->summary = calloc(classes + 1, sizeof *out->summary);
+    out->confusion = calloc(classes * classes, sizeof *out->confusion);
+    if (out->summary == NULL || out->confusion == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a table of %d classes",
+                         e->class_count);
+    class_ranking_confusion(&r, out->confusion);
+    return classification_summarise(&r, out->summary, err);
+}
+
+static void free_sums(decision_sums *s)
+{
+    free(s->summary);
+    free(s->confusion);
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+pons_status decisions_write_csv(const evaluation *e, const char *path, pons_error *err)
+{
+    const struct decisions *d = e->decisions;
+    class_ranking r = ranking_of(e);
+    safe_file f;
+
+    if (safe_file_open(&f, path, err) != PONS_OK)
+        return err->status;
+    fputs("case,class,decision", f.file);
+    for (int c = 0; c < e->class_count; c++) {
+        fputc(',', f.file);
+        csv_put_text(f.file, e->classes[c].name);
+    }
+    for (int i = 0; i < d->count; i++) {
+        fputc('\n', f.file);
+        csv_put_text(f.file, d->name[i]);
+        fputc(',', f.file);
+        csv_put_text(f.file, e->classes[d->label[i]].name);
+        fputc(',', f.file);
+        csv_put_text(f.file, e->classes[class_ranking_decide(&r, i)].name);
+        for (int c = 0; c < e->class_count; c++) {
+            fputc(',', f.file);
+            json_put_number(f.file, d->probability[(int64_t)i * e->class_count + c]);
+        }
+    }
+    fputc('\n', f.file);
+    return safe_file_commit(&f, err);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_image(const evaluation *e, const class_ranking *r, int image, FILE *to)
+{
+    const struct decisions *d = e->decisions;
+
+    fputs(image > 0 ? ",{\"case\":" : "{\"case\":", to);
+    json_put_text(to, d->name[image]);
+    fputs(",\"class\":", to);
+    json_put_text(to, e->classes[d->label[image]].name);
+    fputs(",\"decision\":", to);
+    json_put_text(to, e->classes[class_ranking_decide(r, image)].name);
+    fputs(",\"probability\":{", to);
+    for (int c = 0; c < e->class_count; c++) {
+        fputs(c > 0 ? "," : "", to);
+        json_put_text(to, e->classes[c].name);
+        fputc(':', to);
+        json_put_number(to, d->probability[(int64_t)image * e->class_count + c]);
+    }
+    fputs("}}", to);
+}
+
+static void put_class(const evaluation *e, const decision_sums *s, int class, FILE *to)
+{
+    int64_t images = 0;
+
+    for (int c = 0; c < e->class_count; c++)
+        images += s->confusion[(int64_t)class * e->class_count + c];
+    fputs(class > 0 ? "," : "", to);
+    json_put_text(to, e->classes[class].name);
+    fprintf(to, ":{\"images\":%" PRId64, images);
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (!is_of_class(e, kind))
+            continue;
+        fprintf(to, ",\"%s\":", metric_facts[kind].name);
+        json_put_number(to, metric_summary_mean(&s->summary[class], (metric_kind)kind));
+    }
+    fputc('}', to);
+}
+
+static void put_means(const evaluation *e, const decision_sums *s, FILE *to)
+{
+    const char *comma = "";
+
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
+        if (!metric_set_has(e->metrics, (metric_kind)kind))
+            continue;
+        fprintf(to, "%s\"%s\":", comma, metric_facts[kind].name);
+        json_put_number(to, mean_of(e, s->summary, kind));
+        comma = ",";
+    }
+}
+
+static void put_confusion(const evaluation *e, const decision_sums *s, FILE *to)
+{
+    for (int row = 0; row < e->class_count; row++) {
+        fputs(row > 0 ? ",[" : "[", to);
+        for (int c = 0; c < e->class_count; c++)
+            fprintf(to, "%s%" PRId64, c > 0 ? "," : "",
+                    s->confusion[(int64_t)row * e->class_count + c]);
+        fputc(']', to);
+    }
+}
+
+pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err)
+{
+    class_ranking r = ranking_of(e);
+    decision_sums s = { NULL };
+
+    if (sum_up(e, &s, err) == PONS_OK) {
+        fputs("{\"cases\":[", to);
+        for (int i = 0; i < r.count; i++)
+            put_image(e, &r, i, to);
+        fputs("],\"summary\":{", to);
+        for (int c = 0; c < e->class_count; c++)
+            put_class(e, &s, c, to);
+        fputs("},\"mean\":{", to);
+        put_means(e, &s, to);
+        fputs("},\"confusion\":[", to);
+        put_confusion(e, &s, to);
+        fputs("]}\n", to);
+    }
+    free_sums(&s);
+    return err->status;
+}
+
+/* ---- table ----------------------------------------------------------------------------------- */
+
+static int name_width(const evaluation *e)
+{
+    int width = 5;
+
+    for (int c = 0; c < e->class_count; c++)
+        width = max_int(width, (int)strlen(e->classes[c].name));
+    return min_int(width, NAME_PRINTED);
+}
+
+/* The index of the class with the lowest share of right decisions that is not yet printed. */
+static int next_worst(const evaluation *e, const decision_sums *s, const bool *printed)
+{
+    int worst = -1;
+    double least = INFINITY;
+
+    for (int c = 0; c < e->class_count; c++) {
+        double value = metric_summary_mean(&s->summary[c], METRIC_BALANCED_ACCURACY);
+        if (!printed[c] && value < least) {
+            worst = c;
+            least = value;
+        }
+    }
+    return worst;
+}
+
+static void print_class(const evaluation *e, const decision_sums *s, int class, int width, FILE *to)
+{
+    fprintf(to, "%-*.*s", width, width, e->classes[class].name);
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (is_of_class(e, kind))
+            fprintf(to, "  %*.4f", (int)strlen(metric_facts[kind].name),
+                    metric_summary_mean(&s->summary[class], (metric_kind)kind));
+    fputc('\n', to);
+}
+
+static void print_classes(const evaluation *e, const decision_sums *s, bool all, FILE *to)
+{
+    int width = name_width(e), count = all ? e->class_count : CLASSES_PRINTED;
+    bool *printed = calloc((size_t)e->class_count, sizeof *printed);
+
+    fprintf(to, "%-*s", width, "class");
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (is_of_class(e, kind))
+            fprintf(to, "  %s", metric_facts[kind].name);
+    fputc('\n', to);
+    for (int n = 0; n < count && printed != NULL; n++) {
+        int class = all ? n : next_worst(e, s, printed);
+        if (class < 0)
+            break;
+        printed[class] = true;
+        print_class(e, s, class, width, to);
+    }
+    if (!all)
+        fprintf(to, "the worst of %d classes; --all prints every one\n", e->class_count);
+    free(printed);
+}
+
+static void print_confusion(const evaluation *e, const decision_sums *s, FILE *to)
+{
+    int width = name_width(e);
+
+    fprintf(to, "\nconfusion: classes in rows, decisions in columns\n%-*s", width, "");
+    for (int c = 0; c < e->class_count; c++)
+        fprintf(to, " %6.6s", e->classes[c].name);
+    for (int row = 0; row < e->class_count; row++) {
+        fprintf(to, "\n%-*.*s", width, width, e->classes[row].name);
+        for (int c = 0; c < e->class_count; c++)
+            fprintf(to, " %6" PRId64, s->confusion[(int64_t)row * e->class_count + c]);
+    }
+    fputc('\n', to);
+}
+
+pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_error *err)
+{
+    decision_sums s = { NULL };
+
+    all = all || e->class_count <= CLASSES_PRINTED;
+    if (sum_up(e, &s, err) == PONS_OK) {
+        fprintf(to, "%d images, %d classes\n", e->decisions->count, e->class_count);
+        for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+            if (metric_set_has(e->metrics, (metric_kind)kind))
+                fprintf(to, "%-18s %.4f\n", metric_facts[kind].name, mean_of(e, s.summary, kind));
+        fputc('\n', to);
+        print_classes(e, &s, all, to);
+        if (all)
+            print_confusion(e, &s, to);
+    }
+    free_sums(&s);
+    return err->status;
+}

@@ -1,0 +1,35 @@
+/*
+ * classifier.h - the logits of whole images, batch by batch on the devices of this process.
+ */
+#ifndef CORE_INFER_CLASSIFIER_H
+#define CORE_INFER_CLASSIFIER_H
+
+#include "replica/replicas.h"
+
+/*
+ * Batch b holds images b N .. b N + N - 1, with N of [window] batch; an incomplete one is filled
+ * with its last image. The batches of a process are first, first + step and so on. Which images
+ * share a batch depends on neither devices nor processes, so neither does a bit of the result.
+ */
+typedef struct classifier_work {
+    int count;                /* images                                                           */
+    int first, step;
+    /* Write image 'number', [window][channels]. Called from one thread at a time for each batch. */
+    pons_status (*read)(void *context, int number, float *to, pons_error *err);
+    bool (*stop)(void *context);  /* called before every batch, by any device; may be NULL        */
+    void *context;
+} classifier_work;
+
+/*
+ * out [count][classes]; rows of other processes' batches stay. PONS_INTERRUPTED: 'stop' returned
+ * true.
+ */
+pons_status classifier_run(replicas *r, const classifier_work *work, float *out, pons_error *err);
+/* The number of batches. */
+int classifier_batches(const experiment *e, int count);
+/*
+ * Check that a preprocessed image is as large as the window. PONS_DATA: extent found and expected.
+ */
+pons_status classifier_check(const experiment *e, const pons_case *c, pons_error *err);
+
+#endif

@@ -1,0 +1,218 @@
+#!/bin/sh
+# task = classification: training has the same bits in every mode and after a resumption, its layouts give the same
+# cases, tables and metrics agree with each other, and damaged datasets end with one line.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+expect() { checks=$((checks + 1)); ends "$@" || fail "$3 $4 $5"; }
+
+# ---- a dataset of MNIST's files: class c of 4 has bright row c of 6, beside noise ------------------
+
+# stack FILE COUNT SEED: images of 6 x 5 pixels in octal, and FILE.labels.
+stack() {
+    awk -v n="$2" -v s="$3" -v labels="$1.labels" '
+        function octal(v) { return sprintf("\\0%o", v) }
+        function long(v) { return octal(0) octal(0) octal(int(v / 256)) octal(v % 256) }
+        function next_number() { s = (s * 1103 + 12345) % 65536; return s }
+        BEGIN {
+            printf "%s%s%s%s", long(2051), long(n), long(6), long(5)
+            printf "%s%s", long(2049), long(n) >labels
+            for (i = 0; i < n; i++) {
+                class = i % 4
+                printf "%s", octal(class) >labels
+                for (row = 0; row < 6; row++)
+                    for (column = 0; column < 5; column++)
+                        printf "%s", octal((row == class ? 150 : 0) + int(next_number() / 656))
+            }
+        }' </dev/null >"$1.images"
+    printf '%b' "$(cat "$1.images")" >"$1-images-idx3-ubyte"
+    printf '%b' "$(cat "$1.labels")" >"$1-labels-idx1-ubyte"
+    rm "$1.images" "$1.labels"
+}
+mkdir rows
+stack rows/train 48 1
+stack rows/t10k 13 2
+cat >a.ini <<'END'
+[experiment]
+name = a
+task = classification
+deterministic = yes
+[data]
+source = rows
+[preprocess]
+steps = scale_range
+[preprocess.scale_range]
+from = 0 255
+to = 0 1
+[patch]
+extent = 1 6 5
+[model]
+plugin = mlp
+[loss]
+plugin = cross_entropy
+[optimizer]
+plugin = adam
+lr = 1e-2
+[train]
+epochs = 16
+batch = 4
+micro_batches = 2
+validate_every = 16
+checkpoint_every = 8
+precision = fp32
+[window]
+batch = 4
+[distribute]
+devices = cpu
+threads = 1
+END
+weights() { cat "runs/$1/checkpoints/$(cat "runs/$1/checkpoints/last")/model.safetensors"; }
+metrics() { grep '"kind":"validation"' "runs/$1/metrics.jsonl" | tail -1; }
+same() { weights "$1" | cmp - a.weights && [ "$(metrics a)" = "$(metrics "$1")" ]; }
+train() { name=$1; shift; "$program" train a.ini --set "experiment.name=$name" --set model.hidden=16 "$@"; }
+
+check "it trains" train a
+weights a >a.weights
+check "every image is decided rightly" sh -c "grep -q '\"accuracy\":{\"mean\":1}' runs/a/metrics.jsonl"
+check "the classes are in resolved.ini" grep -q '^labels = 0:0 1:1 2:2 3:3' runs/a/resolved.ini
+check "two replicas train" train dp --set distribute.devices=cpu:0,cpu:1
+check "with the same bits" same dp
+check "two ranks train" "$program" launch -n 2 -- train a.ini --set experiment.name=ddp --set model.hidden=16
+check "with the same bits" same ddp
+check "eight epochs" train resumed --set train.epochs=8
+check "and eight more" train resumed --set train.epochs=16
+check "with the same bits" same resumed
+check "loader threads train" train threads --set data.loader_threads=0
+check "with the same bits" same threads
+check "weights of the classes" train weighed --set loss.class_weights=auto --set loss.label_smoothing=0.1 \
+    --set train.epochs=1
+check "are those of equal classes" grep -q '^weight = 1 1 1 1' runs/weighed/resolved.ini
+check "binary entropy trains" train bce --set loss.plugin=bce --set train.epochs=2
+mkdir packed
+for file in rows/*; do gzip -nc "$file" >"packed/${file#rows/}.gz"; done
+check "compressed files train" train packed --set data.source=packed
+check "with the same bits" same packed
+
+# ---- predict and evaluate ------------------------------------------------------------------------
+
+predict() { out=$1; shift; "$program" predict runs/a "$@" -o "$out.csv"; }
+check "the images for tests" predict tests rows
+check "are the rows of a table" [ "$(wc -l <tests.csv)" -eq 14 ]
+check "with a column for each class" [ "$(head -1 tests.csv)" = "file,class,0,1,2,3" ]
+check "of a single file" predict file rows/t10k-images-idx3-ubyte
+check "it is the same table" cmp tests.csv file.csv
+check "two devices" predict two rows --set distribute.devices=cpu:0,cpu:1
+check "make the same table" cmp tests.csv two.csv
+# ranks: two processes that share the images.
+ranks() {
+    export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000))
+    RANK=1 LOCAL_RANK=1 "$program" predict runs/a rows -o ranks.csv &
+    RANK=0 LOCAL_RANK=0 "$program" predict runs/a rows -o ranks.csv && wait $!
+    code=$?
+    unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+    return $code
+}
+check "two ranks" ranks
+check "make the same table" cmp tests.csv ranks.csv
+check "an ensemble" "$program" predict runs/a,runs/dp rows -o both.csv
+check "of equal networks" cmp tests.csv both.csv
+"$program" evaluate --run runs/a --csv cases.csv >table 2>/dev/null || fail "no evaluation"
+check "evaluate prints the accuracy" grep -qx 'accuracy           1.0000' table
+check "and the matrix" grep -Eqx '0 +4 +0 +0 +0' table
+cut -d, -f3- cases.csv | sed 1d >decided
+cut -d, -f2- tests.csv | sed 1d >predicted
+check "its table has the decisions" cmp decided predicted
+check "JSON" sh -c "'$program' evaluate --run runs/a --json >evaluated.json"
+check "has the matrix" grep -qF '"confusion":[[4,0,0,0],[0,3,0,0],[0,0,3,0],[0,0,0,3]]' evaluated.json
+expect 2 "expected a file .csv" "$program" predict runs/a rows -o x.nii.gz
+expect 2 "are for volumes" "$program" predict runs/a rows -o x.csv --logits
+expect 2 "task = classification does not measure" "$program" evaluate --run runs/a --metrics dice
+expect 3 "task = classification does not measure" train x --set train.best=dice.mean
+"$program" data check a.ini >table || fail "the data has a problem"
+check "the check counts the images of each class" grep -Eqx '3 +15 +24.5902%  3' table
+
+# ---- folders and tables --------------------------------------------------------------------------
+
+"$program" data phantom -o heads --cases 6 --extent 6,5,4 --channels 1 2>/dev/null || fail "no phantom"
+for n in 0 1 2 3 4 5; do
+    class=$([ $((n % 2)) -eq 0 ] && echo even || echo 'odd one') part=$([ "$n" -lt 4 ] && echo train || echo val)
+    mkdir -p "classes/$part/$class" "plain/$class"
+    cp heads/imagesTr/phantom_00$n.nii.gz "classes/$part/$class/"
+    cp heads/imagesTr/phantom_00$n.nii.gz "plain/$class/"
+done
+# table SCRIPT: the same cases as a table, with the classes that sed makes.
+table() {
+    echo image,label,split
+    for file in classes/*/*/*; do
+        part=${file#classes/} class=${file#classes/*/}
+        echo "$file,$(echo "${class%/*}" | sed "$1"),${part%%/*}"
+    done
+}
+table '' >cases.csv
+table 's/odd one/10/; s/even/9/' >numbers.csv
+volumes() {
+    name=$1
+    shift
+    "$program" train a.ini --set "experiment.name=$name" --set 'patch.extent=6 5 4' --set train.epochs=2 \
+        --set train.batch=1 --set train.micro_batches=1 --set train.validate_every=1 "$@"
+}
+check "folders of volumes train" volumes folders --set data.source=classes
+check "with the classes' names" grep -q '^labels = even:0 "odd one:1"' runs/folders/resolved.ini
+check "a table trains" volumes table --set data.source=cases.csv
+check "with the same classes" grep -q '^labels = even:0 "odd one:1"' runs/table/resolved.ini
+check "one without a validation list" volumes plain --set data.source=plain --set data.validation=fold:0/3
+check "classes may be numbers" volumes numbers --set data.source=numbers.csv
+check "by which they are ordered" grep -q '^labels = 9:9 10:10' runs/numbers/resolved.ini
+check "a folder is predicted" "$program" predict runs/folders classes/val/even -o even.csv
+check "with a row" [ "$(wc -l <even.csv)" -eq 2 ]
+check "a dataset of folders is predicted" "$program" predict runs/folders plain -o plain.csv
+check "with all rows" [ "$(wc -l <plain.csv)" -eq 7 ]
+check "a pattern is predicted" "$program" predict runs/folders 'plain/*/phantom_00*.nii.gz' -o pattern.csv
+check "it is the same table" sh -c "sort plain.csv >y; sort pattern.csv | cmp - y"
+
+# ---- damaged datasets ----------------------------------------------------------------------------
+
+# damaged TEXT: the dataset in folder x is refused by one line.
+damaged() {
+    expect 4 "$1" "$program" train a.ini --set experiment.name=x --set data.source=x
+    check "by one line" [ "$(wc -l <"$folder/out")" -eq 1 ]
+    rm -r x
+}
+copy() { cp -r rows x; }
+images=x/train-images-idx3-ubyte labels=x/train-labels-idx1-ubyte
+copy; head -c 1455 rows/train-images-idx3-ubyte >$images
+damaged "train-images-idx3-ubyte': it has 1455 bytes, expected 1456 as its header says"
+copy; head -c 9 rows/train-images-idx3-ubyte >$images
+damaged "it ends after 9 bytes, expected a header of 16"
+copy; printf '\0\0\10\1\0\0\0\1\0' >$images
+damaged "magic number 0x00000801, expected 0x00000803, an IDX file of images"
+copy; printf '\0\0\10\3\0\0\0\60\177\377\377\377\0\0\0\5' >$images
+damaged "2147483647 rows, expected 1 to 16384"
+copy; printf '\0\0\10\3\177\377\377\377\0\0\100\0\0\0\100\0' | gzip -n >$images.gz; rm $images
+damaged "in a compressed file of"
+copy; head -c 20 rows/train-labels-idx1-ubyte >$labels
+damaged "it has 20 bytes, expected 56"
+copy; cp rows/t10k-labels-idx1-ubyte $labels
+damaged "has 13 labels, expected 48, one for each image"
+copy; rm $labels
+damaged "has no file 'train-labels-idx1-ubyte' or .gz"
+copy; gzip -n $images; head -c 400 $images.gz >y; mv y $images.gz
+damaged "gzip"
+cp -r classes x; mkdir x/train/neither
+damaged "class folder '$folder/x/train/neither' has no image"
+cp -r classes x; mv x/val/even x/val/other
+damaged "has the class 'other', expected 'even', 'odd one'"
+sed '/,val/s/,even/,evn/' cases.csv >wrong.csv
+expect 4 "wrong.csv' row 6, column 'label' has the class 'evn', expected 'even', 'odd one'" \
+    "$program" train a.ini --set experiment.name=x --set data.source=wrong.csv
+sed '3s/,even/,blue/' cases.csv >wrong.csv
+expect 4 "wrong.csv' row 3, column 'label' has the class 'blue', expected 'even', 'odd one'" \
+    "$program" train a.ini --set experiment.name=x --set data.source=wrong.csv --set 'data.labels=even:0 "odd one:1"'
+expect 4 "the image has 1 x 6 x 5 voxels after [preprocess], expected 1 x 5 x 5" \
+    "$program" train a.ini --set experiment.name=small --set 'patch.extent=1 5 5'
+expect 3 "layout 'globs' has no class of each image" "$program" train a.ini --set data.source= \
+    --set 'data.image=heads/imagesTr/*.nii.gz'
+expect 3 "task = classification has one class for a whole image" "$program" train a.ini \
+    --set predict.keep_largest=0
+expect 6 "model 'unet' gives" "$program" train a.ini --set experiment.name=x --set model.plugin=unet \
+    --set 'model.channels=4 8' --set model.strides=1
+finish
