@@ -8,6 +8,7 @@
  */
 #include "data/loader/patch_interpolate.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,8 @@ typedef struct interpolation {
     bool repeat;               /* outside of the case the nearest voxel; else zeros               */
     uint8_t outside;           /* label outside of the case                                       */
     double centre[3];          /* position in the volume of the patch's centre                    */
-    int64_t stride[3];         /* voxels                                                          */
+    int64_t stride[3];         /* voxels; 0 along the first two axes where they have one voxel    */
+    double end[3];             /* from 0 to below it all neighbours along the axis are inside     */
     int64_t ahead;             /* voxels of the case to the one that is prefetched                */
 } interpolation;
 
@@ -79,7 +81,7 @@ AVX2_BODY void limit_positions(block *b, int i, double last)
 }
 
 /* Add displacements along axis i. Returns whether all neighbours along it are in the case. */
-AVX2_BODY bool displace_positions(block *b, int i, double last, const float *moved)
+AVX2_BODY bool displace_positions(block *b, int i, double end, const float *moved)
 {
     float shift[LANES] = { 0 };
     int outside = 0;
@@ -88,16 +90,16 @@ AVX2_BODY bool displace_positions(block *b, int i, double last, const float *mov
     for (int n = 0; n < LANES; n++)
         b->at[i][n] += (double)shift[n];
     for (int n = 0; n < b->count; n++)
-        outside |= !(b->at[i][n] >= 0) | !(b->at[i][n] < last);
+        outside |= !(b->at[i][n] >= 0) | !(b->at[i][n] < end);
     return outside == 0;
 }
 
 /* The first and the last of mapped positions have all others between them. */
-static inline bool ends_inside(const block *b, int i, double last)
+static inline bool ends_inside(const block *b, int i, double end)
 {
-    double first = b->at[i][0], end = b->at[i][b->count - 1];
+    double first = b->at[i][0], last = b->at[i][b->count - 1];
 
-    return first >= 0 && first < last && end >= 0 && end < last;
+    return first >= 0 && first < end && last >= 0 && last < end;
 }
 
 /* The positions along axis i of voxels w, w + 1, ... of a row. */
@@ -108,7 +110,8 @@ AVX2_BODY void set_positions(const interpolation *c, block *b, int i, double sta
     bool inside;
 
     map_positions(b, i, start, c->sample->map[i][2], w);
-    inside = moved != NULL ? displace_positions(b, i, last, moved) : ends_inside(b, i, last);
+    inside = moved != NULL ? displace_positions(b, i, c->end[i], moved)
+                           : ends_inside(b, i, c->end[i]);
     if (!inside || b->count < LANES)
         limit_positions(b, i, last);
     b->inside &= inside;
@@ -524,6 +527,15 @@ AVX2_CLONE void interpolate_avx2(const interpolation *c, int64_t d, int64_t h, f
     interpolate_row(c, d, h, image, label);
 }
 
+/*
+ * The end of positions whose neighbours along an axis are in the case. Of the only voxel along one
+ * of the first two axes, as in a picture, the upper neighbour has no weight and is the voxel itself.
+ */
+static double inside_end(int axis, int64_t extent)
+{
+    return extent > 1 || axis == 2 ? (double)(extent - 1) : DBL_MIN;
+}
+
 static int64_t voxels_ahead(const interpolation *c)
 {
     int64_t ahead = 0;
@@ -540,13 +552,15 @@ void patch_interpolate(const packed_case *p, const pons_sample *sample, const in
     const int64_t *e = sample->extent, *n = p->image.extent;
     interpolation c = { .p = p, .sample = sample, .repeat = (pad & LOADER_PAD_EDGE) != 0,
                         .outside = patch_extract_outside(pad),
-                        .stride = { n[1] * n[2], n[2], 1 } };
+                        .stride = { n[0] > 1 ? n[1] * n[2] : 0, n[1] > 1 ? n[2] : 0, 1 } };
     interpolate *row_function = AVX2_CHOOSE(interpolate_avx2, interpolate_plain);
     int64_t box[3];
 
     patch_extract_box(sample, box);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3; i++) {
+        c.end[i] = inside_end(i, n[i]);
         c.centre[i] = (double)start[i] + 0.5 * (double)(box[i] - 1);
+    }
     c.ahead = voxels_ahead(&c);
     for (int64_t d = first; d < first + count; d++)
         for (int64_t h = 0; h < e[1]; h++) {
