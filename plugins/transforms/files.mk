@@ -8,7 +8,8 @@ transform_LTLIBRARIES += plugins/transforms/clip.la plugins/transforms/crop_fore
 	plugins/transforms/shift_intensity.la plugins/transforms/spacing.la \
 	plugins/transforms/random/adjust_contrast.la plugins/transforms/random/bias_field.la \
 	plugins/transforms/random/brightness.la plugins/transforms/random/channel_dropout.la \
-	plugins/transforms/random/coarse_dropout.la plugins/transforms/random/contrast.la \
+	plugins/transforms/random/coarse_dropout.la plugins/transforms/random/color_jitter.la \
+	plugins/transforms/random/contrast.la \
 	plugins/transforms/random/gaussian_sharpen.la plugins/transforms/random/gaussian_smooth.la \
 	plugins/transforms/random/low_resolution.la plugins/transforms/random/affine.la \
 	plugins/transforms/random/elastic.la plugins/transforms/random/zoom.la
@@ -24,6 +25,7 @@ GAUSSIAN_FILTER = %D%/random/gaussian_filter.c %D%/random/gaussian_filter.h
 %C%_random_channel_dropout_la_SOURCES = %D%/random/channel_dropout.c $(CHANNEL_DRAWS)
 %C%_random_coarse_dropout_la_SOURCES = %D%/random/coarse_dropout.c %D%/random/coarse_dropout.h \
 	$(CHANNEL_DRAWS)
+%C%_random_color_jitter_la_SOURCES = %D%/random/color_jitter.c %D%/random/color_jitter.h
 %C%_random_contrast_la_SOURCES = %D%/random/contrast.c $(CHANNEL_DRAWS)
 %C%_random_elastic_la_SOURCES = %D%/random/elastic.c %D%/random/elastic.h $(GAUSSIAN_FILTER) $(CHANNEL_DRAWS)
 %C%_random_gaussian_sharpen_la_SOURCES = %D%/random/gaussian_sharpen.c $(GAUSSIAN_FILTER) \

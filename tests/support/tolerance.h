@@ -46,6 +46,8 @@
  * in at least float (three linear steps, 2^-24 each). Percentiles and means are rounded once more.
  */
 #define IMAGE_OF_RANGE 1e-4
+/* Four changes of colours, each of at most eight operations in float (2^-24) on numbers up to 1. */
+#define COLOR_OF_RANGE 2e-6
 /* One value after a few operations in float; MONAI may apply them in another order. */
 #define SCALED_VALUE 4e-7
 /* Affines pass through the float32 of a file: 2^-24 of a few hundred millimetres. */

@@ -116,7 +116,8 @@ run_once() {
     [ ! -e "$run/code" ] || return 0
     mkdir -p "$run"
     cp "$here"/*.ini "$here/splits_final.json" "$run/"
-    ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/classes" "$folder/trained.safetensors" "$run/"
+    ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/classes" "$folder/colours" \
+        "$folder/trained.safetensors" "$run/"
     case "$*" in
     *model.plugin=unet*) ;;
     *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$run/base.ini" ;;
@@ -307,6 +308,8 @@ $(cat "$folder/unknown")"
 
 "$program" data phantom -o "$folder/heads" --cases 4 --extent 18,16,20 --channels 2 --classes 3 \
     --seed 1 >"$folder/phantom.log" 2>&1 || { cat "$folder/phantom.log"; exit 1; }
+"$program" data phantom -o "$folder/colours" --cases 3 --extent 18,16,20 --channels 3 --classes 3 \
+    --seed 3 >"$folder/phantom.log" 2>&1 || { cat "$folder/phantom.log"; exit 1; }
 for seed in 1 2; do
     name=single
     [ $seed = 1 ] || name=second

@@ -14,6 +14,7 @@
 
 #include "../../../plugins/transforms/random/bias_field.h"
 #include "../../../plugins/transforms/random/coarse_dropout.h"
+#include "../../../plugins/transforms/random/color_jitter.h"
 #include "../../../plugins/transforms/random/gaussian_filter.h"
 #include "../../../plugins/transforms/random/unit_power.h"
 
@@ -191,6 +192,110 @@ START_TEST(given_boxes_are_dropped_as_by_monai)
     memcpy(g.records, &boxes, sizeof boxes);
     patch_apply(&g);
     assert_near(g.patch.image, find_array(arrays, dropouts[_i].name), 0, dropouts[_i].name);
+    patch_close(&g);
+    safetensors_close(arrays);
+}
+END_TEST
+
+#define JITTER_ALL { 1.2F, 0.6F, 1.25F, -0.04F }
+
+static const struct { const char *name; jitter_record record; } jitters[] = {
+    { "color_b", { true, { 0, 1, 2, 3 }, { 1.2F, 1, 1, 0 } } },
+    { "color_c", { true, { 0, 1, 2, 3 }, { 1, 0.6F, 1, 0 } } },
+    { "color_s", { true, { 0, 1, 2, 3 }, { 1, 1, 1.25F, 0 } } },
+    { "color_h", { true, { 0, 1, 2, 3 }, { 1, 1, 1, -0.04F } } },
+    { "color_b_c_s_h", { true, { 0, 1, 2, 3 }, JITTER_ALL } },
+    { "color_h_s_c_b", { true, { 3, 2, 1, 0 }, JITTER_ALL } },
+};
+
+/* A picture [C, H, W] as a patch [1, H, W, C]. */
+static safetensor picture_of(const safetensors *arrays, const char *name)
+{
+    safetensor t = *find_array(arrays, name);
+
+    t.extent[3] = t.extent[2];
+    t.extent[2] = t.extent[1];
+    t.extent[1] = 1;
+    return t;
+}
+
+/* 'normalised': the values stand for others, by which neither the record nor the result differs. */
+static void assert_jitter(int i, bool normalised)
+{
+    static const float mean[] = { 0.485F, 0.456F, 0.406F }, std[] = { 0.229F, 0.224F, 0.225F };
+    safetensors *arrays = open_arrays("transforms_more.safetensors");
+    safetensor picture = picture_of(arrays, "picture");
+    golden_patch g;
+
+    patch_open(&g, &picture, normalised ? "[augment]\nsteps = color_jitter\n"
+               "[augment.color_jitter]\nmean = 0.485 0.456 0.406\nstd = 0.229 0.224 0.225\n"
+               : "[augment]\nsteps = color_jitter\n");
+    for (int64_t n = 0; normalised && n < picture.count; n++)
+        g.patch.image[n] = (g.patch.image[n] - mean[n % 3]) / std[n % 3];
+    memcpy(g.records, &jitters[i].record, sizeof jitters[i].record);
+    patch_apply(&g);
+    for (int64_t n = 0; normalised && n < picture.count; n++)
+        g.patch.image[n] = g.patch.image[n] * std[n % 3] + mean[n % 3];
+    assert_near(g.patch.image, find_array(arrays, jitters[i].name), COLOR_OF_RANGE,
+                jitters[i].name);
+    patch_close(&g);
+    safetensors_close(arrays);
+}
+
+START_TEST(colours_are_changed_as_by_torchvision)
+{
+    assert_jitter(_i, false);
+    assert_jitter(_i, true);
+}
+END_TEST
+
+/* Each of the 24 orders is drawn, and factors lie in the ranges that torchvision makes of numbers. */
+START_TEST(orders_and_factors_of_colours_are_drawn_as_by_torchvision)
+{
+    safetensors *arrays = open_arrays("transforms_more.safetensors");
+    safetensor picture = picture_of(arrays, "picture");
+    int seen[256] = { 0 }, orders = 0;
+    float low[] = { 2, 2, 2, 2 }, high[] = { -2, -2, -2, -2 };
+    pons_sample sample;
+    golden_patch g;
+
+    patch_open(&g, &picture, "[augment]\nsteps = color_jitter\n[augment.color_jitter]\n"
+               "brightness = 0.25\ncontrast = 1.5\nsaturation = 0.5 0.75\nhue = 0.04\n");
+    for (int n = 0; n < 2000; n++) {
+        const jitter_record *r = g.records;
+        const pons_rng draws = { .seed = 1, .sample = (uint64_t)n };
+        int order;
+        sample = (pons_sample){ .size = sizeof sample, .extent = { 1, 24, 30 } };
+        MUST(augment_plan(&g.augment, &draws, &sample, g.records, &golden_error));
+        ck_assert(r->wanted);
+        order = (r->order[0] * 4 + r->order[1]) * 4 + r->order[2];
+        orders += seen[order]++ == 0;
+        for (int i = 0; i < JITTER_COUNT; i++) {
+            low[i] = fminf(low[i], r->factor[i]);
+            high[i] = fmaxf(high[i], r->factor[i]);
+        }
+    }
+    ck_assert_int_eq(orders, 24);
+    for (int i = 0; i < 256; i++)
+        ck_assert(seen[i] == 0 || (seen[i] > 40 && seen[i] < 140)); /* 83 on average, deviation 9 */
+    ck_assert(low[0] >= 0.75F && low[0] < 0.752F && high[0] <= 1.25F && high[0] > 1.248F);
+    ck_assert(low[1] >= 0 && low[1] < 0.01F && high[1] <= 2.5F && high[1] > 2.49F);
+    ck_assert(low[2] >= 0.5F && low[2] < 0.501F && high[2] <= 0.75F && high[2] > 0.749F);
+    ck_assert(low[3] >= -0.04F && low[3] < -0.039F && high[3] <= 0.04F && high[3] > 0.039F);
+    patch_close(&g);
+    safetensors_close(arrays);
+}
+END_TEST
+
+START_TEST(colours_of_two_channels_are_refused)
+{
+    safetensors *arrays = open_arrays("transforms_more.safetensors");
+    pons_error err = PONS_ERROR_INIT;
+    golden_patch g;
+
+    patch_open(&g, find_array(arrays, "pair"), "[augment]\nsteps = color_jitter\n");
+    ck_assert_int_eq(augment_apply(&g.augment, 0, 1, g.records, &g.patch, &err), PONS_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "found 2 channels, expected 1 or 3"));
     patch_close(&g);
     safetensors_close(arrays);
 }
@@ -522,5 +627,9 @@ int main(void)
                         sizeof spatials / sizeof spatials[0]);
     tcase_add_loop_test(c, given_boxes_are_dropped_as_by_monai, 0,
                         sizeof dropouts / sizeof dropouts[0]);
+    tcase_add_loop_test(c, colours_are_changed_as_by_torchvision, 0,
+                        sizeof jitters / sizeof jitters[0]);
+    tcase_add_test(c, orders_and_factors_of_colours_are_drawn_as_by_torchvision);
+    tcase_add_test(c, colours_of_two_channels_are_refused);
     return suite_run();
 }
