@@ -35,6 +35,7 @@ static int taps_width(axis_mode mode, int64_t old, int64_t count)
     case AXIS_LINEAR: return 2;
     case AXIS_CUBIC: return 4;
     case AXIS_AREA: return (int)((old + count - 1) / count) + 1;
+    case AXIS_ANTIALIAS: return 2 * (int)((old + count - 1) / count) + 1;
     default: return 1;
     }
 }
@@ -86,10 +87,31 @@ static void area_taps(int64_t i, int64_t old, int64_t count, int width, int64_t 
     }
 }
 
+/* A triangle that reaches as far as 1 voxel of the coarser grid, and is cut at the ends. */
+static void antialias_taps(int64_t i, int64_t old, int64_t count, int width, int64_t *first,
+                           double *weight)
+{
+    double scale = (double)old / (double)count, reach = scale > 1 ? scale : 1, sum = 0;
+    double centre = ((double)i + 0.5) * scale;
+    int64_t begin = (int64_t)fmax(0, floor(centre - reach + 0.5));
+    int64_t end = (int64_t)fmin((double)old, floor(centre + reach + 0.5));
+
+    *first = clamp(begin, old - width < 0 ? 0 : old - width);
+    for (int t = 0; t < width; t++) {
+        int64_t voxel = *first + t;
+        double share = 1 - fabs(((double)voxel + 0.5 - centre) / reach);
+
+        weight[t] = voxel >= begin && voxel < end && share > 0 ? share : 0;
+        sum += weight[t];
+    }
+    for (int t = 0; t < width; t++)
+        weight[t] /= sum;
+}
+
 static bool taps_init(taps *t, axis_mode mode, int64_t old, int64_t count)
 {
     t->width = taps_width(mode, old, count);
-    if (t->width > old && mode == AXIS_AREA)
+    if (t->width > old && (mode == AXIS_AREA || mode == AXIS_ANTIALIAS))
         t->width = (int)old;
     t->first = malloc((size_t)count * sizeof *t->first);
     t->weight = malloc((size_t)count * (size_t)t->width * sizeof *t->weight);
@@ -105,6 +127,8 @@ static bool taps_init(taps *t, axis_mode mode, int64_t old, int64_t count)
             cubic_taps(at, &t->first[i], weight);
         else if (mode == AXIS_AREA)
             area_taps(i, old, count, t->width, &t->first[i], weight);
+        else if (mode == AXIS_ANTIALIAS)
+            antialias_taps(i, old, count, t->width, &t->first[i], weight);
         else {
             t->first[i] = axis_nearest(mode, i, old, count);
             weight[0] = 1;

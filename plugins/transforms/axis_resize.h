@@ -14,6 +14,7 @@ typedef enum axis_mode {
     AXIS_NEAREST_EXACT,       /* the nearest voxel, of two the upper                              */
     AXIS_LINEAR,
     AXIS_AREA,                /* mean of the voxels that the new voxel touches                    */
+    AXIS_ANTIALIAS,           /* linear over as many voxels as a new one covers, as PIL, PyTorch  */
     AXIS_CUBIC                /* B-spline through the voxels, as SciPy's zoom of order 3          */
 } axis_mode;
 

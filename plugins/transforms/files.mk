@@ -1,5 +1,5 @@
 # Transform plugins.
-transform_LTLIBRARIES += plugins/transforms/clip.la plugins/transforms/crop_foreground.la \
+transform_LTLIBRARIES += plugins/transforms/center_crop.la plugins/transforms/clip.la plugins/transforms/crop_foreground.la \
 	plugins/transforms/flip.la \
 	plugins/transforms/gaussian_noise.la plugins/transforms/normalize.la \
 	plugins/transforms/orient.la plugins/transforms/pad.la plugins/transforms/resize.la \

@@ -119,6 +119,45 @@ START_TEST(preprocess_steps_equal_those_of_monai)
 }
 END_TEST
 
+/* Pictures [C, H, W]: name of the result, and the steps with their options. */
+static const struct { const char *name, *ini; } pictures[] = {
+    { "resized_crop_0_plain", "resize\n[preprocess.resize]\nextent = 1 10 12\n" },
+    { "resized_crop_0_antialias", "resize\n[preprocess.resize]\nextent = 1 10 12\n"
+      "mode = antialias\n" },
+    { "resized_crop_0_antialias", "resize center_crop\n[preprocess.resize]\nextent = 10\n"
+      "size_mode = shortest\nmode = antialias\n[preprocess.center_crop]\nextent = 0 10 12\n" },
+    { "normalize_imagenet", "normalize\n[preprocess.normalize]\nchannel_wise = yes\n"
+      "subtrahend = 0.485 0.456 0.406\ndivisor = 0.229 0.224 0.225\n" },
+};
+
+static safetensor picture_of(const safetensors *arrays, const char *name)
+{
+    safetensor t = *find_array(arrays, name);
+
+    t.extent[3] = t.extent[2];
+    t.extent[2] = t.extent[1];
+    t.extent[1] = 1;
+    return t;
+}
+
+START_TEST(pictures_are_resized_and_normalised_as_by_torchvision)
+{
+    const char *name = pictures[_i].name;
+    safetensors *arrays = open_arrays("transforms_more.safetensors");
+    safetensor source = picture_of(arrays, "picture"), expected = picture_of(arrays, name);
+    pons_case c = { .size = sizeof c, .name = name };
+    char ini[512];
+
+    snprintf(ini, sizeof ini, "[preprocess]\nsteps = %s", pictures[_i].ini);
+    volume_from(&source, PONS_F32, &c.image);
+    preprocess(ini, &c, name);
+    assert_extent(&c.image, &expected, name);
+    assert_near(c.image.voxels, &expected, IMAGE_OF_RANGE, name);
+    clear_case(&c);
+    safetensors_close(arrays);
+}
+END_TEST
+
 /* ---- [preprocess], nnU-Net ------------------------------------------------------------------- */
 
 static json_t *read_cases(const char *name)
@@ -310,5 +349,7 @@ int main(void)
     tcase_add_test(c, images_and_labels_are_resampled_as_by_nnunet);
     tcase_add_loop_test(c, cases_are_preprocessed_as_by_nnunet, 0,
                         sizeof planned_cases / sizeof planned_cases[0]);
+    tcase_add_loop_test(c, pictures_are_resized_and_normalised_as_by_torchvision, 0,
+                        sizeof pictures / sizeof pictures[0]);
     return suite_run();
 }

@@ -236,6 +236,7 @@ static const char *const chains[] = {
     "clip\n[preprocess.clip]\nlower = 20\nupper = 300 400\n",
     "resize\n[preprocess.resize]\nextent = 90 121 43\nmode = trilinear\n",
     "resize\n[preprocess.resize]\nextent = 21 33 17\nlabel_mode = nearest-exact\n",
+    "resize\n[preprocess.resize]\nextent = 31 60 17\nmode = antialias\n",
     "scale_percentiles\n[preprocess.scale_percentiles]\nfrom = 3 61\nchannel_wise = yes\n"
     "clip = yes\n",
     "crop_foreground\n[preprocess.crop_foreground]\nabove = 498\nmargin = 1\n",

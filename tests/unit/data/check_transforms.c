@@ -433,6 +433,25 @@ START_TEST(a_crop_to_voxels_other_than_0_keeps_negative_ones)
 }
 END_TEST
 
+/* torchvision's CenterCrop: 7 to 4 begins at round(1.5) = 2, 5 to 4 at round(0.5) = 0. */
+START_TEST(the_middle_is_cut_as_by_torchvision)
+{
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c = { .size = sizeof c, .name = "c" };
+
+    ck_assert(!pons_volume_init(&c.image, PONS_F32, 1, (const int64_t[]){ 1, 7, 5 }, &err));
+    for (int n = 0; n < 35; n++)
+        ((float *)c.image.voxels)[n] = (float)n;
+    ck_assert(!run_ini("[preprocess]\nsteps = center_crop\n[preprocess.center_crop]\n"
+                       "extent = 0 4 8\nvalue = -1\n", 1, &c, NULL, &err));
+    ck_assert(c.image.extent[0] == 1 && c.image.extent[1] == 4 && c.image.extent[2] == 8);
+    ck_assert(((float *)c.image.voxels)[0] == -1 && ((float *)c.image.voxels)[1] == 10);
+    ck_assert(((float *)c.image.voxels)[5] == 14 && ((float *)c.image.voxels)[6] == -1);
+    ck_assert(((float *)c.image.voxels)[8 + 1] == 15 && ((float *)c.image.voxels)[3 * 8 + 5] == 29);
+    clear_pair(&c);
+}
+END_TEST
+
 /* The corners of the first and the last voxel stay where they are. */
 START_TEST(a_resized_case_fills_the_same_box)
 {
@@ -591,6 +610,7 @@ int main(void)
     tcase_add_test(c, a_channel_without_scheme_stays);
     tcase_add_test(c, a_crop_is_padded_to_a_multiple);
     tcase_add_test(c, a_crop_to_voxels_other_than_0_keeps_negative_ones);
+    tcase_add_test(c, the_middle_is_cut_as_by_torchvision);
     tcase_add_test(c, a_resized_case_fills_the_same_box);
     tcase_add_loop_test(c, falling_and_empty_ranges_are_scaled_as_by_monai, 0,
                         sizeof fallings / sizeof fallings[0]);
