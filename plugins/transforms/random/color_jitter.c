@@ -112,7 +112,7 @@ typedef struct block {
     float c[3][BLOCK];
 } block;
 
-/* A run of changes over a patch of 'step' channels, of which channel[0] to [count - 1] take part. */
+/* A run of changes over a patch of 'step' channels, of which channel[0 .. count - 1] take part. */
 typedef struct jitter_pass {
     const jitter_record *record;
     int first, end;            /* changes, in order                                               */
@@ -307,8 +307,8 @@ static int find_contrast(const jitter_record *r)
 
 static bool changes_nothing(const jitter_record *r)
 {
-    return r->factor[JITTER_BRIGHTNESS] == 1 && r->factor[JITTER_CONTRAST] == 1 && r->factor[JITTER_SATURATION] == 1
-           && r->factor[JITTER_HUE] == 0;
+    return r->factor[JITTER_BRIGHTNESS] == 1 && r->factor[JITTER_CONTRAST] == 1
+           && r->factor[JITTER_SATURATION] == 1 && r->factor[JITTER_HUE] == 0;
 }
 
 static pons_status apply(const void *config, const pons_transform_scope *scope, const void *planned,

@@ -249,7 +249,7 @@ START_TEST(colours_are_changed_as_by_torchvision)
 }
 END_TEST
 
-/* Each of the 24 orders is drawn, and factors lie in the ranges that torchvision makes of numbers. */
+/* Each of the 24 orders is drawn; factors lie in the ranges that torchvision makes of numbers. */
 START_TEST(orders_and_factors_of_colours_are_drawn_as_by_torchvision)
 {
     safetensors *arrays = open_arrays("transforms_more.safetensors");
