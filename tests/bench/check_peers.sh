@@ -28,7 +28,7 @@ refused() {
     }
 }
 
-for script in augment brain cases data ddp files prep scaling step wait; do
+for script in augment brain cases colours data ddp files prep scaling step wait; do
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
@@ -47,6 +47,7 @@ refused cases "'0' of COUNT" -- "$program" 0
 refused data "'-1' of ROUNDS" -- "$program" -1
 refused prep "'two' of ROUNDS" -- "$program" two
 refused augment "'0' of ROUNDS" -- "$program" 0
+refused colours "'0' of ROUNDS" -- "$program" 0
 refused wait "'x' of STEPS" -- "$program" x
 refused wait "'more' of PROFILES" PROFILES=more -- "$program" 9
 refused wait "'fp16' of PRECISIONS" PRECISIONS=fp16 -- "$program" 9
