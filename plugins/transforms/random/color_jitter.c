@@ -281,9 +281,11 @@ static pons_status set_channels(const color_jitter *s, const pons_transform_scop
     for (int c = 0; c < channels; c++)
         if (pons_scope_has(scope, c) && p->count++ < 3)
             p->channel[p->count - 1] = c;
-    if (p->count != 1 && p->count != 3)
-        return pons_fail(err, PONS_CONFIG, "color_jitter found %d channels, expected 1 or 3\n"
-                         "hint: 'channels' names those that are colours", p->count);
+    if (p->count != 1 && p->count != 3) {
+        p->count = 0;
+        pons_transform_warn(scope, "color_jitter changes 1 or 3 channels; 'channels' names them");
+        return PONS_OK;
+    }
     for (int i = 0; i < 2; i++)
         if (numbers[i]->count != 1 && numbers[i]->count != p->count)
             return pons_option_fail(err, i == 0 ? "mean" : "std", "found %d numbers, expected 1%s",
@@ -321,7 +323,7 @@ static pons_status apply(const void *config, const pons_transform_scope *scope, 
 
     if (set_channels(config, scope, patch->channels, &p, err) != PONS_OK)
         return err->status;
-    if (!r->wanted || changes_nothing(r))
+    if (!r->wanted || p.count == 0 || changes_nothing(r))
         return PONS_OK;
     p.end = find_contrast(r);
     p.sums = p.end < JITTER_COUNT;

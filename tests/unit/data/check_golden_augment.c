@@ -287,15 +287,16 @@ START_TEST(orders_and_factors_of_colours_are_drawn_as_by_torchvision)
 }
 END_TEST
 
-START_TEST(colours_of_two_channels_are_refused)
+START_TEST(two_channels_are_no_colours)
 {
     safetensors *arrays = open_arrays("transforms_more.safetensors");
     pons_error err = PONS_ERROR_INIT;
     golden_patch g;
 
     patch_open(&g, find_array(arrays, "pair"), "[augment]\nsteps = color_jitter\n");
-    ck_assert_int_eq(augment_apply(&g.augment, 0, 1, g.records, &g.patch, &err), PONS_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "found 2 channels, expected 1 or 3"));
+    memcpy(g.records, &jitters[0].record, sizeof jitters[0].record);
+    ck_assert_int_eq(augment_apply(&g.augment, 0, 1, g.records, &g.patch, &err), PONS_OK);
+    assert_near(g.patch.image, find_array(arrays, "pair"), 0, "pair");
     patch_close(&g);
     safetensors_close(arrays);
 }
@@ -630,6 +631,6 @@ int main(void)
     tcase_add_loop_test(c, colours_are_changed_as_by_torchvision, 0,
                         sizeof jitters / sizeof jitters[0]);
     tcase_add_test(c, orders_and_factors_of_colours_are_drawn_as_by_torchvision);
-    tcase_add_test(c, colours_of_two_channels_are_refused);
+    tcase_add_test(c, two_channels_are_no_colours);
     return suite_run();
 }
