@@ -43,16 +43,17 @@ static pons_status check(const cross_entropy *c, const pons_task *task, pons_err
     return entropy_check_smoothing(c->label_smoothing, task, err);
 }
 
-/* The mask without voxels of the class that is left out. */
+/* The mask without voxels of the class that is left out, in either of mixed targets. */
 static pons_node *counted_voxels(pons_graph *g, const cross_entropy *c, const pons_target *target)
 {
+    pons_node *const of[] = { target->node, target->other };
     pons_node *valid = voxels_valid(g, target);
 
-    if (c->ignore_index == NO_INDEX)
-        return valid;
-
-    pons_node *other = pons_not_equal(g, target->node, pons_scalar(g, (double)c->ignore_index));
-    return valid == NULL ? other : pons_mul(g, valid, other);
+    for (int i = 0; i < 2 && c->ignore_index != NO_INDEX && of[i] != NULL; i++) {
+        pons_node *kept = pons_not_equal(g, of[i], pons_scalar(g, (double)c->ignore_index));
+        valid = valid == NULL ? kept : pons_mul(g, valid, kept);
+    }
+    return valid;
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,

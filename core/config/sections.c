@@ -216,6 +216,12 @@ static const pons_option train_table[] = {
               "Recompute activations in the backward pass, which needs less memory."),
     PONS_REAL(train_options, ema_decay, "0", 0, 0.999999,
               "Decay of the weights' moving average; 0 keeps none."),
+    PONS_REAL(train_options, mixup, "0", 0, 1000,
+              "Mix the samples of a micro-batch in pairs, by shares from Beta(mixup, mixup); 0 is "
+              "never."),
+    PONS_REAL(train_options, cutmix, "0", 0, 1000,
+              "Put a box of its partner into a sample, its size from Beta(cutmix, cutmix); 0 is "
+              "never."),
     PONS_CHOICE(train_options, nonfinite, "stop", nonfinite_words,
                 "Action after a gradient that is not finite."),
     PONS_INTEGER(train_options, validate_every, "1", 0, ANY_INTEGER,

@@ -21,6 +21,11 @@ typedef struct pons_target {
     pons_node *node;            /* u8 or f32, see pons_target_kind                                */
     pons_node *valid;           /* u8 [N, D, H, W, 1], 0: leave this voxel out; NULL: all count   */
     pons_activation activation; /* resolved: never AUTO                                           */
+    /*
+     * A second target of mixed samples: the target is share node + (1 - share) other, share f32
+     * [N, 1, 1, 1, 1]. NULL: there is none. pons_target_one_hot mixes them.
+     */
+    pons_node *other, *share;
 } pons_target;
 
 typedef struct pons_loss_operations {
@@ -30,7 +35,7 @@ typedef struct pons_loss_operations {
                          pons_error *err);
 } pons_loss_operations;
 
-/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, else itself. */
+/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, else itself; mixed. */
 pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target);
 /* The logits after the target's activation. */
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);

@@ -9,6 +9,7 @@
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/sort.h"
+#include "replica/mixing_nodes.h"
 #include "replica/patch_nodes.h"
 #include "replica/plugin_build.h"
 #include "replica/task_nodes.h"
@@ -65,23 +66,40 @@ static pons_node *shrink(pons_graph *g, pons_node *target, pons_node *head)
     return pons_resize(g, target, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
 }
 
-/* Split a target with TARGET_IGNORED into the target and its mask. */
-static void split_ignored(pons_graph *g, pons_target *t)
+/* Split a target with TARGET_IGNORED into the target and its mask, which is returned. */
+static pons_node *split_ignored(pons_graph *g, pons_node **target)
 {
-    pons_node *valid = pons_not_equal(g, t->node, pons_scalar(g, TARGET_IGNORED));
-    pons_node *kept = pons_select(g, valid, pons_cast(g, t->node, PONS_F32), pons_scalar(g, 0));
+    pons_node *valid = pons_not_equal(g, *target, pons_scalar(g, TARGET_IGNORED));
+    pons_node *kept = pons_select(g, valid, pons_cast(g, *target, PONS_F32), pons_scalar(g, 0));
     pons_shape s = pons_shape_of(valid);
 
     if (s.rank == 5 && s.extent[4] > 1) {
         s.extent[4] = 1;
         valid = pons_crop(g, valid, (int64_t[]){ 0, 0, 0, 0, 0 }, s.extent, NULL);
     }
-    t->valid = pons_cast(g, valid, PONS_U8);
-    t->node = pons_cast(g, kept, PONS_U8);
+    *target = pons_cast(g, kept, PONS_U8);
+    return pons_cast(g, valid, PONS_U8);
+}
+
+/* The target of a head. Voxels count where they do in both of mixed targets. */
+static pons_target target_of_head(const experiment *e, pons_graph *g, const mixed_target *mixed,
+                                  pons_node *head)
+{
+    pons_target t = { .node = shrink(g, mixed->node, head), .activation = e->activation,
+                      .share = mixed->share };
+
+    if (mixed->other != NULL)
+        t.other = shrink(g, mixed->other, head);
+    if (e->data->ignored == NULL && e->sections.patch.count_padding)
+        return t;
+    t.valid = split_ignored(g, &t.node);
+    if (t.other != NULL)
+        t.valid = pons_and(g, t.valid, split_ignored(g, &t.other));
+    return t;
 }
 
 static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
-                              pons_node *target, pons_node **out, pons_error *err)
+                              const mixed_target *target, pons_node **out, pons_error *err)
 {
     pons_node *sum = NULL;
 
@@ -91,16 +109,14 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
                          e->sections.loss.heads.count,
                          e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
     for (int i = 0; i < outputs->count; i++) {
-        pons_target t = { NULL, NULL, e->activation };
+        pons_target t;
         pons_node *value;
         double weight = head_weight(e, i);
         if (weight == 0) {
             graph_leave_out(g, outputs->item[i]);
             continue;
         }
-        t.node = shrink(g, target, outputs->item[i]);
-        if (e->data->ignored != NULL || !e->sections.patch.count_padding)
-            split_ignored(g, &t);
+        t = target_of_head(e, g, target, outputs->item[i]);
         if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
                               &value, err) != PONS_OK)
             return config_location_add(e->config, "loss", "plugin", err);
@@ -160,13 +176,15 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
 {
     pons_graph *g = graph_new(true);
     pons_node *image, *label = NULL;
+    mixed_target target;
     task_inputs inputs;
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_patches(e, cuts, g, &image, &label, err) == PONS_OK)
-        task_nodes_of(e)->train(e, g, image, label, &inputs, err);
+    if (build_patches(e, cuts, g, &image, &label, err) == PONS_OK
+        && task_nodes_of(e)->train(e, g, image, label, &inputs, err) == PONS_OK)
+        mixing_nodes_add(e, g, &inputs.item[0].node, inputs.target, &target, err);
     g->scope = SCOPE_MODEL;
     g->join_norms = e->sections.distribute.sync_batchnorm && e->replicas > 1;
     g->join_loss = e->sections.loss.sync && e->replicas > 1;
@@ -174,7 +192,7 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
         build_model(e, g, &inputs, &outputs, err);
     g->scope = SCOPE_LOSS;
     if (err->status == PONS_OK)
-        build_loss(e, g, &outputs, inputs.target, loss, err);
+        build_loss(e, g, &outputs, &target, loss, err);
     g->scope = SCOPE_CORE;
     if (err->status != PONS_OK)
         graph_free(g);

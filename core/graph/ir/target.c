@@ -31,15 +31,23 @@ pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], po
     return PONS_OK;
 }
 
-pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target)
+static pons_node *one_hot(pons_graph *g, const pons_task *task, pons_node *t)
 {
-    pons_node *t = target->node;
-
     if (!inputs_given(g, NODE_INPUT, 1, &t))
         return g->failed;
     if (task->target != PONS_TARGET_LABELS || task->classes == 1)
         return pons_cast(g, t, PONS_F32);
     return pons_equal(g, t, pons_iota(g, t->shape.rank, t->shape.rank - 1, task->classes));
+}
+
+pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target)
+{
+    pons_node *own = one_hot(g, task, target->node), *other;
+
+    if (target->other == NULL)
+        return own;
+    other = one_hot(g, task, target->other);
+    return pons_add(g, other, pons_mul(g, target->share, pons_sub(g, own, other)));
 }
 
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target)

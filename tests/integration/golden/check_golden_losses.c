@@ -34,6 +34,7 @@ typedef struct loss_case {
     const safetensor *target[HEADS_MAX];
     int ignored;              /* a class of labels, the last channel of regions, or NONE_IGNORED  */
     double value;
+    const json_t *order, *share; /* partner and own share of each sample; NULL: not mixed         */
 } loss_case;
 
 /* ---- graph ----------------------------------------------------------------------------------- */
@@ -74,6 +75,17 @@ static void split_ignored(pons_graph *g, const loss_case *c, pons_target *t)
     t->node = pons_crop(g, all, (int64_t[]){ 0, 0, 0, 0, 0 }, s.extent, NULL);
 }
 
+/* Targets that are mixed have their partners and shares as further inputs. */
+static void mix_target(pons_graph *g, const loss_case *c, pons_target *t)
+{
+    pons_shape shape = pons_shape_of(t->node);
+
+    if (c->order == NULL)
+        return;
+    t->other = node_input(g, "other", PONS_U8, shape);
+    t->share = node_input(g, "share", PONS_F32, shape);
+}
+
 static pons_node *head_loss(pons_graph *g, const loss_case *c, int head, pons_node **first)
 {
     const pons_loss_operations *loss = c->plugin.plugin->operations;
@@ -94,6 +106,7 @@ static pons_node *head_loss(pons_graph *g, const loss_case *c, int head, pons_no
         *first = t.node;
     if (c->ignored != NONE_IGNORED)
         split_ignored(g, c, &t);
+    mix_target(g, c, &t);
     MUST(loss->build(g, c->plugin.options, &task, logits, &t, &value, &error));
     return c->weight[head] == 1 ? value : pons_scale(g, value, c->weight[head]);
 }
@@ -127,6 +140,23 @@ static void *leaf_memory(storage *s, const char *name)
     ck_abort_msg("no leaf '%s'", name);
 }
 
+static void fill_mixed(const loss_case *c, program *p)
+{
+    const uint8_t *own = program_input(p, input_name(0), NULL);
+    uint8_t *other = program_input(p, "other", NULL);
+    pons_tensor tensor;
+    void *share = program_input(p, "share", &tensor);
+
+    for (size_t i = 0; i < json_array_size(c->order); i++) {
+        double value = json_number_value(json_array_get(c->share, i));
+        other[i] = own[json_integer_value(json_array_get(c->order, i))];
+        if (tensor.type == PONS_F64)
+            ((double *)share)[i] = value;
+        else
+            ((float *)share)[i] = (float)value;
+    }
+}
+
 static void fill(const loss_case *c, const device *d, storage *s, program *p)
 {
     pons_tensor target;
@@ -139,6 +169,8 @@ static void fill(const loss_case *c, const device *d, storage *s, program *p)
         void *memory = program_input(p, input_name(i), &target);
         golden_read(c->target[i], target, true, memory);
     }
+    if (c->order != NULL)
+        fill_mixed(c, p);
 }
 
 static void compare(const loss_case *c, const golden_mode *m, const device *d, program *p,
@@ -207,7 +239,9 @@ static loss_case read_case(const golden *g, const json_t *c)
     const json_t *weights = json_object_get(c, "weights");
     loss_case r = { .golden = g, .name = golden_text(c, "name"), .heads = 0,
                     .value = golden_number(c, "value"),
-                    .ignored = ignored_of(json_object_get(options, "ignore")) };
+                    .ignored = ignored_of(json_object_get(options, "ignore")),
+                    .order = json_object_get(c, "order"),
+                    .share = json_object_get(c, "weight_of_own") };
 
     r.kind = strcmp(activation, "softmax") == 0 ? PONS_TARGET_LABELS : PONS_TARGET_REGIONS;
     r.activation = r.kind == PONS_TARGET_LABELS ? PONS_ACTIVATION_SOFTMAX
@@ -283,7 +317,7 @@ END_TEST
 
 START_TEST(further_losses_are_those_of_monai_and_pytorch)
 {
-    check_cases(&golden_modes[_i], "losses_more", read_case, 58);
+    check_cases(&golden_modes[_i], "losses_more", read_case, 60);
 }
 END_TEST
 

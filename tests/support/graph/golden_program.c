@@ -353,7 +353,7 @@ pons_task golden_task(pons_shape image, int classes, bool flat)
 
 bool golden_loss_left_out(const json_t *c)
 {
-    static const char *const names[] = { "cldice", "dice_cldice", "mixup", "focal_07" };
+    static const char *const names[] = { "cldice", "dice_cldice", "focal_07" };
     const char *name = golden_text(c, "name");
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
