@@ -319,6 +319,17 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
+/* Whether the outputs are logits of whole images, which a classifier has for every extent. */
+static bool are_of_whole_images(const pons_outputs *out)
+{
+    pons_shape shape;
+
+    if (out->count < 1 || out->item[0] == NULL)
+        return false;
+    shape = pons_shape_of(out->item[0]);
+    return shape_equal(shape, pons_shape_make(5, (int64_t[]){ BATCH, 1, 1, 1, CLASSES }));
+}
+
 /* Every input that a task may have; a model takes those that it knows. */
 static pons_status build_model(const plugin *p, const void *config, const int64_t extent[3],
                                pons_graph *g, pons_outputs *out, pons_error *err)
@@ -331,10 +342,14 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
         { "timestep", node_input(g, "timestep", PONS_F32, pons_shape_make(1, shape.extent)) }
     };
 
+    pons_error voxels = PONS_ERROR_INIT;
+
     g->scope = SCOPE_MODEL;
-    plugin_build_model(p, config, small_task(), &(pons_inputs){ 2, named }, g, out, err);
+    plugin_build_model(p, config, small_task(), &(pons_inputs){ 2, named }, g, out, &voxels);
     g->scope = SCOPE_CORE;
-    return err->status;
+    if (voxels.status != PONS_OK && !are_of_whole_images(out))
+        return pons_fail(err, voxels.status, "%s", voxels.text);
+    return PONS_OK;
 }
 
 /* Whether the model refuses an image. One without a divisor may, if its levels need more voxels. */
