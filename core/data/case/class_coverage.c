@@ -7,9 +7,9 @@
 
 void class_coverage_init(class_coverage *s, const dataset *d)
 {
-    *s = (class_coverage){
-        .data = d, .missing = d->region_count > 0 ? d->region_count : d->class_count
-    };
+    int count = d->region_count > 0 ? d->region_count : d->class_count;
+
+    *s = (class_coverage){ .data = d, .missing = d->target == TARGET_OF_VOXELS ? count : 0 };
     pthread_mutex_init(&s->lock, NULL);
 }
 

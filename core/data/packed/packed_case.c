@@ -11,12 +11,13 @@
 #include "data/packed/sampling_index.h"
 
 #define VALUES_MAX 65536
-#define SLOTS (4 * VALUES_MAX) /* load factor of at most 1/4 */
+enum { SLOT_BITS_MIN = 8, SLOT_BITS_MAX = 18 }; /* load factor of at most 1/4 */
 
 /* A hash table of bit patterns with open addressing; values are numbered in order of appearance. */
 typedef struct value_table {
-    uint32_t *bits;   /* [VALUES_MAX] */
-    int32_t *slot;    /* [SLOTS], index into bits; -1: free */
+    int slot_bits;    /* there are 2^slot_bits slots, few for a small image */
+    uint32_t *bits;   /* [a quarter of the slots] */
+    int32_t *slot;    /* index into bits; -1: free */
     int count;
 } value_table;
 
@@ -32,12 +33,12 @@ static uint32_t bits_of(float x)
 static int value_number(value_table *t, float x)
 {
     uint32_t bits = bits_of(x);
-    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> 14; /* 18 bits, as SLOTS */
+    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> (32 - t->slot_bits);
 
     while (t->slot[at] >= 0) {
         if (t->bits[t->slot[at]] == bits)
             return t->slot[at];
-        at = (at + 1) % SLOTS;
+        at = (at + 1) & ((UINT32_C(1) << t->slot_bits) - 1);
     }
     if (t->count == VALUES_MAX)
         return -1;
@@ -46,14 +47,21 @@ static int value_number(value_table *t, float x)
     return t->count++;
 }
 
-static bool value_table_init(value_table *t)
+/* Make room for the different values of 'values' ones, or for VALUES_MAX. */
+static bool value_table_init(value_table *t, int64_t values)
 {
+    size_t slots;
+
     t->count = 0;
-    t->bits = malloc(VALUES_MAX * sizeof *t->bits);
-    t->slot = malloc(SLOTS * sizeof *t->slot);
+    for (t->slot_bits = SLOT_BITS_MIN; t->slot_bits < SLOT_BITS_MAX
+         && (INT64_C(1) << t->slot_bits) < 4 * values; )
+        t->slot_bits++;
+    slots = (size_t)1 << t->slot_bits;
+    t->bits = malloc(slots / 4 * sizeof *t->bits);
+    t->slot = malloc(slots * sizeof *t->slot);
     if (t->bits == NULL || t->slot == NULL)
         return false;
-    memset(t->slot, 0xff, SLOTS * sizeof *t->slot);
+    memset(t->slot, 0xff, slots * sizeof *t->slot);
     return true;
 }
 
@@ -98,7 +106,7 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
 {
     value_table t = { .count = 0 };
     uint16_t *codes = malloc((size_t)count * sizeof *codes);
-    bool packed = codes != NULL && value_table_init(&t) && number_values(&t, x, count, codes);
+    bool packed = codes != NULL && value_table_init(&t, count) && number_values(&t, x, count, codes);
 
     if (packed)
         p->table = malloc((size_t)t.count * sizeof *p->table);
