@@ -319,21 +319,15 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* Whether the outputs are logits of whole images, which a classifier has for every extent. */
-static bool are_of_whole_images(const pons_outputs *out)
+/*
+ * Every input that a task may have; a model takes those that it knows. 'whole': the model gives one
+ * output for the whole image.
+ */
+static pons_status build_model(const plugin *p, const void *config, bool whole,
+                               const int64_t extent[3], pons_graph *g, pons_outputs *out,
+                               pons_error *err)
 {
-    pons_shape shape;
-
-    if (out->count < 1 || out->item[0] == NULL)
-        return false;
-    shape = pons_shape_of(out->item[0]);
-    return shape_equal(shape, pons_shape_make(5, (int64_t[]){ BATCH, 1, 1, 1, CLASSES }));
-}
-
-/* Every input that a task may have; a model takes those that it knows. */
-static pons_status build_model(const plugin *p, const void *config, const int64_t extent[3],
-                               pons_graph *g, pons_outputs *out, pons_error *err)
-{
+    pons_task task = *small_task();
     pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, extent[0], extent[1], extent[2],
                                                        CHANNELS });
 
@@ -342,14 +336,24 @@ static pons_status build_model(const plugin *p, const void *config, const int64_
         { "timestep", node_input(g, "timestep", PONS_F32, pons_shape_make(1, shape.extent)) }
     };
 
-    pons_error voxels = PONS_ERROR_INIT;
-
+    task.whole = whole;
     g->scope = SCOPE_MODEL;
-    plugin_build_model(p, config, small_task(), &(pons_inputs){ 2, named }, g, out, &voxels);
+    plugin_build_model(p, config, &task, &(pons_inputs){ 2, named }, g, out, err);
     g->scope = SCOPE_CORE;
-    if (voxels.status != PONS_OK && !are_of_whole_images(out))
-        return pons_fail(err, voxels.status, "%s", voxels.text);
-    return PONS_OK;
+    return err->status;
+}
+
+/* Whether the model gives one output for a whole image, and none for each voxel. */
+static bool gives_whole(const plugin *p, const void *config, const int64_t extent[3])
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    pons_graph *g = graph_new(true);
+    pons_outputs outputs;
+    bool whole = g != NULL
+                 && build_model(p, config, true, extent, g, &outputs, &ignored) == PONS_OK;
+
+    graph_free(g);
+    return whole;
 }
 
 /* Whether the model refuses an image. One without a divisor may, if its levels need more voxels. */
@@ -359,7 +363,7 @@ static bool refuses(const plugin *p, const void *config, const int64_t extent[3]
     pons_graph *g = graph_new(true);
     pons_outputs outputs;
     bool refused = g != NULL
-                   && build_model(p, config, extent, g, &outputs, &ignored) == PONS_CONFIG;
+                   && build_model(p, config, false, extent, g, &outputs, &ignored) == PONS_CONFIG;
 
     graph_free(g);
     return refused;
@@ -403,7 +407,7 @@ static pons_node *mixed_sum(pons_graph *g, const pons_outputs *outputs)
 }
 
 /* Check that a build for evaluation finds all of its parameters and states. */
-static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
+static pons_status check_evaluate(trial *t, const plugin *p, const void *config, bool whole,
                                   const int64_t extent[3], pons_error *err)
 {
     program_settings settings = { .precision = PRECISION_FP32, .micro_batches = 1,
@@ -414,7 +418,7 @@ static pons_status check_evaluate(trial *t, const plugin *p, const void *config,
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (build_model(p, config, extent, g, &outputs, err) != PONS_OK) {
+    if (build_model(p, config, whole, extent, g, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }
@@ -433,12 +437,15 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
     pons_graph *g = graph_new(true);
     int64_t extent[3];
     pons_outputs outputs;
+    bool whole = false;
     trial t;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (model_extent(p, config, extent, err) != PONS_OK
-        || build_model(p, config, extent, g, &outputs, err) != PONS_OK) {
+    if (model_extent(p, config, extent, err) == PONS_OK)
+        whole = gives_whole(p, config, extent);
+    if (err->status != PONS_OK
+        || build_model(p, config, whole, extent, g, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }
@@ -447,7 +454,7 @@ static pons_status check_model_with(const plugin *p, const void *config, pons_er
     fill_input(t.program, "image");
     fill_input(t.program, "timestep");
     if (check_gradients(&t, err) == PONS_OK)
-        check_evaluate(&t, p, config, extent, err);
+        check_evaluate(&t, p, config, whole, extent, err);
     trial_close(&t);
     return err->status;
 }
@@ -459,7 +466,7 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
     pons_graph *g = graph_new(true);
     pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, CLASSES });
     pons_shape labels = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, 1 });
-    pons_target target = { .activation = PONS_ACTIVATION_SOFTMAX };
+    pons_target target = { NULL, NULL, PONS_ACTIVATION_SOFTMAX };
     pons_node *logits, *value = NULL;
     trial t;
 

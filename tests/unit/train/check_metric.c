@@ -7,6 +7,7 @@
 #include "data/volume/volume.h"
 #include "base/random.h"
 #include "metric/best_metric.h"
+#include "metric/class_ranking.h"
 #include "metric/label_runs.h"
 #include "metric/metric.h"
 
@@ -313,6 +314,34 @@ START_TEST(runs_of_labels_are_whole_in_all_types_and_channels)
 }
 END_TEST
 
+/* Six images of three classes, by hand; the two equal values of class 0 count half. */
+START_TEST(places_areas_and_confusion_of_a_small_ranking)
+{
+    const int32_t label[] = { 0, 0, 1, 1, 2, 2 };
+    const float x[] = { 0.7f, 0.2f, 0.1f, 0.4f, 0.5f, 0.1f, 0.4f, 0.4f, 0.2f,
+                        0.1f, 0.8f, 0.1f, 0.2f, 0.2f, 0.6f, 0.5f, 0.1f, 0.4f };
+    const int64_t expected[] = { 1, 1, 0, 1, 1, 0, 1, 0, 1 };
+    const class_ranking r = { 6, 3, label, x };
+    const class_ranking alone = { 2, 3, label, x };
+    int64_t found[9];
+    double area;
+    pons_error err = PONS_ERROR_INIT;
+
+    class_ranking_confusion(&r, found);
+    ck_assert_mem_eq(found, expected, sizeof expected);
+    ck_assert_int_eq(class_ranking_place(&r, 0), 0);
+    ck_assert_int_eq(class_ranking_place(&r, 2), 1);
+    ck_assert_int_eq(class_ranking_place(&r, 5), 1);
+    /* 0.7 is above 0.4 0.1 0.2 0.5; 0.4 is above 0.1 and 0.2 and equal to 0.4: 6.5 of 8 pairs */
+    ck_assert_int_eq(class_ranking_auc(&r, 0, &area, &err), PONS_OK);
+    ck_assert_double_eq(area, 6.5 / 8);
+    ck_assert_int_eq(class_ranking_auc(&r, 2, &area, &err), PONS_OK);
+    ck_assert_double_eq(area, 1);
+    ck_assert_int_eq(class_ranking_auc(&alone, 0, &area, &err), PONS_OK);
+    ck_assert(isnan(area));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("metric");
@@ -328,5 +357,6 @@ int main(void)
     tcase_add_test(c, a_validation_that_misses_less_is_better_whatever_its_mean);
     tcase_add_test(c, regions_are_counted_by_channel);
     tcase_add_test(c, runs_of_labels_are_whole_in_all_types_and_channels);
+    tcase_add_test(c, places_areas_and_confusion_of_a_small_ranking);
     return suite_run();
 }
