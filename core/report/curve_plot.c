@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/integer.h"
 #include "report/picture.h"
 
@@ -95,6 +96,7 @@ pons_status curve_plot_write(const curve_plot *p, const char *path, pons_error *
         return err->status;
     find_range(&f, p);
     draw(&f, p);
+    safe_file_sweep_path(path);
     picture_write(&f.picture, path, err);
     picture_clear(&f.picture);
     return err->status;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/integer.h"
 #include "report/picture.h"
 #include "report/png_write.h"
@@ -131,6 +132,7 @@ static pons_status draw(drawing *d, const char *path, pons_error *err)
         return err->status;
     for (int n = 0; n < 3; n++)
         draw_panel(d, &d->panel[n]);
+    safe_file_sweep_path(path);
     picture_write(&d->picture, path, err);
     picture_clear(&d->picture);
     return err->status;

@@ -6,7 +6,10 @@
 
 #include <pons/plugin.h>
 
-/* Write 8-bit RGB, rows from the top. PONS_CONFIG without libpng. */
+/*
+ * Write 8-bit RGB, rows from the top. PONS_CONFIG without libpng. The caller sweeps temporary files
+ * (base/file/file.h), once for many pictures of a folder.
+ */
 pons_status png_write_rgb(const char *path, int width, int height, const uint8_t *pixels,
                           pons_error *err);
 bool png_available(void);

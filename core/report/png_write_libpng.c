@@ -38,7 +38,7 @@ pons_status png_write_rgb(const char *path, int width, int height, const uint8_t
                           pons_error *err)
 {
     safe_file f;
-    pons_status status = safe_file_open(&f, path, err);
+    pons_status status = safe_file_open_swept(&f, path, err);
 
     if (status)
         return status;

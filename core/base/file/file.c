@@ -438,7 +438,8 @@ static pons_status finish_temporary(safe_file *f, pons_error *err)
     int problem = 0;
 
     errno = 0;
-    if (fflush(f->file) != 0 || ferror(f->file) || fsync(f->output->file) != 0)
+    if (fflush(f->file) != 0 || ferror(f->file)
+        || (!f->unsynced && fsync(f->output->file) != 0))
         problem = errno_of_stream(f);
     if (fclose(f->file) != 0 && problem == 0)
         problem = errno_of_stream(f);
@@ -456,7 +457,7 @@ pons_status safe_file_commit(safe_file *f, pons_error *err)
 {
     pons_status status = finish_temporary(f, err);
 
-    if (status == PONS_OK)
+    if (status == PONS_OK && !f->unsynced)
         status = sync_folder_of(f->path, err);
     safe_file_discard(f);
     return status;
@@ -472,4 +473,17 @@ void safe_file_discard(safe_file *f)
     free(f->temporary);
     free(f->path);
     memset(f, 0, sizeof *f);
+}
+
+pons_status folder_sync_files(const char *folder, pons_error *err)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int problem = fd < 0 || syncfs(fd) != 0 ? errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    if (problem != 0)
+        return pons_fail(err, PONS_FAILURE, "cannot sync the files of '%s': %s", folder,
+                         strerror(problem));
+    return PONS_OK;
 }

@@ -56,6 +56,7 @@ bool file_is_at(int file, const char *path);
 typedef struct safe_file {
     FILE *file;
     char *path, *temporary;
+    bool unsynced;            /* set after open: commit does not sync; folder_sync_files does     */
     struct safe_output *output; /* cookie of the stream 'file'                                    */
 } safe_file;
 
@@ -72,5 +73,7 @@ void safe_file_sweep_path(const char *path);
 pons_status safe_file_write(safe_file *f, const void *data, size_t size, pons_error *err);
 pons_status safe_file_commit(safe_file *f, pons_error *err);
 void safe_file_discard(safe_file *f);
+/* Sync all files of the file system that holds 'folder': once for many unsynced ones. */
+pons_status folder_sync_files(const char *folder, pons_error *err);
 
 #endif

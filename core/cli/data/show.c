@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/integer.h"
 #include "cli/data/preprocess.h"
 #include "config/sections.h"
@@ -29,6 +30,9 @@ typedef struct showing {
     int *rank;
     const char *folder;
     logger *log;
+    FILE *captions;          /* lines of captions.txt, in memory                                  */
+    char *text;
+    size_t text_size;
 } showing;
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -97,8 +101,61 @@ static pons_status picture_path(const showing *s, const char *name, char *path, 
                      name);
 }
 
+/* ---- captions -------------------------------------------------------------------------------- */
+
+static const char captions_name[] = "captions.txt";
+
+static pons_status open_captions(showing *s, pons_error *err)
+{
+    s->captions = open_memstream(&s->text, &s->text_size);
+    return s->captions != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
+/* Close the captions, and write them if all pictures were. */
+static void close_captions(showing *s, pons_error *err)
+{
+    char path[4096];
+    safe_file f;
+
+    if (s->captions == NULL)
+        return;
+    if (fclose(s->captions) != 0 && err->status == PONS_OK)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    else if (err->status == PONS_OK
+             && snprintf(path, sizeof path, "%s/%s", s->folder, captions_name) < (int)sizeof path
+             && safe_file_open(&f, path, err) == PONS_OK) {
+        if (safe_file_write(&f, s->text, s->text_size, err) == PONS_OK
+            && safe_file_commit(&f, err) == PONS_OK)
+            log_line(s->log, "'%s'", path);
+        else
+            safe_file_discard(&f);
+    }
+    free(s->text);
+}
+
+/* The rows of a picture: "T1, T2". */
+static void put_channels(const showing *s)
+{
+    const dataset *d = s->data;
+
+    for (int c = 0; c < d->channels; c++) {
+        fputs(c > 0 ? ", " : "", s->captions);
+        if (d->channel_names != NULL)
+            fputs(d->channel_names[c], s->captions);
+        else
+            fprintf(s->captions, "channel %d", c);
+    }
+}
+
+static void put_steps(const showing *s, const pipeline *p)
+{
+    for (int n = 0; n < p->count; n++)
+        fprintf(s->captions, "%s%s", n > 0 ? " " : "", p->step[n].name);
+    fputs(p->count == 0 ? "no step" : "", s->captions);
+}
+
 /* The colours of the outlines, in one line. */
-static void log_colors(const showing *s)
+static void tell_colors(const showing *s)
 {
     const dataset *d = s->data;
     bool regions = d->region_count > 0;
@@ -113,8 +170,10 @@ static void log_colors(const showing *s)
     for (int n = first; n < count; n++)
         fprintf(line, "%s%s %s", n > first ? ", " : "", class[n].name,
                 sheet_color_name(regions ? n + 1 : n));
-    if (fclose(line) == 0 && size > 0)
+    if (fclose(line) == 0 && size > 0) {
         log_line(s->log, "outlines: %s", text);
+        fprintf(s->captions, "outlines: %s\n", text);
+    }
     free(text);
 }
 
@@ -138,8 +197,14 @@ static pons_status draw_case(const showing *s, const char *name, const pons_case
     add_rows(item, channels, before);
     add_rows(item + channels, channels, after);
     if (picture_path(s, name, path, sizeof path, err) == PONS_OK
-        && sheet_write(path, item, 2 * channels, 1, CASE_SIDE, err) == PONS_OK)
+        && sheet_write(path, item, 2 * channels, 1, CASE_SIDE, err) == PONS_OK) {
         log_line(s->log, "'%s'", path);
+        fprintf(s->captions, "%s.png: rows from the top: ", name);
+        put_channels(s);
+        fputs(" as in the file; the same after ", s->captions);
+        put_steps(s, s->preprocess);
+        fputc('\n', s->captions);
+    }
     free(item);
     return err->status;
 }
@@ -170,13 +235,15 @@ pons_status show_cases(config *c, int name_count, const char *const *name, const
 {
     showing s = { .folder = folder, .log = l };
 
-    if (open_data(&s, c, false, err) == PONS_OK
+    if (open_captions(&s, err) == PONS_OK && open_data(&s, c, false, err) == PONS_OK
         && choose_cases(&s, name_count, name, s.data->training_count, s.data->training, err)
            == PONS_OK) {
-        log_colors(&s);
+        safe_file_sweep(folder);
+        tell_colors(&s);
         for (int n = 0; n < s.count && err->status == PONS_OK; n++)
             show_case(&s, s.rank[n], err);
     }
+    close_captions(&s, err);
     close_data(&s);
     return err->status;
 }
@@ -187,6 +254,7 @@ pons_status show_cases(config *c, int name_count, const char *const *name, const
 typedef struct patches {
     int count, room;
     volume *image, *label;
+    const char **case_id;
 } patches;
 
 static void clear_patches(patches *p)
@@ -197,6 +265,7 @@ static void clear_patches(patches *p)
     }
     free(p->image);
     free(p->label);
+    free(p->case_id);
 }
 
 /* The spacing of a preprocessed case along the axes of its patches. */
@@ -249,6 +318,7 @@ static pons_status copy_samples(const showing *s, cache *cases, const loader_set
         if (find_rank(s->data, batch->case_id[n / settings->per_case], &rank, err) != PONS_OK
             || read_spacing(cases, rank, flat_axis, spacing, err) != PONS_OK)
             return err->status;
+        p->case_id[p->count] = s->data->cases[rank].id;
         p->count++;
         if (copy_volume(PONS_F32, s->data->channels, dhw, spacing, batch->image, n, image, err)
                 != PONS_OK
@@ -276,6 +346,24 @@ static pons_status collect_patches(const showing *s, cache *cases, patches *p, p
     return err->status;
 }
 
+/* The cases of the patches: a line for each band of the sheet. */
+static void put_bands(const showing *s, const patches *p, int per_row)
+{
+    fprintf(s->captions, "%s.png: patches after ", patches_name);
+    put_steps(s, s->preprocess);
+    fputs(", augmented by ", s->captions);
+    put_steps(s, s->augment);
+    fputs("; a band of rows from the top: ", s->captions);
+    put_channels(s);
+    for (int n = 0; n < p->count; n++)
+        if (n % per_row == 0)
+            fprintf(s->captions, "\n%s.png, band %d from the left: %s", patches_name,
+                    n / per_row + 1, p->case_id[n]);
+        else
+            fprintf(s->captions, ", %s", p->case_id[n]);
+    fputc('\n', s->captions);
+}
+
 /* A square of patches; the channels of a patch stand below each other. */
 static pons_status draw_patches(const showing *s, const patches *p, pons_error *err)
 {
@@ -292,8 +380,10 @@ static pons_status draw_patches(const showing *s, const patches *p, pons_error *
                 if (n < p->count)
                     item[count++] = (sheet_item){ &p->image[n], &p->label[n], channel };
     if (picture_path(s, patches_name, path, sizeof path, err) == PONS_OK
-        && sheet_write(path, item, count, per_row, PATCH_SIDE, err) == PONS_OK)
+        && sheet_write(path, item, count, per_row, PATCH_SIDE, err) == PONS_OK) {
         log_line(s->log, "'%s'", path);
+        put_bands(s, p, per_row);
+    }
     free(item);
     return err->status;
 }
@@ -306,8 +396,9 @@ static pons_status draw_samples(const showing *s, int count, pons_error *err)
 
     p.image = calloc((size_t)count, sizeof *p.image);
     p.label = calloc((size_t)count, sizeof *p.label);
+    p.case_id = calloc((size_t)count, sizeof *p.case_id);
     cache_settings_fill(&s->sections, &settings);
-    if (p.image == NULL || p.label == NULL)
+    if (p.image == NULL || p.label == NULL || p.case_id == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");
     else if (cache_open(s->data, s->preprocess, s->count, s->rank, &settings, s->log, &cases, err)
                  == PONS_OK
@@ -323,12 +414,14 @@ pons_status show_patches(config *c, int name_count, const char *const *name, con
 {
     showing s = { .folder = folder, .log = l };
 
-    if (open_data(&s, c, true, err) == PONS_OK
+    if (open_captions(&s, err) == PONS_OK && open_data(&s, c, true, err) == PONS_OK
         && choose_cases(&s, name_count, name, s.data->training_count, s.data->training, err)
            == PONS_OK) {
-        log_colors(&s);
+        safe_file_sweep(folder);
+        tell_colors(&s);
         draw_samples(&s, count, err);
     }
+    close_captions(&s, err);
     close_data(&s);
     return err->status;
 }

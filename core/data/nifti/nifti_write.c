@@ -96,7 +96,7 @@ static pons_status make_folder_of(const char *path, pons_error *err)
 }
 
 static pons_status write_file(const char *path, const unsigned char *data, size_t size,
-                              pons_error *err)
+                              bool unsynced, pons_error *err)
 {
     safe_file f;
     pons_status status = make_folder_of(path, err);
@@ -105,6 +105,7 @@ static pons_status write_file(const char *path, const unsigned char *data, size_
         status = safe_file_open_swept(&f, path, err);
     if (status)
         return status;
+    f.unsynced = unsynced;
     status = safe_file_write(&f, data, size, err);
     if (!status)
         return safe_file_commit(&f, err);
@@ -113,7 +114,7 @@ static pons_status write_file(const char *path, const unsigned char *data, size_
 }
 
 static pons_status write_kind(const char *path, const volume *v, const volume_grid *grid,
-                              const nifti_kind *kind, pons_error *err)
+                              const nifti_kind *kind, bool unsynced, pons_error *err)
 {
     unsigned char header[NIFTI_HEADER_LARGEST], *bytes, *packed;
     size_t begin = nifti_header_make(grid, v->channels, kind, header), packed_size;
@@ -127,7 +128,7 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
     parallel_run(v->channels * v->extent[1], parallel_piece(v->extent[0] * v->extent[2]),
                  transpose_slab, &(volume_writing){ v, kind, bytes + begin });
     if (!text_ends_with(path, ".gz")) {
-        status = write_file(path, bytes, size, err);
+        status = write_file(path, bytes, size, unsynced, err);
         free(bytes);
         return status;
     }
@@ -135,13 +136,13 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
     free(bytes);
     if (status)
         return status;
-    status = write_file(path, packed, packed_size, err);
+    status = write_file(path, packed, packed_size, unsynced, err);
     free(packed);
     return status;
 }
 
-pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
-                           int datatype, pons_error *err)
+static pons_status write_checked(const char *path, const volume *v, const volume_grid *grid,
+                                 int datatype, bool unsynced, pons_error *err)
 {
     const nifti_kind *kind = nifti_kind_find(datatype);
     volume_grid own;
@@ -162,7 +163,18 @@ pons_status nifti_write_as(const char *path, const volume *v, const volume_grid 
                          (long long)v->extent[1], (long long)v->extent[2],
                          (long long)grid->extent[0], (long long)grid->extent[1],
                          (long long)grid->extent[2]);
-    return write_kind(path, v, grid, kind, err);
+    return write_kind(path, v, grid, kind, unsynced, err);
+}
+
+pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
+                           int datatype, pons_error *err)
+{
+    return write_checked(path, v, grid, datatype, false, err);
+}
+
+pons_status nifti_write_unsynced(const char *path, const volume *v, int datatype, pons_error *err)
+{
+    return write_checked(path, v, NULL, datatype, true, err);
 }
 
 pons_status nifti_write(const char *path, const volume *v, const volume_grid *grid,

@@ -18,5 +18,7 @@ pons_status nifti_write(const char *path, const volume *v, const volume_grid *gr
 /* The same with NIfTI type 'datatype' (2 uint8, 4 int16, 512 uint16, 16 float32). */
 pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
                            int datatype, pons_error *err);
+/* The same on the volume's own grid. The caller syncs many of them at once (folder_sync_files). */
+pons_status nifti_write_unsynced(const char *path, const volume *v, int datatype, pons_error *err);
 
 #endif

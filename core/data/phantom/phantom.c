@@ -255,10 +255,10 @@ static pons_status write_case(const char *folder, const phantom_settings *s, int
     if (status)
         return status;
     snprintf(path, sizeof path, "%s/imagesTr/phantom_%03" PRId64 ".nii.gz", folder, number);
-    status = nifti_write_as(path, &image, NULL, 4, err);
+    status = nifti_write_unsynced(path, &image, 4, err);
     snprintf(path, sizeof path, "%s/labelsTr/phantom_%03" PRId64 ".nii.gz", folder, number);
     if (!status)
-        status = nifti_write(path, &label, NULL, err);
+        status = nifti_write_unsynced(path, &label, 2, err);
     pons_volume_clear(&image);
     pons_volume_clear(&label);
     return status;
@@ -344,6 +344,8 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
         if (!status && l)
             log_progress(l, "case %" PRId64 " of %" PRId64, n + 1, settings->cases);
     }
+    if (!status)
+        status = folder_sync_files(folder, err);
     if (!status)
         status = write_manifest(folder, settings, err);
     if (!status)

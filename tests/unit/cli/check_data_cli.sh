@@ -99,11 +99,21 @@ if "$program" doctor | grep -q '^libpng  .*: yes$'; then
     shows 0 "one/phantom_002.png" phantom_002 -o one
     checks=$((checks + 1))
     [ "$(ls all one | grep -c 'phantom_00[012].png')" -eq 4 ] || fail "pictures: $(ls all one)"
+    checks=$((checks + 1))
+    [ "$(sed -n 1p one/captions.txt)" = "outlines: brain green" ] && [ "$(wc -l <all/captions.txt)" -eq 4 ] &&
+        grep -qxF \
+        "phantom_002.png: rows from the top: contrast0 as in the file; the same after normalize" one/captions.txt ||
+        fail "captions: $(cat one/captions.txt all/captions.txt)"
     shows 2 "there is no case 'phantom_009' in " phantom_009 -o none
     shows 3 "[patch] has no 'extent'" --patches 3 -o none
     checks=$((checks + 1))
     [ ! -e none ] || fail "a refused command has written: $(ls none)"
     shows 0 "sheet/patches.png" --patches 3 -o sheet --set patch.extent=8
+    checks=$((checks + 1))
+    grep -qxF "patches.png: patches after normalize, augmented by flip; a band of rows from the top: contrast0" \
+        sheet/captions.txt &&
+        [ "$(grep -c '^patches.png, band [12] from the left: phantom_00' sheet/captions.txt)" -eq 2 ] ||
+        fail "captions: $(cat sheet/captions.txt)"
     shows 0 "sheet/patches.png" phantom_000 --patches 7 -o sheet --set 'patch.extent=8 8 1'
 else
     shows 3 "'pons data show' needs libpng, which is not in this build" -o all
