@@ -19,7 +19,7 @@
 #include "replica/replicas.h"
 
 typedef struct bench {
-    const experiment *experiment;
+    experiment *experiment;
     const measure_settings *settings;
     replicas replicas;
     program *program;          /* of the first replica                                            */
@@ -176,15 +176,20 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
     return PONS_OK;
 }
 
-/* 'given': inputs are written by this file, also if the device would extract patches. */
-static pons_status build_programs(bench *b, bool given, pons_error *err)
+static unsigned programs_of(const bench *b, bool given)
 {
     unsigned programs = b->settings->forward ? REPLICAS_EVALUATION : REPLICAS_TRAINING;
 
     programs |= given ? REPLICAS_GIVEN : 0;
     if (!b->settings->forward && (b->settings->trace || b->experiment->replicas > 1))
         programs |= REPLICAS_TRACED;
-    if (replicas_open(b->experiment, programs, &b->replicas, err) != PONS_OK)
+    return programs;
+}
+
+/* 'given': inputs are written by this file, also if the device would extract patches. */
+static pons_status build_programs(bench *b, bool given, pons_error *err)
+{
+    if (replicas_open(b->experiment, programs_of(b, given), &b->replicas, err) != PONS_OK)
         return err->status;
     b->program = program_of(b, b->replicas.item);
     return PONS_OK;
@@ -197,7 +202,10 @@ static pons_status open_data(bench *b, pons_error *err)
         if (build_programs(b, false, err) != PONS_OK)
             return err->status;
     }
-    return training_cases_open(b->experiment, &b->replicas, &b->cache, err);
+    if (training_cases_open(b->experiment, programs_of(b, false), &b->replicas, &b->cache, err)
+        == PONS_OK)
+        b->program = program_of(b, b->replicas.item);
+    return err->status;
 }
 
 /* True for a device with a stream, where calls return before their work is done. */
@@ -262,7 +270,7 @@ static pons_status measure_all(bench *b, measured *out, pons_error *err)
     return PONS_OK;
 }
 
-pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
+pons_status measure_steps(experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err)
 {
     const watchdog_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };

@@ -69,7 +69,7 @@ typedef struct measured {
 
 double measure_median(int count, const double *value);
 /* measured_clear is called after success and failure. */
-pons_status measure_steps(const experiment *e, const measure_settings *settings, measured *out,
+pons_status measure_steps(experiment *e, const measure_settings *settings, measured *out,
                           pons_error *err);
 void measured_clear(measured *m);
 

@@ -10,7 +10,7 @@
 #include "train/checkpoint_contents.h"
 
 typedef struct sweep_run {
-    const experiment *experiment;
+    experiment *experiment;
     const rate_sweep *sweep;
     replicas replicas;
     cache *cache;
@@ -60,11 +60,11 @@ static pons_status load_pretrained(sweep_run *s, pons_error *err)
 
 static pons_status run_sweep(sweep_run *s, rate_curve *out, pons_error *err)
 {
-    const experiment *e = s->experiment;
+    experiment *e = s->experiment;
 
     if (replicas_open(e, REPLICAS_TRAINING, &s->replicas, err) != PONS_OK
-        || load_pretrained(s, err) != PONS_OK
-        || training_cases_open(e, &s->replicas, &s->cache, err) != PONS_OK)
+        || training_cases_open(e, REPLICAS_TRAINING, &s->replicas, &s->cache, err) != PONS_OK
+        || load_pretrained(s, err) != PONS_OK)
         return err->status;
     for (s->step = 0; s->step < s->sweep->steps; s->step++) {
         double rate = rate_sweep_at(s->sweep, s->step);
@@ -80,7 +80,7 @@ static pons_status run_sweep(sweep_run *s, rate_curve *out, pons_error *err)
     return PONS_OK;
 }
 
-pons_status rate_measure(const experiment *e, const rate_sweep *sweep, rate_curve *out,
+pons_status rate_measure(experiment *e, const rate_sweep *sweep, rate_curve *out,
                          pons_error *err)
 {
     const watchdog_settings alone = { .size = 1, .timeout_s = e->sections.distribute.timeout_s };

@@ -12,7 +12,7 @@
  * ends. All processes of the experiment call it together and get the same curve. '*out' is zeroed
  * by the caller.
  */
-pons_status rate_measure(const experiment *e, const rate_sweep *sweep, rate_curve *out,
+pons_status rate_measure(experiment *e, const rate_sweep *sweep, rate_curve *out,
                          pons_error *err);
 
 #endif

@@ -5,11 +5,14 @@
 
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
+#include "replica/device_cases.h"
 
-pons_status training_cases_open(const experiment *e, replicas *r, cache **out, pons_error *err)
+pons_status training_cases_open(experiment *e, unsigned programs, replicas *r, cache **out,
+                                pons_error *err)
 {
     cache_settings filling;
     cache_peers peers;
+    bool moved;
 
     cache_settings_fill(&e->sections, &filling);
     filling.window = e->epoch;
@@ -20,7 +23,13 @@ pons_status training_cases_open(const experiment *e, replicas *r, cache **out, p
         filling.threads = experiment_processors(e);
     filling.peers = &peers;
     if (cache_open(e->data, e->preprocess, e->data->training_count, e->data->training, &filling,
-                   e->log, out, err) != PONS_OK)
+                   e->log, out, err) != PONS_OK
+        || device_cases_choose(r, e, *out, e->data->training_count, &moved, err) != PONS_OK)
         return err->status;
+    if (moved) {
+        replicas_close(r);
+        if (replicas_open(e, programs, r, err) != PONS_OK)
+            return err->status;
+    }
     return replicas_open_loaders(r, *out, &e->epoch, 0, err);
 }

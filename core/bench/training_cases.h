@@ -7,7 +7,12 @@
 #include "data/cache/cache.h"
 #include "replica/replicas.h"
 
-/* Read the training cases and open a loader for each replica. cache_close frees '*out'. */
-pons_status training_cases_open(const experiment *e, replicas *r, cache **out, pons_error *err);
+/*
+ * Read the training cases and open a loader for each replica of 'programs'. Where the devices have
+ * no room for the cases (device_cases_choose) the replicas are opened again. cache_close frees
+ * '*out'.
+ */
+pons_status training_cases_open(experiment *e, unsigned programs, replicas *r, cache **out,
+                                pons_error *err);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "replica/device_cases.h"
 
+#include <string.h>
+
 #include "base/integer.h"
 #include "base/system/memory_limit.h"
 #include "experiment/processes.h"
@@ -95,6 +97,47 @@ pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_er
         != PONS_OK)
         return err->status;
     return check_memory(r, err);
+}
+
+/* *why: the first process whose devices have no room for the cases says why. */
+static pons_status find_room(replicas *r, const cache *held, int count, pons_error *why,
+                             pons_error *err)
+{
+    const experiment *e = r->experiment;
+    pons_error *all, mine = PONS_ERROR_INIT;
+    cache_peers peers;
+
+    device_cases_plan(r, held, count, &mine);
+    if (e->group == NULL) {
+        *why = mine;
+        return PONS_OK;
+    }
+    processes_cache_peers(e->group, &peers);
+    all = arena_alloc(e->memory, (size_t)peers.count * sizeof *all);
+    if (peers.all_gather(peers.context, &mine, sizeof mine, all, err) != PONS_OK)
+        return err->status;
+    for (int n = peers.count - 1; n >= 0; n--)
+        if (all[n].status != PONS_OK)
+            *why = all[n];
+    return PONS_OK;
+}
+
+pons_status device_cases_choose(replicas *r, experiment *e, const cache *held, int count,
+                                bool *moved, pons_error *err)
+{
+    pons_error why = PONS_ERROR_INIT;
+
+    *moved = false;
+    if (!experiment_device_extracts(e) || find_room(r, held, count, &why, err) != PONS_OK
+        || why.status == PONS_OK)
+        return err->status;
+    if (why.status != PONS_DEVICE)
+        return pons_fail(err, why.status, "%s", why.text);
+    log_warning(e->log, "patches are cut by the host, as with cache = memory: %.*s",
+                (int)strcspn(why.text, "\n"), why.text);
+    e->sections.data.cache = CACHE_MEMORY;
+    *moved = true;
+    return PONS_OK;
 }
 
 pons_status device_cases_load(replicas *r, const cache *held, int count, pons_error *err)

@@ -136,45 +136,14 @@ static pons_status build_network(trainer *t, pons_error *err)
     return PONS_OK;
 }
 
-/* Whether the cases fit into the devices' memory in all processes. */
-static pons_status find_room(trainer *t, pons_error *why, pons_error *err)
-{
-    experiment *e = t->experiment;
-    pons_error *all, mine = PONS_ERROR_INIT;
-    cache_peers peers;
-
-    device_cases_plan(&t->replicas, t->cache, t->training_count, &mine);
-    if (e->group == NULL) {
-        *why = mine;
-        return PONS_OK;
-    }
-    processes_cache_peers(e->group, &peers);
-    all = arena_alloc(e->memory, (size_t)peers.count * sizeof *all);
-    if (peers.all_gather(peers.context, &mine, sizeof mine, all, err) != PONS_OK)
-        return err->status;
-    for (int r = peers.count - 1; r >= 0; r--)
-        if (all[r].status != PONS_OK)
-            *why = all[r];
-    return PONS_OK;
-}
-
-/*
- * Leave the cases of [data] cache = device in the host's memory where they do not fit into that
- * of the devices. The network is then built for patches of the host, which have the same bits.
- */
+/* Build the network for patches of the host if the devices have no room for the cases. */
 static pons_status place_cases(trainer *t, pons_error *err)
 {
-    experiment *e = t->experiment;
-    pons_error why = PONS_ERROR_INIT;
+    bool moved;
 
-    if (!experiment_device_extracts(e) || find_room(t, &why, err) != PONS_OK
-        || why.status == PONS_OK)
+    if (device_cases_choose(&t->replicas, t->experiment, t->cache, t->training_count, &moved, err)
+            != PONS_OK || !moved)
         return err->status;
-    if (why.status != PONS_DEVICE)
-        return pons_fail(err, why.status, "%s", why.text);
-    log_warning(e->log, "patches are cut by the host, as with cache = memory: %.*s",
-                (int)strcspn(why.text, "\n"), why.text);
-    e->sections.data.cache = CACHE_MEMORY;
     replicas_close(&t->replicas);
     return build_network(t, err);
 }

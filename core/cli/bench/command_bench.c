@@ -277,7 +277,7 @@ static pons_status check_baseline(const experiment *e, const bench_flags *f,
     return PONS_OK;
 }
 
-static pons_status bench(const experiment *e, const bench_flags *f, const json_t *before,
+static pons_status bench(experiment *e, const bench_flags *f, const json_t *before,
                          logger *l, pons_error *err)
 {
     const measure_settings settings = {

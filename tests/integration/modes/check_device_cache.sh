@@ -98,6 +98,13 @@ for options in "" "--set distribute.devices=cpu:0,cpu:1 --set train.micro_batche
     rm -rf runs/limit-*
 done
 
+# Measurements of steps find no room either, and go on as the training does.
+refused_room="patches are cut by the host, as with cache = memory: [data] cache"
+check "bench goes on beyond the limit" ends 0 "$refused_room" "$program" bench a.ini --set data.cache=device \
+    --set data.cache_limit=8KiB --steps 2
+check "find-rate goes on beyond the limit" ends 0 "$refused_room" "$program" find-rate a.ini \
+    --set data.cache=device --set data.cache_limit=8KiB --steps 20
+
 # ---- memory --------------------------------------------------------------------------------------
 
 number() { # CACHE NAME
