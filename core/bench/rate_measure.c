@@ -4,7 +4,6 @@
 #include "bench/rate_measure.h"
 
 #include "bench/training_cases.h"
-#include "checkpoint/tensor_names.h"
 #include "cluster/watchdog/watchdog.h"
 #include "replica/input_copy.h"
 #include "train/checkpoint_contents.h"
@@ -43,29 +42,15 @@ static pons_status run_step(void *context, replica *r, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status load_pretrained(sweep_run *s, pons_error *err)
-{
-    const char *file = s->experiment->sections.train.pretrained;
-    tensor_format format = checkpoint_contents_format(s->experiment);
-    pons_error problem = PONS_ERROR_INIT;
-
-    if (file == NULL || file[0] == '\0')
-        return PONS_OK;
-    if (tensor_names_read_file(s->replicas.item[0].storage, WEIGHTS_MODEL, file, &format, &problem)
-        != PONS_OK)
-        return pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
-    replicas_copy_first(&s->replicas);
-    return PONS_OK;
-}
-
 static pons_status run_sweep(sweep_run *s, rate_curve *out, pons_error *err)
 {
     experiment *e = s->experiment;
 
     if (replicas_open(e, REPLICAS_TRAINING, &s->replicas, err) != PONS_OK
         || training_cases_open(e, REPLICAS_TRAINING, &s->replicas, &s->cache, err) != PONS_OK
-        || load_pretrained(s, err) != PONS_OK)
+        || checkpoint_contents_load_pretrained(e, s->replicas.item[0].storage, err) != PONS_OK)
         return err->status;
+    replicas_copy_first(&s->replicas);
     for (s->step = 0; s->step < s->sweep->steps; s->step++) {
         double rate = rate_sweep_at(s->sweep, s->step);
         if (s->alone != NULL)

@@ -249,3 +249,16 @@ double checkpoint_contents_size(const experiment *e, const storage *s)
     /* Kernels change the order of their axes on the way to a file, each list in its own buffer. */
     return size + files * sizeof(float) * largest;
 }
+
+pons_status checkpoint_contents_load_pretrained(const experiment *e, storage *s, pons_error *err)
+{
+    const char *file = e->sections.train.pretrained;
+    tensor_format format = checkpoint_contents_format(e);
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (file == NULL || file[0] == '\0')
+        return PONS_OK;
+    if (tensor_names_read_file(s, WEIGHTS_MODEL, file, &format, &problem) != PONS_OK)
+        return pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
+    return PONS_OK;
+}

@@ -52,6 +52,8 @@ pons_status checkpoint_contents_make(checkpoint_contents *c, const experiment *e
 /* PONS_FAILURE with the tensor's name if an element is not finite. Any thread. */
 pons_status checkpoint_contents_check(const checkpoint_contents *c, pons_error *err);
 void checkpoint_contents_clear(checkpoint_contents *c);
+/* Read the weights of [train] pretrained into 's', if there is one. */
+pons_status checkpoint_contents_load_pretrained(const experiment *e, storage *s, pons_error *err);
 /* Bytes of memory that contents of 's' take. */
 double checkpoint_contents_size(const experiment *e, const storage *s);
 

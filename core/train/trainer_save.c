@@ -258,15 +258,7 @@ static pons_status load_checkpoint(trainer *t, const char *folder, pons_error *e
 
 pons_status trainer_load(trainer *t, pons_error *err)
 {
-    const char *pretrained = t->experiment->sections.train.pretrained;
-    tensor_format format = checkpoint_contents_format(t->experiment);
-    pons_error problem = PONS_ERROR_INIT;
-
     if (t->settings->resume != NULL)
         return load_checkpoint(t, t->settings->resume, err);
-    if (pretrained == NULL || pretrained[0] == '\0')
-        return PONS_OK;
-    if (tensor_names_read_file(t->storage, WEIGHTS_MODEL, pretrained, &format, &problem) != PONS_OK)
-        pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
-    return err->status;
+    return checkpoint_contents_load_pretrained(t->experiment, t->storage, err);
 }
