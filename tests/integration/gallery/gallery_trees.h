@@ -32,7 +32,7 @@ static const struct {
     { GLIOMA_2021, "cp " CASE_2021 "_t1.nii.gz " CASE_2021 "_seg.nii.gz", "", PONS_DATA,
       "which 'labels' does not list" },
     { GLIOMA_2021, "mkdir other; cp " CASE_2021 "_t1.nii.gz other/patient_t1.nii.gz", "",
-      PONS_DATA, "found the name 'patient', expected one of BraTS" },
+      PONS_DATA, "expected a case's name of BraTS" },
     { GLIOMA_2021, "rm -r *", "layout = brats", PONS_DATA, "holds no case of BraTS" },
     { GLIOMA_2021, ":", "labels = background:0 tumour:1,2", PONS_DATA,
       "has id 4 in 128 voxels, which 'labels' does not list" },
