@@ -38,6 +38,8 @@ static const char *const window_precision_words[] = {
     "training", "fp32", "tf32", "bf16", "fp16", NULL
 };
 static const char *const precision_words[] = { "auto", "fp32", "tf32", "bf16", "fp16", NULL };
+enum loss_scaling { LOSS_SCALING_TORCH = 0, LOSS_SCALING_FAST_DDPM };
+static const char *const loss_scaling_words[] = { "torch", "fast_ddpm", NULL };
 static const char *const nonfinite_words[] = { "stop", "skip", NULL };
 static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
 static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", "shm", NULL };
@@ -202,6 +204,9 @@ static const pons_option train_table[] = {
                  "Micro-batches of a step over all replicas; 0 is replicas times accumulate."),
     PONS_CHOICE(train_options, precision, "auto", precision_words,
                 "Type of stored activations and of the factors of products."),
+    PONS_CHOICE(train_options, loss_scaling, "torch", loss_scaling_words, "Preset of the loss's "
+                "scale in fp16: torch's GradScaler, or that of Fast-DDPM's guide, which begins "
+                "with 2048. Each of the next four keys wins over it."),
     PONS_REAL(train_options, loss_scale, "65536", 1, 16777216,
               "Factor of the loss in fp16 that a run begins with."),
     PONS_REAL(train_options, loss_scale_growth, "2", 1, 65536,
@@ -571,6 +576,15 @@ static pons_status check_loss_scale(config *c, const train_options *t, pons_erro
     return PONS_OK;
 }
 
+/* The presets differ in the first scale alone; both grow by 2 after 2000 steps and halve. */
+static void expand_loss_scaling(config *c, train_options *t)
+{
+    if (t->loss_scaling != LOSS_SCALING_FAST_DDPM || config_given(c, "train", "loss_scale"))
+        return;
+    t->loss_scale = 2048;
+    config_resolve(c, "train", "loss_scale", "2048", "that of loss_scaling");
+}
+
 /* Check rules between the keys of a section that ranges cannot express. */
 static pons_status check_sections(config *c, const sections *s, pons_error *err)
 {
@@ -623,6 +637,7 @@ pons_status sections_fill(config *c, sections *s, pons_error *err)
     if (refuse_unknown_names(c, s, err) != PONS_OK || refuse_not_built(c, err) != PONS_OK
         || fill_tiers(c, &s->data, err) != PONS_OK)
         return PONS_CONFIG;
+    expand_loss_scaling(c, &s->train);
     return check_sections(c, s, err);
 }
 

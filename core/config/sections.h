@@ -110,6 +110,7 @@ typedef struct train_options {
     int precision;            /* enum precision (program.h): auto fp32 tf32 ...                   */
     double clip_norm, ema_decay, grace_s;
     double mixup, cutmix;     /* alpha of Beta(alpha, alpha); 0: none                             */
+    int loss_scaling;         /* enum loss_scaling in sections.c                                  */
     double loss_scale, loss_scale_growth, loss_scale_backoff;
     int64_t loss_scale_interval;
     bool recompute;

@@ -192,6 +192,12 @@ sed 's/^steps = 1/&\nprecision = fp32\nloss_scale = 2048/' plain.ini >x.ini
 check "a scale that no precision reads is said" ends 0 "loss_scale changes nothing: the precision is fp32" \
     "$program" train x.ini --set experiment.name=unscaled
 
+sed 's/^steps = 1/&\nprecision = fp32\nloss_scaling = fast_ddpm/' plain.ini >x.ini
+check "a preset of the scale" "$program" train x.ini --set experiment.name=preset
+check "has its first scale" grep -q "^loss_scale = 2048 " runs/preset/resolved.ini
+check "a scale that is given" "$program" train x.ini --set experiment.name=given --set train.loss_scale=512
+check "wins over the preset" grep -q "^loss_scale = 512 " runs/given/resolved.ini
+
 # Weights of classes: their inverse counts, as 'data check' counts them, with a mean of 1.
 "$program" data phantom -o rare --cases 3 --extent 24 --classes 3 2>log || { cat log; exit 1; }
 sed '/^labels = /d; s/^source = .*/source = rare/; s/^name = .*/name = rare/; s/^plugin = dice$/plugin = dice_ce\nclass_weights = auto/' plain.ini >rare.ini
