@@ -1,5 +1,5 @@
 /*
- * clock.h - seconds of the monotonic clock, and of a thread's processor.
+ * clock.h - seconds of the monotonic clock, and processor time of a thread and of the process.
  */
 #ifndef CORE_BASE_CLOCK_H
 #define CORE_BASE_CLOCK_H
@@ -24,7 +24,16 @@ static inline double seconds_of_thread(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The same time as a timespec, for system calls that wait until a point in time. */
+/* Seconds that processors have spent on all threads of the process. */
+static inline double seconds_of_process(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Monotonic seconds as a timespec, for system calls that wait until a point in time. */
 static inline struct timespec clock_timespec(double seconds)
 {
     time_t whole = (time_t)seconds;

@@ -29,6 +29,7 @@ typedef struct bench {
     uint64_t number;           /* number of the step                                              */
     int at;                    /* index of the step in 'section'                                  */
     double section[4][MEASURE_STEPS_MAX];
+    double processor[MEASURE_STEPS_MAX]; /* seconds of all threads                                */
 } bench;
 
 static program *program_of(const bench *b, const replica *r)
@@ -160,7 +161,7 @@ static void note_step(const bench *b)
 static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error *err)
 {
     for (int i = 0; i < warm_up + b->settings->steps; i++) {
-        double begin = seconds_now();
+        double begin = seconds_now(), processor = seconds_of_process();
 
         b->number = (uint64_t)i;
         b->at = i < warm_up ? 0 : i - warm_up;
@@ -171,6 +172,7 @@ static pons_status run_steps(bench *b, int warm_up, double *seconds, pons_error 
             != PONS_OK)
             return err->status;
         seconds[b->at] = seconds_now() - begin;
+        b->processor[b->at] = seconds_of_process() - processor;
     }
     note_start(b);
     return PONS_OK;
@@ -252,6 +254,7 @@ static pons_status measure_all(bench *b, measured *out, pons_error *err)
         || run_steps(b, s->warm_up, out->step, err) != PONS_OK)
         return err->status;
     out->count = s->steps;
+    out->processor = measure_median(s->steps, b->processor);
     for (int i = 0; i < 4; i++)
         out->section[i] = measure_median(s->steps, b->section[i]);
     getrusage(RUSAGE_SELF, &usage);

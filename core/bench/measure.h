@@ -48,6 +48,7 @@ typedef struct measured_sums {
 typedef struct measured {
     int count;
     double step[MEASURE_STEPS_MAX];    /* seconds of each step, without data                      */
+    double processor;                  /* median processor seconds of a step, of all threads      */
     /*
      * Medians of seconds: begin, micro, reduce, update; on a device with a stream sums of its
      * kernels' seconds.

@@ -64,7 +64,7 @@ has_round() { [ -e "$1" ] && awk -v r="$2" '$1 == r { found = 1 } END { exit !fo
 
 # The networks that are measured, in $folder, and the cases that they read.
 networks() {
-    for name in spleen segresnet dynunet vnet attention residual; do
+    for name in spleen segresnet dynunet vnet attention residual fast_ddpm basicunet; do
         cp "$here/$name.ini" "$folder"
     done
     sed 's/^channels = .*/channels = 32 64 128 256 512/' "$folder/spleen.ini" >"$folder/fast.ini"

@@ -13,16 +13,18 @@
 #   ROWS      names of rows; default: all of them that need no card
 #   WAYS      of eager, eager_last, compiled, compiled_last, on a card graphs_last too; default: all of them
 #   STEPS     of PyTorch in a measurement, after one that warms up; default: 3; on a card ten times as many
+#   CLOCK     wall, or processor: processor time of all threads, for a machine that others use; default: wall
 #   RUNNER    a command put before each measurement, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
 rounds=${2:-5}
 whole ROUNDS "$rounds"
 plain="spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16 vnet_fp32 vnet_bf16 \
-attention_fp32 attention_bf16 residual_fp32 residual_bf16"
+attention_fp32 attention_bf16 residual_fp32 residual_bf16 fast_ddpm_fp32 fast_ddpm_bf16 basicunet_fp32 basicunet_bf16"
 # shellcheck disable=SC2086 # words
 rows=$(chosen ROWS "${ROWS:-$plain}" $plain spleen_card nnunet_card)
 ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last graphs_last)
+clock=$(chosen CLOCK "${CLOCK:-wall}" wall processor)
 steps=${STEPS:-3}
 whole STEPS "$steps"
 # ways_of ROW: of those that were asked for.
@@ -41,6 +43,8 @@ for r in $rows; do
 done
 keep "${3:-}"
 export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
+# A thread of PyTorch that waits spins, which is no work.
+[ "$clock" = wall ] || export OMP_WAIT_POLICY=passive
 
 # What a row is: a title, PyTorch's words, the file and the words of pons.
 row() {
@@ -81,6 +85,12 @@ row() {
     residual_*) title="ResidualEncoderUNet step, 1 x 64^3, ${1#*_}"
         torch="--model residual_unet --precision ${1#*_} --batch 1 --patch 64"
         file=residual; ours="--set train.precision=${1#*_}" ;;
+    fast_ddpm_*) title="Fast-DDPM step, 1 x 64^3, ${1##*_}"
+        torch="--model fast_ddpm --precision ${1##*_} --batch 1 --patch 64"
+        file=fast_ddpm; ours="--set train.precision=${1##*_}" ;;
+    basicunet_*) title="BasicUNet step, 2 x 64^3, ${1#*_}"
+        torch="--model basicunet --precision ${1#*_} --batch 2 --patch 64"
+        file=basicunet; ours="--set train.precision=${1#*_}" ;;
     spleen_card) title='spleen U-Net step, 8 x 96^3, bf16, on a card'
         torch='--model unet_spleen --precision bf16 --batch 8'
         ours='--set train.precision=bf16 --set train.batch=8' ;;
@@ -112,6 +122,14 @@ peak() {
     esac
 }
 
+# seconds WALL PROCESSOR: of the JSON of a measurement, the number that CLOCK asks for.
+seconds() {
+    case $clock in
+    wall) sed "s/.*\"$1\": *\([^,]*\),.*/\1/" "$folder/json" ;;
+    *) sed "s/.*\"$2\": *\([^,]*\),.*/\1/" "$folder/json" ;;
+    esac
+}
+
 # column FILE NUMBER: the median of that column.
 column() { awk -v c="$2" '{ print $c }' "$1" | median; }
 
@@ -123,7 +141,7 @@ measure_pons() {
     # shellcheck disable=SC2086
     $runner "$pons" bench "$folder/$file.ini" --json --no-data --warm-up $((2 * times)) \
         --steps $((5 * times)) $device $ours >"$folder/json" 2>"$folder/log" || { cat "$folder/log" >&2; exit 1; }
-    seconds=$(sed 's/.*"median":\([^,]*\),.*/\1/' "$folder/json")
+    seconds=$(seconds median processor_seconds)
     echo "$2 $seconds $(peak "$1")" | awk '{ print $1, $2, $3 / 1048576 }' >>"$to"
     echo "$1, round $2: pons $seconds s" >&2
 }
@@ -143,7 +161,7 @@ measure_torch() {
     # shellcheck disable=SC2046,SC2086
     if $runner python3 "$here/step.py" $torch $(way "$3") $on --warmup $times --steps $((steps * times)) \
         >"$folder/json" 2>"$to.log"; then
-        seconds=$(sed 's/.*"median": \([^,]*\),.*/\1/' "$folder/json")
+        seconds=$(seconds median processor)
         peak=$(sed 's/.*"peak_mib": \([0-9]*\),.*/\1/' "$folder/json")
     else
         seconds=inf peak=inf
@@ -194,7 +212,7 @@ case $rows in
 esac
 echo "$machine;" \
     "$(python3 -c 'import torch, monai; print("PyTorch", torch.__version__, "MONAI", monai.__version__)' 2>"$folder/log");" \
-    "medians of $rounds rounds"
+    "medians of $rounds rounds, $clock time"
 echo
 echo '| what | PyTorch + MONAI (its best way) | pons | ratio | its peak memory | peak of pons | ratio | command |'
 echo '| --- | --- | --- | --- | --- | --- | --- | --- |'

@@ -107,7 +107,9 @@ static pons_status print_json(const experiment *e, const bench_flags *f, const m
         fputs(i > 0 ? "," : "", stdout);
         json_put_number(stdout, m->step[i]);
     }
-    fputs("]},\"phases\":{", stdout);
+    fputs("]},\"processor_seconds\":", stdout);
+    json_put_number(stdout, m->processor);
+    fputs(",\"phases\":{", stdout);
     for (int i = 0; i < 4; i++) {
         printf("%s\"%s\":", i > 0 ? "," : "", section_names[i]);
         json_put_number(stdout, m->section[i]);

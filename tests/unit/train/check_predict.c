@@ -1082,6 +1082,7 @@ START_TEST(bench_measures_and_leaves_no_run_folder)
     json_t *d = root_json("out");
     ck_assert_int_eq((int)json_array_size(json_at(d, "step_seconds/all")), 2);
     ck_assert_double_gt(json_number_value(json_at(d, "step_seconds/median")), 0);
+    ck_assert_double_gt(json_number_value(json_at(d, "processor_seconds")), 0);
     ck_assert_double_gt(json_number_value(json_at(d, "phases/micro")), 0);
     ck_assert_double_gt(json_number_value(json_at(d, "with_data_seconds")), 0);
     ck_assert_str_eq(json_string_value(json_at(d, "mode")), "single");
