@@ -327,8 +327,8 @@ static const pons_option device_table[] = {
               "Folder of compiled cuda kernels; not given: 'pons/kernels' in "
               "XDG_CACHE_HOME or ~/.cache."),
     PONS_CHOICE(device_options, winograd, "auto", winograd_words,
-                "Winograd convolutions in bf16, on cpu: where they are faster, or never. They "
-                "round sums of points and of weights once more."),
+                "Winograd convolutions on cpu: where they are faster, or never. They round sums of "
+                "points and of weights once more."),
     PONS_OPTIONS_END
 };
 

@@ -281,6 +281,8 @@ static pons_status prepare_winograd(int threads, const pons_request *request, po
     return prepare_by_solver("winograd", ISA_AVX512BF16, threads, request, kernel, supported, err);
 }
 
+static pons_type image_type = PONS_BF16; /* of the images of all families */
+
 static void describe_shape(const shape_case *s, char *to, size_t size)
 {
     snprintf(to, size, "%d x %d %d %d, %d -> %d, groups %d, kernel %d %d %d, stride %d %d %d, "
@@ -313,7 +315,7 @@ static bool check_threads(const problem *truth, const shape_case *s, family make
     pons_error err = PONS_ERROR_INIT;
     bool supported = false;
 
-    problem_init(&p, s, kind, PONS_BF16, threads != 2);
+    problem_init(&p, s, kind, image_type, threads != 2);
     p.request.packable = threads == 1 ? 0 : 2;
     ck_assert(make(threads, &p.request, &kernel, &supported, &err) == PONS_OK);
     if (supported) {
@@ -508,8 +510,9 @@ static const shape_case refused[] = {
     { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 2, 3 }, ONE, ONE, ONE, ONE },
 };
 
-static void check_winograd(pons_kernel_kind kind)
+static void check_winograd_of(pons_type type, pons_kernel_kind kind)
 {
+    image_type = type;
     for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
         ck_assert(check_shape(&planes[i], prepare_winograd, kind));
     for (size_t i = 0; i < sizeof deep / sizeof *deep; i++)
@@ -518,6 +521,13 @@ static void check_winograd(pons_kernel_kind kind)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         ck_assert(!check_shape(&refused[i], prepare_winograd, kind));
     check_random(prepare_winograd, kind, 8);
+    image_type = PONS_BF16;
+}
+
+static void check_winograd(pons_kernel_kind kind)
+{
+    check_winograd_of(PONS_BF16, kind);
+    check_winograd_of(PONS_F32, kind);
 }
 
 START_TEST(winograd_convolution_is_exact)
@@ -546,7 +556,7 @@ static problem compute_result(const shape_case *s, family make, pons_kernel_kind
     pons_error err = PONS_ERROR_INIT;
     bool supported = false;
 
-    problem_init(&p, s, kind, PONS_BF16, true);
+    problem_init(&p, s, kind, image_type, true);
     fill_inputs(&p, number_below_one);
     ck_assert(make(threads, &p.request, &kernel, &supported, &err) == PONS_OK);
     ck_assert(supported);
@@ -554,11 +564,13 @@ static problem compute_result(const shape_case *s, family make, pons_kernel_kind
     return p;
 }
 
-static void same_bits(const shape_case *s, pons_kernel_kind kind)
+static void same_bits_of(pons_type type, const shape_case *s, pons_kernel_kind kind)
 {
     static const int threads[] = { 2, 3, 7 };
-    problem one = compute_result(s, prepare_winograd, kind, 1);
+    problem one;
 
+    image_type = type;
+    one = compute_result(s, prepare_winograd, kind, 1);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         problem p = compute_result(s, prepare_winograd, kind, threads[i]);
         ck_assert_msg(memcmp(p.memory[2].memory, one.memory[2].memory, one.memory[2].size) == 0,
@@ -566,6 +578,13 @@ static void same_bits(const shape_case *s, pons_kernel_kind kind)
         problem_clear(&p);
     }
     problem_clear(&one);
+    image_type = PONS_BF16;
+}
+
+static void same_bits(const shape_case *s, pons_kernel_kind kind)
+{
+    same_bits_of(PONS_BF16, s, kind);
+    same_bits_of(PONS_F32, s, kind);
 }
 
 START_TEST(winograd_has_the_same_bits_on_any_number_of_threads)
@@ -649,6 +668,25 @@ START_TEST(winograd_rounding_error_follows_from_its_terms)
 }
 END_TEST
 
+/*
+ * In float the transformed factors are rounded to 2^-24 relatively, which is 2^15 times less, and
+ * sums of a few hundred terms add about as much.
+ */
+START_TEST(winograd_error_of_floats_is_one_of_float)
+{
+    static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case strided = { 1, { 9, 48, 52 }, 32, 32, 1, THREE, TWO, ONE, ONE, ONE };
+
+    image_type = PONS_F32;
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++) {
+        ck_assert_double_le(relative_error(&s, prepare_winograd, (pons_kernel_kind)kind), 0x1p-20);
+        ck_assert_double_le(relative_error(&strided, prepare_winograd, (pons_kernel_kind)kind),
+                            0x1p-20);
+    }
+    image_type = PONS_BF16;
+}
+END_TEST
+
 START_TEST(few_channels_convolution_is_exact)
 {
     check_random(prepare_few_channels, PONS_KERNEL_CONVOLUTION, 6);
@@ -683,6 +721,7 @@ int main(void)
     tcase_add_test(c, winograd_weight_gradient_is_exact);
     tcase_add_test(c, winograd_has_the_same_bits_on_any_number_of_threads);
     tcase_add_test(c, winograd_rounding_error_follows_from_its_terms);
+    tcase_add_test(c, winograd_error_of_floats_is_one_of_float);
     if (!isa_runs(ISA_AMX))
         return suite_run();
     tcase_add_test(c, few_channels_convolution_is_exact);

@@ -332,7 +332,8 @@ static const sliding good_for_winograd = { .cases = 1, .extent = { 8, 24, 24 }, 
                                            .low = { 1, 1, 1 }, .high = { 1, 1, 1 },
                                            .type = PONS_BF16 };
 
-static bool is_winograd(const pons_device_settings *settings, isa set, pons_kernel_kind kind)
+static bool is_winograd_of(pons_type type, const pons_device_settings *settings, isa set,
+                           pons_kernel_kind kind)
 {
     cpu_device *d = device_new(settings, set);
     sliding s = good_for_winograd;
@@ -341,11 +342,21 @@ static bool is_winograd(const pons_device_settings *settings, isa set, pons_kern
     bool is;
 
     s.kind = kind;
+    s.type = type;
     sliding_make(&s, &r);
     k = select_kernel(d, &r.request);
     is = strcmp(k.implementation, "winograd") == 0;
     k.free(&k);
     cpu_operations.close(d);
+    return is;
+}
+
+/* The same answer for both types. */
+static bool is_winograd(const pons_device_settings *settings, isa set, pons_kernel_kind kind)
+{
+    bool is = is_winograd_of(PONS_BF16, settings, set, kind);
+
+    ck_assert_int_eq(is_winograd_of(PONS_F32, settings, set, kind), is);
     return is;
 }
 

@@ -7,6 +7,9 @@
  *
  *   panel   [16 pairs][16 columns][2]: two neighbouring elements of that axis side by side
  *   rows    16 rows 'pitch' bytes apart, 32 elements of each; they may begin at any element
+ *
+ * An engine of floats multiplies along lines alone. It takes a float in the place of a pair, so its
+ * step is 16 elements.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_GEMM_H
 #define PLUGINS_DEVICES_CPU_CONV_BF16_GEMM_BF16_GEMM_H
@@ -18,6 +21,7 @@ enum {
     GEMM_ELEMENTS = 32,                              /* elements of a step */
     GEMM_STEP = GEMM_ELEMENTS * sizeof(uint16_t),    /* bytes */
     GEMM_PANEL = GEMM_TILE * GEMM_STEP,
+    GEMM_PAIR = 2 * sizeof(uint16_t),                /* bytes; a float has as many */
     GEMM_ROWS = 4,
     GEMM_COLUMNS = 2,
     GEMM_ACROSS = 3
@@ -62,7 +66,7 @@ typedef struct gemm_engine {
     void (*lines)(const gemm_row_product *p);  /* NULL: the engine has no such kernel */
 } gemm_engine;
 
-extern const gemm_engine engine_amx, engine_avx512_bf16;
+extern const gemm_engine engine_amx, engine_avx512_bf16, engine_avx512_f32;
 
 /*
  * Pack channels 'first' .. first + count - 1 of 32 positions: as a panel whose pairs lie along the
@@ -81,7 +85,10 @@ typedef struct gemm_line {
 
 /* Pack 'count' channels from 'from' on: a line of a panel for each pair. Zeros fill up to 16. */
 void gemm_pack_line(void *to, const char *from, const gemm_line *line, int count);
-/* Turn 16 rows of 32 elements into the columns of a panel. */
+/* As gemm_pack_rows, of floats at 16 positions. */
+void gemm_pack_float_rows(void *to, int64_t pitch, const char *const *position, int first,
+                          int count);
+/* Turn 16 rows of 32 elements, or of 16 floats, into the columns of a panel. */
 void gemm_pack_columns(void *to, const char *const *row);
 /* Write 'count' elements of row r of a tile as bf16 to place[r] + first; NULL: skip the row. */
 void gemm_store(const float *tile, char *const *place, int first, int count);

@@ -1,6 +1,6 @@
 /*
  * engine_avx512_bf16.c - products of pairs of bf16 on vectors (bf16_gemm.h), for processors with
- * AVX512-BF16 that have no tile registers.
+ * AVX512-BF16 that have no tile registers; and of floats, along lines.
  *
  * The sums of eight rows by two columns, or of sixteen rows by one, stay in registers. Each pair of
  * a row is broadcast to a vector and multiplied by the lines of the panels. Steps are divided into
@@ -23,11 +23,19 @@ enum {
     SUMS = GEMM_TILE / 2 * GEMM_ACROSS
 };
 
+/* sum + a times b: of the products of pairs, or of floats. */
+DOTS INLINE __m512 add_product(bool floats, __m512 sum, __m512i a, __m512i b)
+{
+    if (floats)
+        return _mm512_fmadd_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b), sum);
+    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+}
+
 /*
  * sum[r * columns + n] += pair k of row r, broadcast, times line n. row[i] is the address of row
  * i * APART, and rows are 'pitch' apart.
  */
-DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const *row,
+DOTS INLINE void add_pair(bool floats, __m512 *sum, int rows, int columns, const char *const *row,
                           int64_t pitch, int64_t k, const __m512i *line)
 {
     UNROLL
@@ -36,8 +44,7 @@ DOTS INLINE void add_pair(__m512 *sum, int rows, int columns, const char *const 
             _mm_cvtsi128_si32(_mm_loadu_si32(row[r / APART] + r % APART * pitch + 4 * k)));
         UNROLL
         for (int n = 0; n < columns; n++)
-            sum[r * columns + n] = _mm512_dpbf16_ps(sum[r * columns + n], (__m512bh)pair,
-                                                    (__m512bh)line[n]);
+            sum[r * columns + n] = add_product(floats, sum[r * columns + n], pair, line[n]);
     }
 }
 
@@ -73,7 +80,7 @@ DOTS INLINE void block(const gemm_product *p, int tile, int first, int rows, int
             UNROLL
             for (int n = 0; n < columns; n++)
                 line[n] = _mm512_load_si512(b[n] + k * (int)GEMM_STEP);
-            add_pair(sum, rows, columns, row, pitch, k, line);
+            add_pair(false, sum, rows, columns, row, pitch, k, line);
         }
     }
     UNROLL
@@ -120,7 +127,8 @@ static void multiply(const gemm_product *p)
 /* ---- along lines ----------------------------------------------------------------------------- */
 
 /* Rows 'first' .. first + rows - 1 by all columns. */
-DOTS INLINE void line_block(const gemm_row_product *p, int first, int rows, int columns)
+DOTS INLINE void line_block(bool floats, const gemm_row_product *p, int first, int rows,
+                            int columns)
 {
     const int64_t pitch = p->pitch;
     float *c = p->c + first * GEMM_ACROSS * GEMM_TILE;
@@ -145,7 +153,7 @@ DOTS INLINE void line_block(const gemm_row_product *p, int first, int rows, int 
             UNROLL
             for (int n = 0; n < columns; n++)
                 line[n] = _mm512_load_si512(b[n] + k * (int)GEMM_STEP);
-            add_pair(sum, rows, columns, row, pitch, k, line);
+            add_pair(floats, sum, rows, columns, row, pitch, k, line);
         }
     }
     UNROLL
@@ -155,33 +163,57 @@ DOTS INLINE void line_block(const gemm_row_product *p, int first, int rows, int 
             _mm512_storeu_ps(c + (r * GEMM_ACROSS + n) * GEMM_TILE, sum[r * columns + n]);
 }
 
-DOTS static void half_by_lines(const gemm_row_product *p, int first)
+DOTS INLINE void half_by_lines(bool floats, const gemm_row_product *p, int first)
 {
     if (p->columns == 3)
-        line_block(p, first, GEMM_TILE / 2, 3);
+        line_block(floats, p, first, GEMM_TILE / 2, 3);
+    else if (p->columns == 2)
+        line_block(floats, p, first, GEMM_TILE / 2, 2);
     else
-        line_block(p, first, GEMM_TILE / 2, 2);
+        line_block(floats, p, first, GEMM_TILE / 2, 1);
 }
 
-DOTS static void all_by_line(const gemm_row_product *p)
+DOTS static void half_of_pairs(const gemm_row_product *p, int first)
 {
-    line_block(p, 0, GEMM_TILE, 1);
+    half_by_lines(false, p, first);
 }
 
-DOTS static void half_by_line(const gemm_row_product *p)
+DOTS static void half_of_floats(const gemm_row_product *p, int first)
 {
-    line_block(p, 0, GEMM_TILE / 2, 1);
+    half_by_lines(true, p, first);
+}
+
+DOTS static void all_of_pairs(const gemm_row_product *p)
+{
+    line_block(false, p, 0, GEMM_TILE, 1);
+}
+
+DOTS static void all_of_floats(const gemm_row_product *p)
+{
+    line_block(true, p, 0, GEMM_TILE, 1);
+}
+
+/* One column by all rows has as many sums as there are registers for. */
+INLINE void multiply_rows(const gemm_row_product *p, void (*all)(const gemm_row_product *),
+                          void (*half)(const gemm_row_product *, int))
+{
+    if (p->columns == 1 && p->rows == GEMM_TILE) {
+        all(p);
+        return;
+    }
+    half(p, 0);
+    if (p->rows == GEMM_TILE)
+        half(p, GEMM_TILE / 2);
 }
 
 static void multiply_lines(const gemm_row_product *p)
 {
-    if (p->columns == 1) {
-        (p->rows == GEMM_TILE ? all_by_line : half_by_line)(p);
-        return;
-    }
-    half_by_lines(p, 0);
-    if (p->rows == GEMM_TILE)
-        half_by_lines(p, GEMM_TILE / 2);
+    multiply_rows(p, all_of_pairs, half_of_pairs);
+}
+
+static void multiply_float_lines(const gemm_row_product *p)
+{
+    multiply_rows(p, all_of_floats, half_of_floats);
 }
 
 static void nothing(void)
@@ -189,3 +221,4 @@ static void nothing(void)
 }
 
 const gemm_engine engine_avx512_bf16 = { nothing, multiply, nothing, multiply_lines };
+const gemm_engine engine_avx512_f32 = { nothing, NULL, nothing, multiply_float_lines };

@@ -80,6 +80,19 @@ void gemm_pack_rows(void *to, int64_t pitch, const char *const *position, int fi
         _mm512_storeu_si512((char *)to + c * pitch, r[c]);
 }
 
+void gemm_pack_float_rows(void *to, int64_t pitch, const char *const *position, int first,
+                          int count)
+{
+    __mmask16 mask = (__mmask16)((1u << count) - 1);
+    __m512i r[GEMM_TILE];
+
+    for (int k = 0; k < GEMM_TILE; k++)
+        r[k] = _mm512_maskz_loadu_epi32(mask, (const float *)position[k] + first);
+    turn(r);
+    for (int c = 0; c < GEMM_TILE; c++)
+        _mm512_storeu_si512((char *)to + c * pitch, r[c]);
+}
+
 void gemm_pack_columns(void *to, const char *const *row)
 {
     __m512i r[GEMM_TILE];

@@ -141,6 +141,7 @@ pons_status bf16_gemm_prepare_rows(const gemm_engine *unit, int threads, const c
     w->form = &plain;
     w->unit = unit;
     w->threads = threads;
+    w->together = 2;
     read_shapes(w, p);
     return gemm_weight_rows_prepare(w, kernel, err);
 }

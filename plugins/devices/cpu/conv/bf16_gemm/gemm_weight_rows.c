@@ -38,8 +38,7 @@ enum {
     TASKS = 16,             /* most tasks with their own sums */
     SHARE = 2,              /* tiles of output channels of a task that adds many groups */
     PIECE = 144,            /* pairs whose panels stay in the L1 cache for all rows */
-    LONG = 12,              /* least pairs of a line for which one more pair costs little */
-    PAIR = 2 * sizeof(uint16_t)
+    LONG = 12               /* least pairs of a line for which one more pair costs little */
 };
 
 /* ---- boxes ----------------------------------------------------------------------------------- */
@@ -127,10 +126,10 @@ static int64_t line_of_x(const gemm_weight_rows *w, const gemm_weight_span *s, i
 
 /* ---- packing --------------------------------------------------------------------------------- */
 
-/* Blocks of GEMM_ELEMENTS numbers. */
+/* Blocks of GEMM_TILE pairs. */
 static int64_t block_count(const gemm_weight_rows *w, const gemm_weight_span *y)
 {
-    return ceil_div_i64(gemm_weight_line_count(y) * 2 * w->pairs, GEMM_ELEMENTS);
+    return ceil_div_i64(gemm_weight_line_count(y) * w->pairs, GEMM_TILE);
 }
 
 static void pack_y(const gemm_weight_rows *w, const char *y, const gemm_weight_span *s,
@@ -177,10 +176,10 @@ static gemm_weight_place place_of(const gemm_weight_rows *w, int job)
 /* Neighbouring lines whose partners are neighbours are one run. */
 static void add_line(const gemm_weight_rows *w, gemm_run *run, int *count, int64_t y, int64_t x)
 {
-    gemm_run next = { y * w->pairs * PAIR, x * w->x_pairs * GEMM_STEP, w->pairs };
+    gemm_run next = { y * w->pairs * GEMM_PAIR, x * w->x_pairs * GEMM_STEP, w->pairs };
     gemm_run *last = run + *count - 1;
 
-    if (*count > 0 && last->a + last->pairs * PAIR == next.a &&
+    if (*count > 0 && last->a + last->pairs * GEMM_PAIR == next.a &&
         last->b + last->pairs * GEMM_STEP == next.b && last->pairs + next.pairs <= PIECE)
         last->pairs += next.pairs;
     else
@@ -482,7 +481,7 @@ static int64_t rows_bytes(const gemm_weight_rows *w)
     int64_t lines = (int64_t)w->box[CASES] * w->box[PLANES] * w->box[LINES];
 
     /* An odd number of lines of the cache: rows do not meet in one set. */
-    return (ceil_div_i64(lines * 2 * w->pairs, GEMM_ELEMENTS) | 1) * GEMM_STEP;
+    return (ceil_div_i64(lines * w->pairs, GEMM_TILE) | 1) * GEMM_STEP;
 }
 
 /* The largest number of planes or lines of x that a box reads. */
@@ -562,7 +561,7 @@ static void plan_boxes(gemm_weight_rows *w, bool apart)
  */
 static void plan_strips(gemm_weight_rows *w)
 {
-    int step = 2 * w->c.stride[2], dilation = w->c.dilation[2], period = 1;
+    int step = w->together * w->c.stride[2], dilation = w->c.dilation[2], period = 1;
 
     while (period * dilation % step != 0)
         period++;
@@ -587,7 +586,7 @@ static void plan(gemm_weight_rows *w)
 
     w->in_tiles = (int)ceil_div_i64(w->ins, GEMM_TILE);
     w->out_tiles = (int)ceil_div_i64(w->outs, GEMM_TILE);
-    w->pairs = (int)ceil_div_i64(w->y_width, 2);
+    w->pairs = (int)ceil_div_i64(w->y_width, w->together);
     plan_strips(w);
     w->columns = w->in_tiles * w->kernel[2];
     w->blocks = (int)ceil_div_i64(w->columns, GEMM_ACROSS);
@@ -610,7 +609,7 @@ static void plan(gemm_weight_rows *w)
 pons_status gemm_weight_rows_prepare(gemm_weight_rows *w, pons_kernel *kernel, pons_error *err)
 {
     plan(w);
-    w->zero = calloc((size_t)(w->groups * max_int(w->ins, w->outs)), sizeof(uint16_t));
+    w->zero = calloc((size_t)(w->groups * max_int(w->ins, w->outs)), sizeof(float));
     if (w->zero == NULL) {
         free(w);
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");

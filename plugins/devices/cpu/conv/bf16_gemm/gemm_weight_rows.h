@@ -39,7 +39,7 @@ typedef struct gemm_weight_rows gemm_weight_rows;
 
 /* The mapping from elements of the tensors to factors. */
 typedef struct gemm_weight_form {
-    /* Pack block 'block', of GEMM_ELEMENTS elements, of a span of y as rows w->pitch apart. */
+    /* Pack block 'block', of GEMM_TILE pairs, of a span of y as rows w->pitch apart. */
     void (*pack_y)(const gemm_weight_rows *w, const char *y, const gemm_weight_span *s,
                    int64_t block, char *to);
     /* Pack a line of x: all strips, w->strip apart. */
@@ -57,6 +57,7 @@ struct gemm_weight_rows {
     const gemm_weight_form *form;
     const gemm_engine *unit;
     int threads;
+    int together;                   /* elements of a pair: 2 of bf16, 1 float */
     int y[AXES], x[AXES], y_width, x_width; /* lines, and elements of a line */
     pons_convolution c;             /* of these lines */
     int kernel[3];

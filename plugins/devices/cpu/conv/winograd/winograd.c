@@ -22,7 +22,6 @@ enum {
     TILES_MOST = 64,
     PLANES_LEAST = 3,       /* of a task, which also reads their neighbours */
     TASKS = 4,              /* for each thread, if that leaves enough planes */
-    NUMBER = sizeof(uint16_t),
     CACHE_LINE = 64,
     ROW_BYTES = GEMM_ACROSS * GEMM_TILE * sizeof(float),
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
@@ -36,6 +35,8 @@ typedef struct winograd {
     int threads;
     bool gradient, packed;  /* input gradient; weights come as panels */
     winograd_kind kind;
+    pons_type type;
+    const gemm_engine *engine;
     const winograd_form *form;
     int cases, from[3], to[3];
     int ins, outs;          /* channels of what is read and made */
@@ -64,9 +65,9 @@ static int64_t odd_lines(int64_t bytes)
 
 static winograd_panels panels_of(const winograd *w)
 {
-    return (winograd_panels){ .kind = w->kind, .gradient = w->gradient, .ins = w->ins,
-                              .outs = w->outs, .depth = w->depth, .columns = w->columns,
-                              .steps = w->steps };
+    return (winograd_panels){ .kind = w->kind, .type = w->type, .gradient = w->gradient,
+                              .ins = w->ins, .outs = w->outs, .depth = w->depth,
+                              .columns = w->columns, .steps = w->steps };
 }
 
 static int64_t panel_at(const winograd *w, int factor, int column, int plane)
@@ -110,11 +111,17 @@ typedef struct part {
     int runs[SUMS];
 } part;
 
-/* The byte offset of a line of a tensor. */
-static int64_t line_at(const int extent[3], int channels, int image, int d, int h)
+/* The bytes of a point with some channels. */
+static int64_t point_size(const winograd *w, int channels)
+{
+    return (int64_t)channels * winograd_size(w->type);
+}
+
+/* The byte offset of a line of a tensor with points of so many bytes. */
+static int64_t line_at(const int extent[3], int64_t point, int image, int d, int h)
 {
     return (((int64_t)image * extent[ALONG_D] + d) * extent[ALONG_H] + h) * extent[ALONG_W] *
-           channels * NUMBER;
+           point;
 }
 
 static char *plane_at(const part *p, int plane)
@@ -146,19 +153,20 @@ static int kernel_plane(const winograd *w, int d, int plane)
 static void read_plane(const part *p, int plane)
 {
     const winograd *w = p->k->w;
-    winograd_read r = { .first = w->first[ALONG_W], .width = w->from[ALONG_W],
+    int64_t point = point_size(w, w->ins);
+    winograd_read r = { .type = w->type, .first = w->first[ALONG_W], .width = w->from[ALONG_W],
                         .tiles = w->tiles[ALONG_W], .channels = w->ins, .to = plane_at(p, plane),
                         .pitch = w->pitch, .apart = w->apart,
-                        .ahead = line_at(w->from, w->ins, 0, 1, 0) };
+                        .ahead = line_at(w->from, point, 0, 1, 0) };
 
     for (int row = p->first_row; row < p->first_row + p->rows; row++, r.to += r.tiles * r.pitch) {
         int image = row / w->tiles[ALONG_H];
         int h = row % w->tiles[ALONG_H] * w->form->moves + w->first[ALONG_H];
         for (int i = 0; i < w->form->reads; i++) {
             bool inside = h + i >= 0 && h + i < w->from[ALONG_H];
-            r.line[i] = inside ? p->k->source + line_at(w->from, w->ins, image, plane, h + i)
+            r.line[i] = inside ? p->k->source + line_at(w->from, point, image, plane, h + i)
                                : w->zero;
-            r.step[i] = inside ? (int64_t)w->ins * NUMBER : 0;
+            r.step[i] = inside ? point : 0;
         }
         winograd_read_tiles(w->kind, &r);
     }
@@ -208,7 +216,7 @@ static void multiply(const part *p, int first, int columns)
             product.rows = tiles - t > GEMM_TILE / 2 ? GEMM_TILE : GEMM_TILE / 2;
             product.a = p->planes + t * w->pitch;
             product.c = (float *)(p->sums + sum * w->sum_apart + t * (int64_t)ROW_BYTES);
-            engine_avx512_bf16.lines(&product);
+            w->engine->lines(&product);
         }
         product.run += product.count;
     }
@@ -218,9 +226,10 @@ static void multiply(const part *p, int first, int columns)
 static void write_column(const part *p, int d, int n, int column)
 {
     const winograd *w = p->k->w;
-    winograd_write r = { .from = p->sums + n * GEMM_TILE * (int64_t)sizeof(float),
+    int64_t point = point_size(w, w->outs);
+    winograd_write r = { .type = w->type, .from = p->sums + n * GEMM_TILE * (int64_t)sizeof(float),
                          .pitch = ROW_BYTES, .apart = w->sum_apart,
-                         .step = (int64_t)w->outs * NUMBER, .tiles = w->tiles[ALONG_W],
+                         .step = point, .tiles = w->tiles[ALONG_W],
                          .width = w->to[ALONG_W],
                          .channels = min_int(GEMM_TILE, w->outs - column * GEMM_TILE) };
 
@@ -229,8 +238,8 @@ static void write_column(const part *p, int d, int n, int column)
         int image = row / w->tiles[ALONG_H], h = row % w->tiles[ALONG_H] * w->form->makes;
         for (int i = 0; i < w->form->makes; i++)
             r.line[i] = h + i < w->to[ALONG_H]
-                      ? p->k->target + line_at(w->to, w->outs, image, d, h + i) +
-                            column * (int64_t)GEMM_TILE * NUMBER
+                      ? p->k->target + line_at(w->to, point, image, d, h + i) +
+                            column * point_size(w, GEMM_TILE)
                       : NULL;
         winograd_write_tiles(w->kind, &r);
     }
@@ -267,13 +276,13 @@ static void task(void *context, int64_t i, int thread)
     p.rows = min_int(w->rows, w->cases * w->tiles[ALONG_H] - p.first_row);
     p.sums = p.planes + w->kept * w->plane;
     p.run = (gemm_run *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
-    engine_avx512_bf16.begin();
+    w->engine->begin();
     for (int d = first; d < end; d++) {
         for (plane = max_int(plane, first_plane(w, d)); plane < end_plane(w, d); plane++)
             read_plane(&p, plane);
         make_plane(&p, d);
     }
-    engine_avx512_bf16.end();
+    w->engine->end();
 }
 
 static pons_status winograd_run(const pons_kernel *kernel, const pons_call *call, pons_error *err)
@@ -304,6 +313,8 @@ static void read_shapes(winograd *w, const conv_problem *p)
     const conv_image *from = conv_from(p), *to = conv_to(p);
 
     w->gradient = p->direction == CONV_INPUT_GRADIENT;
+    w->type = from->type;
+    w->engine = w->type == PONS_F32 ? &engine_avx512_f32 : &engine_avx512_bf16;
     w->kind = p->stride[ALONG_W] == 1 ? WINOGRAD_PLAIN : w->gradient ? WINOGRAD_SPREAD
                                                                     : WINOGRAD_STRIDED;
     w->form = &winograd_forms[w->kind];
@@ -368,9 +379,9 @@ static void plan(winograd *w)
 
     w->columns = (int)ceil_div_i64(w->outs, GEMM_TILE);
     w->blocks = (int)ceil_div_i64(w->columns, GEMM_ACROSS);
-    w->steps = (int)ceil_div_i64(w->ins, GEMM_ELEMENTS);
-    w->pairs = (int)ceil_div_i64(w->ins, 2);
-    w->pitch = w->pairs * 2 * (int64_t)NUMBER;
+    w->pairs = (int)ceil_div_i64(w->ins, winograd_together(w->type));
+    w->steps = (int)ceil_div_i64(w->pairs, GEMM_TILE);
+    w->pitch = w->pairs * (int64_t)GEMM_PAIR;
     cut(w);
     tiles = round_up_i64((int64_t)w->rows * w->tiles[ALONG_W], GEMM_TILE);
     w->apart = odd_lines((tiles + 1) * w->pitch); /* one more may be written */
@@ -388,19 +399,21 @@ static bool supports(const conv_problem *p)
             p->stride[i] > 2 ||
             (p->direction == CONV_INPUT_GRADIENT && p->stride[i] == 2 && p->pad[i] != 1))
             return false;
-    return p->groups == 1 && !p->dilated && conv_has_types(p, PONS_BF16, PONS_BF16);
+    return p->groups == 1 && !p->dilated &&
+           (conv_has_types(p, PONS_BF16, PONS_BF16) || conv_has_types(p, PONS_F32, PONS_F32));
 }
 
 /* Kernels that want the same panels of a weight have the same key. */
 static uint64_t panel_key(const winograd *w)
 {
-    return UINT64_C(0x77696e6f67726164) + 2 * (uint64_t)w->kind + w->gradient;
+    return UINT64_C(0x77696e6f67726164) + 4 * (uint64_t)w->kind + 2 * (w->type == PONS_F32) +
+           w->gradient;
 }
 
 static pons_status prepare(const cpu_device *cpu, const conv_problem *p, pons_kernel *kernel,
                            pons_error *err)
 {
-    winograd *w = calloc(1, sizeof *w + (size_t)conv_from(p)->channels * NUMBER);
+    winograd *w = calloc(1, sizeof *w + (size_t)conv_from(p)->channels * sizeof(float));
     int64_t busy;           /* threads */
 
     if (w == NULL)

@@ -1,12 +1,12 @@
 /*
- * winograd.h - bf16 convolutions by Winograd's algorithm (S. Winograd; A. Lavin, S. Gray, Fast
- * algorithms for convolutional neural networks, 2015).
+ * winograd.h - convolutions by Winograd's algorithm (S. Winograd; A. Lavin, S. Gray, Fast
+ * algorithms for convolutional neural networks, 2015), of bf16 or of floats.
  *
  * Along one axis a form makes several points y of the target at once, from points d of the source
  * and the kernel's three weights g:
  *
- *   sources    sums of points d                      rounded to bf16
- *   factors    sums of weights g                     rounded to bf16
+ *   sources    sums of points d                      rounded to the type of both tensors
+ *   factors    sums of weights g                     likewise
  *   sums       of products of a source by a factor   in float
  *   y          sums of those
  *
@@ -28,7 +28,7 @@
  * The weight gradient is the derivative by g:
  *
  *   stride 1
- *     of sums     y0, y0 + y1, y0 - y1, -y1   of y's gradient, rounded to bf16
+ *     of sums     y0, y0 + y1, y0 - y1, -y1   of y's gradient, rounded to its type
  *     of factors  sums over tiles of those by the sources, in float
  *     of weights  f0 + (f1 + f2) / 2, (f1 - f2) / 2, (f1 + f2) / 2 + f3
  *   stride 2
@@ -84,8 +84,13 @@ static const winograd_form winograd_forms[] = {
     },
 };
 
+static inline int winograd_size(pons_type type) { return type == PONS_F32 ? 4 : 2; }
+/* The elements that a pair of bf16_gemm.h has: two of bf16, or a float. */
+static inline int winograd_together(pons_type type) { return GEMM_PAIR / winograd_size(type); }
+
 /* A row of tiles and the lines of the source that it reads. */
 typedef struct winograd_read {
+    pons_type type;
     const char *line[WINOGRAD_READS];
     int64_t step[WINOGRAD_READS];   /* bytes from a point to the next; 0: a line of zeros */
     int first, width;               /* of the first tile, may be negative; of a line, in points */
@@ -95,17 +100,18 @@ typedef struct winograd_read {
     int64_t ahead;                  /* bytes from a point to the one to prefetch */
 } winograd_read;
 
-/* The channels of a tile are filled with zeros to an even count. One more tile may be written. */
+/* The channels of a tile are filled with zeros to whole pairs. One more tile may be written. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
- * Read two rows of tiles of at most 16 channels, of a convolution's forms. The sources of a tile of
- * both rows are a line of a panel (bf16_gemm.h); lines are 'pitch' apart. row[0] has the
- * destination and the counts.
+ * Read as many rows of tiles as a pair has elements, of at most 16 channels, of a convolution's
+ * forms. The sources of a tile of all rows are a line of a panel (bf16_gemm.h); lines are 'pitch'
+ * apart. row[0] has the type, the destination and the counts.
  */
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 
 /* A row of tiles and the lines of the target that it makes. */
 typedef struct winograd_write {
+    pons_type type;
     const char *from;               /* 16 channels of sums; as 'to' of winograd_read */
     int64_t pitch, apart;
     char *line[WINOGRAD_MAKES];     /* NULL: outside */
@@ -116,19 +122,19 @@ typedef struct winograd_write {
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
 /*
- * Transform the weights: 'taps' has a panel (bf16_gemm.h) for each position along H and W, in
- * reverse order if 'turned'. Factor f is written as a panel to to[f] by non-temporal stores.
+ * Transform weights of the type: 'taps' has a panel (bf16_gemm.h) for each position along H and W,
+ * in reverse order if 'turned'. Factor f is written as a panel to to[f] by non-temporal stores.
  */
-void winograd_factors(winograd_kind kind, bool turned, const char *taps,
+void winograd_factors(winograd_kind kind, pons_type type, bool turned, const char *taps,
                       char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
- * Transform a channel of y's gradient at the four points of 32 tiles, of which k and 16 + k lie
- * side by side. The gradients of all sums become rows (bf16_gemm.h), 'apart' bytes apart.
- * winograd_gradient_of_weights applies the sign of -y1.
+ * Transform a channel of y's gradient at the four points of the tiles of 16 pairs. Of bf16 these
+ * are 32, of which k and 16 + k lie side by side. The gradients of all sums become rows
+ * (bf16_gemm.h), 'apart' bytes apart. winograd_gradient_of_weights applies the sign of -y1.
  */
-void winograd_gradient_of_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
-                               char *to, int64_t apart);
+void winograd_gradient_of_sums(winograd_kind kind, pons_type type,
+                               const char *const point[WINOGRAD_POINTS], char *to, int64_t apart);
 /*
  * Transform the gradients of all factors, 16 channels each, 'apart' floats apart, into those of
  * 'count' channels of the weights, taps 'tap' floats apart. Prefetches to + next.
@@ -136,12 +142,13 @@ void winograd_gradient_of_sums(winograd_kind kind, const char *const point[WINOG
 void winograd_gradient_of_weights(winograd_kind kind, const float *from, int64_t apart, int count,
                                   float *to, int64_t tap, int64_t next);
 
-/* The bf16 weights of a convolution or of its input gradient as panels of factors. */
+/* The weights of a convolution or of its input gradient as panels of factors. */
 typedef struct winograd_panels {
     winograd_kind kind;
+    pons_type type;
     bool gradient;
     int ins, outs, depth;   /* channels of what is read and made; planes along D */
-    int columns, steps;     /* GEMM_TILE channels of outs, GEMM_ELEMENTS of ins */
+    int columns, steps;     /* GEMM_TILE channels of outs, as many pairs of ins */
 } winograd_panels;
 
 /* Bytes: panels lie as [factor][column][plane][step]. */
@@ -154,9 +161,9 @@ static inline int64_t winograd_panel_at(const winograd_panels *p, int factor, in
 void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to);
 
 /*
- * A convolution or its input gradient. Supports bf16 without groups and dilations; along H and W
- * kernels of 3 and strides of 1 and 1 or 2 and 2, the input gradient of the latter with a padding
- * of 1.
+ * A convolution or its input gradient. Supports bf16 and f32 without groups and dilations; along H
+ * and W kernels of 3 and strides of 1 and 1 or 2 and 2, the input gradient of the latter with a
+ * padding of 1.
  */
 extern const conv_operations winograd_operations;
 /* The weight gradient: also dilations along D, and any padding. */

@@ -1,8 +1,8 @@
 /*
  * winograd_cost.c - where Winograd kernels are faster than those that multiply directly.
  *
- * They save multiplications where pairs of bf16 in vectors are the limit, not beside tile
- * registers. Tiles that stick out of an image and sums of few channels take some of it back.
+ * They save multiplications where vectors of pairs of bf16 or of floats are the limit, not beside
+ * tile registers. Tiles that stick out of an image and sums of few channels take some of it back.
  */
 #include "cpu/conv/winograd/winograd.h"
 

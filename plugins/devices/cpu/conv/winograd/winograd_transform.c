@@ -11,18 +11,27 @@
 #define INLINE static inline __attribute__((always_inline))
 #define UNROLL _Pragma("GCC unroll 6")
 
-enum { LANES = 16, NUMBER = sizeof(uint16_t) };
+enum { LANES = 16, CACHE_LINE = 64 };
 
-PAIRS INLINE __m512 load(const char *from, __mmask16 mask)
+/* 'kind' and 'type' are constants wherever functions have been inlined. */
+
+PAIRS INLINE __m512 load(pons_type type, const char *from, __mmask16 mask)
 {
-    __m256i half = _mm256_maskz_loadu_epi16(mask, from);
+    __m256i half;
+
+    if (type == PONS_F32)
+        return _mm512_maskz_loadu_ps(mask, from);
+    half = _mm256_maskz_loadu_epi16(mask, from);
 
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
 }
 
-PAIRS INLINE void store(char *to, __mmask16 mask, __m512 value)
+PAIRS INLINE void store(pons_type type, char *to, __mmask16 mask, __m512 value)
 {
-    _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
+    if (type == PONS_F32)
+        _mm512_mask_storeu_ps(to, mask, value);
+    else
+        _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(value));
 }
 
 /* Round two vectors to bf16, one behind the other. */
@@ -31,9 +40,17 @@ PAIRS INLINE __m512i both(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_
 /* Side by side. */
 PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return bf16_interleave(both(a, b)); }
 
-/* The lower or upper elements of pairs. */
-INLINE __m512 half_of(__m512i units, bool upper)
+/* A line of pairs: of bf16 from two vectors, of floats the first one. */
+PAIRS INLINE __m512i line_of(pons_type type, const __m512 *v)
 {
+    return type == PONS_F32 ? _mm512_castps_si512(v[0]) : pair(v[0], v[1]);
+}
+
+/* The lower or upper elements of pairs; a float is the lower one. */
+INLINE __m512 half_of(pons_type type, __m512i units, bool upper)
+{
+    if (type == PONS_F32)
+        return _mm512_castsi512_ps(units);
     return _mm512_castsi512_ps(upper ? _mm512_and_si512(units, _mm512_set1_epi32((int)0xffff0000))
                                      : _mm512_slli_epi32(units, 16));
 }
@@ -74,11 +91,11 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
  * Transform one point of all lines along H. The point 'ahead' is prefetched with the first channels
  * of a cache line.
  */
-PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int point, int channel,
-                              __mmask16 mask, __m512 *to)
+PAIRS INLINE void read_column(winograd_kind kind, pons_type type, const winograd_read *r,
+                              int point, int channel, __mmask16 mask, __m512 *to)
 {
     const winograd_form *f = &winograd_forms[kind];
-    const bool asks = channel % (2 * LANES) == 0;
+    const bool asks = channel * winograd_size(type) % CACHE_LINE == 0;
     __m512 d[WINOGRAD_READS];
 
     if (point < 0 || point >= r->width) {
@@ -89,8 +106,8 @@ PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int po
     }
     UNROLL
     for (int i = 0; i < f->reads; i++) {
-        const char *from = r->line[i] + r->step[i] * point + channel * NUMBER;
-        d[i] = load(from, mask);
+        const char *from = r->line[i] + r->step[i] * point + channel * winograd_size(type);
+        d[i] = load(type, from, mask);
         if (asks)
             __builtin_prefetch(from + r->ahead);
     }
@@ -98,21 +115,21 @@ PAIRS INLINE void read_column(winograd_kind kind, const winograd_read *r, int po
 }
 
 /* Neighbouring tiles share columns. */
-PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int channel, __mmask16 in,
-                           __mmask16 out)
+PAIRS INLINE void read_row(winograd_kind kind, pons_type type, const winograd_read *r, int channel,
+                           __mmask16 in, __mmask16 out)
 {
     const winograd_form *f = &winograd_forms[kind];
     __m512 column[WINOGRAD_READS][WINOGRAD_SOURCES];
     int point = r->first, shared = f->reads - f->moves;
-    char *to = r->to + channel * NUMBER;
+    char *to = r->to + channel * winograd_size(type);
 
     UNROLL
     for (int k = 0; k < shared; k++)
-        read_column(kind, r, point++, channel, in, column[k]);
+        read_column(kind, type, r, point++, channel, in, column[k]);
     for (int t = 0; t < r->tiles; t++, to += r->pitch) {
         UNROLL
         for (int k = shared; k < f->reads; k++)
-            read_column(kind, r, point++, channel, in, column[k]);
+            read_column(kind, type, r, point++, channel, in, column[k]);
         UNROLL
         for (int i = 0; i < f->sources; i++) {
             __m512 line[WINOGRAD_READS], part[WINOGRAD_SOURCES];
@@ -122,7 +139,7 @@ PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int chann
             take_apart(kind, part, line);
             UNROLL
             for (int k = 0; k < f->sources; k++)
-                store(to + (i * f->sources + k) * r->apart, out, part[k]);
+                store(type, to + (i * f->sources + k) * r->apart, out, part[k]);
         }
         UNROLL
         for (int k = 0; k < shared; k++)
@@ -132,15 +149,16 @@ PAIRS INLINE void read_row(winograd_kind kind, const winograd_read *r, int chann
     }
 }
 
-PAIRS INLINE void read_tiles(winograd_kind kind, const winograd_read *r)
+PAIRS INLINE void read_tiles(winograd_kind kind, pons_type type, const winograd_read *r)
 {
     for (int channel = 0; channel < r->channels; channel += LANES) {
         int left = r->channels - channel;
-        read_row(kind, r, channel, first_of(left), first_of(left + left % 2));
+        read_row(kind, type, r, channel, first_of(left),
+                 first_of(left + left % winograd_together(type)));
     }
 }
 
-/* Two tiles at once fill a vector: for an odd count one more tile is written. */
+/* Two tiles of bf16 at once fill a vector: for an odd count one more tile is written. */
 PAIRS static void read_twos(const winograd_read *r)
 {
     enum { READS = 4, MOVES = 2, ACROSS = READS + MOVES, SHARED = READS - MOVES };
@@ -150,11 +168,11 @@ PAIRS static void read_twos(const winograd_read *r)
     char *to = r->to;
 
     for (int k = 0; k < SHARED; k++)
-        read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+        read_column(WINOGRAD_PLAIN, PONS_BF16, r, point++, 0, mask, column[k]);
     for (int t = 0; t < r->tiles; t += 2, to += 2 * r->pitch) {
         UNROLL
         for (int k = SHARED; k < ACROSS; k++)
-            read_column(WINOGRAD_PLAIN, r, point++, 0, mask, column[k]);
+            read_column(WINOGRAD_PLAIN, PONS_BF16, r, point++, 0, mask, column[k]);
         UNROLL
         for (int i = 0; i < READS; i++) {
             __m512 line[ACROSS], a[READS], b[READS];
@@ -177,23 +195,46 @@ PAIRS static void read_twos(const winograd_read *r)
 
 PAIRS static void read_plain(const winograd_read *r)
 {
-    if (r->pitch == LANES * NUMBER)
+    if (r->pitch == LANES * winograd_size(PONS_BF16))
         read_twos(r);
     else
-        read_tiles(WINOGRAD_PLAIN, r);
+        read_tiles(WINOGRAD_PLAIN, PONS_BF16, r);
 }
 
-PAIRS static void read_strided(const winograd_read *r) { read_tiles(WINOGRAD_STRIDED, r); }
-PAIRS static void read_spread(const winograd_read *r) { read_tiles(WINOGRAD_SPREAD, r); }
+PAIRS static void read_strided(const winograd_read *r)
+{
+    read_tiles(WINOGRAD_STRIDED, PONS_BF16, r);
+}
+
+PAIRS static void read_spread(const winograd_read *r)
+{
+    read_tiles(WINOGRAD_SPREAD, PONS_BF16, r);
+}
+
+PAIRS static void read_plain_floats(const winograd_read *r)
+{
+    read_tiles(WINOGRAD_PLAIN, PONS_F32, r);
+}
+
+PAIRS static void read_strided_floats(const winograd_read *r)
+{
+    read_tiles(WINOGRAD_STRIDED, PONS_F32, r);
+}
+
+PAIRS static void read_spread_floats(const winograd_read *r)
+{
+    read_tiles(WINOGRAD_SPREAD, PONS_F32, r);
+}
 
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
 {
-    static void (*const read[])(const winograd_read *) = {
-        [WINOGRAD_PLAIN] = read_plain, [WINOGRAD_STRIDED] = read_strided,
-        [WINOGRAD_SPREAD] = read_spread,
+    static void (*const read[][2])(const winograd_read *) = {
+        [WINOGRAD_PLAIN] = { read_plain, read_plain_floats },
+        [WINOGRAD_STRIDED] = { read_strided, read_strided_floats },
+        [WINOGRAD_SPREAD] = { read_spread, read_spread_floats },
     };
 
-    read[kind](r);
+    read[kind][r->type == PONS_F32](r);
 }
 
 /* ---- points of the target -------------------------------------------------------------------- */
@@ -219,8 +260,8 @@ INLINE void put_together(winograd_kind kind, __m512 *y, const __m512 *m)
 }
 
 /* Read columns first .. first + count - 1 of a tile. */
-PAIRS INLINE void write_tile(winograd_kind kind, const winograd_write *w, const char *from,
-                             int64_t at, int count, __mmask16 mask)
+PAIRS INLINE void write_tile(winograd_kind kind, pons_type type, const winograd_write *w,
+                             const char *from, int64_t at, int count, __mmask16 mask)
 {
     const winograd_form *f = &winograd_forms[kind];
     __m512 half[WINOGRAD_MAKES][WINOGRAD_SUMS];
@@ -245,32 +286,59 @@ PAIRS INLINE void write_tile(winograd_kind kind, const winograd_write *w, const 
         UNROLL
         for (int i = 0; i < f->makes; i++)
             if (w->line[i] != NULL)
-                store(w->line[i] + at, mask, y[i]);
+                store(type, w->line[i] + at, mask, y[i]);
     }
 }
 
-PAIRS INLINE void write_tiles(winograd_kind kind, const winograd_write *w)
+PAIRS INLINE void write_tiles(winograd_kind kind, pons_type type, const winograd_write *w)
 {
     const int makes = winograd_forms[kind].makes;
     __mmask16 mask = first_of(w->channels);
     const char *from = w->from;
 
     for (int t = 0; t < w->tiles; t++, from += w->pitch)
-        write_tile(kind, w, from, (int64_t)t * makes * w->step, w->width - t * makes, mask);
+        write_tile(kind, type, w, from, (int64_t)t * makes * w->step, w->width - t * makes, mask);
 }
 
-PAIRS static void write_plain(const winograd_write *w) { write_tiles(WINOGRAD_PLAIN, w); }
-PAIRS static void write_strided(const winograd_write *w) { write_tiles(WINOGRAD_STRIDED, w); }
-PAIRS static void write_spread(const winograd_write *w) { write_tiles(WINOGRAD_SPREAD, w); }
+PAIRS static void write_plain(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_PLAIN, PONS_BF16, w);
+}
+
+PAIRS static void write_strided(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_STRIDED, PONS_BF16, w);
+}
+
+PAIRS static void write_spread(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_SPREAD, PONS_BF16, w);
+}
+
+PAIRS static void write_plain_floats(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_PLAIN, PONS_F32, w);
+}
+
+PAIRS static void write_strided_floats(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_STRIDED, PONS_F32, w);
+}
+
+PAIRS static void write_spread_floats(const winograd_write *w)
+{
+    write_tiles(WINOGRAD_SPREAD, PONS_F32, w);
+}
 
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
 {
-    static void (*const write[])(const winograd_write *) = {
-        [WINOGRAD_PLAIN] = write_plain, [WINOGRAD_STRIDED] = write_strided,
-        [WINOGRAD_SPREAD] = write_spread,
+    static void (*const write[][2])(const winograd_write *) = {
+        [WINOGRAD_PLAIN] = { write_plain, write_plain_floats },
+        [WINOGRAD_STRIDED] = { write_strided, write_strided_floats },
+        [WINOGRAD_SPREAD] = { write_spread, write_spread_floats },
     };
 
-    write[kind](w);
+    write[kind][w->type == PONS_F32](w);
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -292,9 +360,10 @@ INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m51
 }
 
 /* Read a line of the panel of each position, 'step' bytes apart. */
-PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, int64_t at,
-                             char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+PAIRS INLINE void weigh_line(winograd_kind kind, pons_type type, const char *tap, int64_t step,
+                             int64_t at, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
+    const int parts = winograd_together(type);
     __m512 column[2][WINOGRAD_KERNEL][WINOGRAD_FACTORS];
 
     UNROLL
@@ -302,27 +371,29 @@ PAIRS INLINE void weigh_line(winograd_kind kind, const char *tap, int64_t step, 
         __m512 weight[WINOGRAD_KERNEL][2];
         UNROLL
         for (int i = 0; i < WINOGRAD_KERNEL; i++)
-            for (int n = 0; n < 2; n++)
+            for (int n = 0; n < parts; n++)
                 weight[i][n] =
-                    half_of(_mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), n);
+                    half_of(type, _mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), n);
         UNROLL
-        for (int n = 0; n < 2; n++)
+        for (int n = 0; n < parts; n++)
             weigh_axis(kind, column[n][k], weight[0][n], weight[1][n], weight[2][n]);
     }
     UNROLL
     for (int i = 0; i < WINOGRAD_FACTORS; i++) {
         __m512 part[2][WINOGRAD_FACTORS];
         UNROLL
-        for (int n = 0; n < 2; n++)
+        for (int n = 0; n < parts; n++)
             weigh_axis(kind, part[n], column[n][0][i], column[n][1][i], column[n][2][i]);
         UNROLL
-        for (int k = 0; k < WINOGRAD_FACTORS; k++)
+        for (int k = 0; k < WINOGRAD_FACTORS; k++) {
+            const __m512 both_parts[] = { part[0][k], part[parts - 1][k] };
             _mm512_stream_si512((void *)(to[i * WINOGRAD_FACTORS + k] + at),
-                                pair(part[0][k], part[1][k]));
+                                line_of(type, both_parts));
+        }
     }
 }
 
-PAIRS INLINE void weigh(winograd_kind kind, bool turned, const char *taps,
+PAIRS INLINE void weigh(winograd_kind kind, pons_type type, bool turned, const char *taps,
                         char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     const int last = WINOGRAD_KERNEL * WINOGRAD_KERNEL - 1;
@@ -330,30 +401,41 @@ PAIRS INLINE void weigh(winograd_kind kind, bool turned, const char *taps,
 
     taps += turned ? last * GEMM_PANEL : 0;
     for (int64_t at = 0; at < GEMM_PANEL; at += GEMM_STEP)
-        weigh_line(kind, taps + at, step, at, to);
+        weigh_line(kind, type, taps + at, step, at, to);
     _mm_sfence();
 }
 
-PAIRS void winograd_factors(winograd_kind kind, bool turned, const char *taps,
+PAIRS INLINE void weigh_kind(winograd_kind kind, pons_type type, bool turned, const char *taps,
+                             char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
+{
+    if (type == PONS_F32)
+        weigh(kind, PONS_F32, turned, taps, to);
+    else
+        weigh(kind, PONS_BF16, turned, taps, to);
+}
+
+PAIRS void winograd_factors(winograd_kind kind, pons_type type, bool turned, const char *taps,
                             char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
     if (kind == WINOGRAD_PLAIN)
-        weigh(WINOGRAD_PLAIN, turned, taps, to);
+        weigh_kind(WINOGRAD_PLAIN, type, turned, taps, to);
     else
-        weigh(WINOGRAD_STRIDED, turned, taps, to);
+        weigh_kind(WINOGRAD_STRIDED, type, turned, taps, to);
 }
 
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
-/* Transform a source along H of all columns along W, for both rows. */
-PAIRS INLINE void make_pairs(winograd_kind kind, __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES],
-                             int source, char *to, int64_t apart)
+/* Transform a source along H of all columns along W, for all rows. */
+PAIRS INLINE void make_pairs(winograd_kind kind, pons_type type,
+                             __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES], int source,
+                             char *to, int64_t apart)
 {
     const winograd_form *f = &winograd_forms[kind];
+    const int rows = winograd_together(type);
     __m512 part[2][WINOGRAD_SOURCES];
 
     UNROLL
-    for (int row = 0; row < 2; row++) {
+    for (int row = 0; row < rows; row++) {
         __m512 line[WINOGRAD_READS];
         UNROLL
         for (int k = 0; k < f->reads; k++)
@@ -361,37 +443,39 @@ PAIRS INLINE void make_pairs(winograd_kind kind, __m512 column[2][WINOGRAD_READS
         take_apart(kind, part[row], line);
     }
     UNROLL
-    for (int k = 0; k < f->sources; k++)
-        _mm512_store_si512(to + (source * f->sources + k) * apart, pair(part[0][k], part[1][k]));
+    for (int k = 0; k < f->sources; k++) {
+        const __m512 both_rows[] = { part[0][k], part[rows - 1][k] };
+        _mm512_store_si512(to + (source * f->sources + k) * apart, line_of(type, both_rows));
+    }
 }
 
-PAIRS INLINE void read_pairs(winograd_kind kind, const winograd_read row[2])
+PAIRS INLINE void read_pairs(winograd_kind kind, pons_type type, const winograd_read row[2])
 {
     const winograd_form *f = &winograd_forms[kind];
-    const int shared = f->reads - f->moves;
+    const int shared = f->reads - f->moves, rows = winograd_together(type);
     __m512 column[2][WINOGRAD_READS][WINOGRAD_SOURCES];
     __mmask16 mask = first_of(row->channels);
     int point = row->first;
     char *to = row->to;
 
     UNROLL
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < rows; i++)
         UNROLL
         for (int k = 0; k < shared; k++)
-            read_column(kind, &row[i], point + k, 0, mask, column[i][k]);
+            read_column(kind, type, &row[i], point + k, 0, mask, column[i][k]);
     point += shared;
     for (int t = 0; t < row->tiles; t++, to += row->pitch, point += f->moves) {
         UNROLL
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < rows; i++) {
             UNROLL
             for (int k = 0; k < f->moves; k++)
-                read_column(kind, &row[i], point + k, 0, mask, column[i][shared + k]);
+                read_column(kind, type, &row[i], point + k, 0, mask, column[i][shared + k]);
         }
         UNROLL
         for (int i = 0; i < f->sources; i++)
-            make_pairs(kind, column, i, to, row->apart);
+            make_pairs(kind, type, column, i, to, row->apart);
         UNROLL
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < rows; i++)
             UNROLL
             for (int k = 0; k < shared; k++)
                 UNROLL
@@ -400,19 +484,32 @@ PAIRS INLINE void read_pairs(winograd_kind kind, const winograd_read row[2])
     }
 }
 
-PAIRS static void pairs_of_plain(const winograd_read row[2])
+PAIRS static void pairs_of_plain(const winograd_read *row)
 {
-    read_pairs(WINOGRAD_PLAIN, row);
+    read_pairs(WINOGRAD_PLAIN, PONS_BF16, row);
 }
 
-PAIRS static void pairs_of_strided(const winograd_read row[2])
+PAIRS static void pairs_of_strided(const winograd_read *row)
 {
-    read_pairs(WINOGRAD_STRIDED, row);
+    read_pairs(WINOGRAD_STRIDED, PONS_BF16, row);
+}
+
+PAIRS static void floats_of_plain(const winograd_read *row)
+{
+    read_pairs(WINOGRAD_PLAIN, PONS_F32, row);
+}
+
+PAIRS static void floats_of_strided(const winograd_read *row)
+{
+    read_pairs(WINOGRAD_STRIDED, PONS_F32, row);
 }
 
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
 {
-    (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
+    if (row->type == PONS_F32)
+        (kind == WINOGRAD_PLAIN ? floats_of_plain : floats_of_strided)(row);
+    else
+        (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
 }
 
 /* The sign of the last sum is applied by winograd_gradient_of_weights if the stride is 1. */
@@ -427,38 +524,45 @@ INLINE void sums_gradient(winograd_kind kind, __m512 *to, __m512 a, __m512 b)
     }
 }
 
-PAIRS INLINE void make_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS], char *to,
-                            int64_t apart)
+PAIRS INLINE void make_sums(winograd_kind kind, pons_type type,
+                            const char *const point[WINOGRAD_POINTS], char *to, int64_t apart)
 {
     const winograd_form *f = &winograd_forms[kind];
+    const int parts = winograd_together(type);
     __m512 column[2][2][WINOGRAD_SUMS];
 
     UNROLL
-    for (int h = 0; h < 2; h++)
+    for (int h = 0; h < parts; h++)
         UNROLL
         for (int k = 0; k < f->makes; k++)
-            sums_gradient(kind, column[h][k], half_of(_mm512_load_si512(point[k]), h),
-                          half_of(_mm512_load_si512(point[f->makes + k]), h));
+            sums_gradient(kind, column[h][k], half_of(type, _mm512_load_si512(point[k]), h),
+                          half_of(type, _mm512_load_si512(point[f->makes + k]), h));
     UNROLL
     for (int i = 0; i < f->sums; i++) {
         __m512 part[2][WINOGRAD_SUMS];
         UNROLL
-        for (int h = 0; h < 2; h++)
+        for (int h = 0; h < parts; h++)
             sums_gradient(kind, part[h], column[h][0][i], column[h][1][i]);
         UNROLL
         for (int k = 0; k < f->sums; k++)
             _mm512_store_si512(to + (i * f->sums + k) * apart,
-                               (__m512i)_mm512_cvtne2ps_pbh(part[1][k], part[0][k]));
+                               type == PONS_F32 ? _mm512_castps_si512(part[0][k])
+                                                : both(part[0][k], part[1][k]));
     }
 }
 
-PAIRS void winograd_gradient_of_sums(winograd_kind kind, const char *const point[WINOGRAD_POINTS],
-                                     char *to, int64_t apart)
+PAIRS void winograd_gradient_of_sums(winograd_kind kind, pons_type type,
+                                     const char *const point[WINOGRAD_POINTS], char *to,
+                                     int64_t apart)
 {
-    if (kind == WINOGRAD_PLAIN)
-        make_sums(WINOGRAD_PLAIN, point, to, apart);
+    if (type == PONS_F32 && kind == WINOGRAD_PLAIN)
+        make_sums(WINOGRAD_PLAIN, PONS_F32, point, to, apart);
+    else if (type == PONS_F32)
+        make_sums(WINOGRAD_STRIDED, PONS_F32, point, to, apart);
+    else if (kind == WINOGRAD_PLAIN)
+        make_sums(WINOGRAD_PLAIN, PONS_BF16, point, to, apart);
     else
-        make_sums(WINOGRAD_STRIDED, point, to, apart);
+        make_sums(WINOGRAD_STRIDED, PONS_BF16, point, to, apart);
 }
 
 INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],

@@ -6,8 +6,8 @@
  * factors, and the terms of a group are the products by that factor. At the end the gradients of
  * the factors are transformed into those of the weights.
  *
- * A pair has the same tile of two rows of tiles, counted over all images. So planes with an odd
- * count of tiles along W need no padding.
+ * A pair of bf16 has the same tile of two rows of tiles, counted over all images. So planes with an
+ * odd count of tiles along W need no padding.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -19,11 +19,9 @@
 
 enum {
     MAKES = 2,              /* points of a convolution's tile along an axis */
-    TOGETHER = 2,           /* rows of tiles, whose numbers are pairs */
     AHEAD = 2,              /* output channels whose weights are prefetched */
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
-    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
-    NUMBER = sizeof(uint16_t)
+    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL
 };
 
 enum { ALONG_H, ALONG_W, PLANE_AXES };
@@ -31,6 +29,7 @@ enum { ALONG_H, ALONG_W, PLANE_AXES };
 typedef struct winograd_weight_gradient {
     gemm_weight_rows lines;         /* first: the functions of a form get its address */
     winograd_kind kind;
+    pons_type type;
     const winograd_form *form;
     int x[PLANE_AXES], y[PLANE_AXES]; /* points of a plane */
     int low[PLANE_AXES];            /* padding: points that a sum begins before its point */
@@ -42,9 +41,16 @@ static const winograd_weight_gradient *whole(const gemm_weight_rows *lines)
     return (const winograd_weight_gradient *)lines;
 }
 
-static int64_t plane_size(const int extent[PLANE_AXES], int channels)
+/* Bytes of a point with some channels, and of a plane of them. */
+static int64_t point_size(const winograd_weight_gradient *g, int channels)
 {
-    return (int64_t)extent[ALONG_H] * extent[ALONG_W] * channels * NUMBER;
+    return (int64_t)channels * winograd_size(g->type);
+}
+
+static int64_t plane_size(const winograd_weight_gradient *g, const int extent[PLANE_AXES],
+                          int channels)
+{
+    return (int64_t)extent[ALONG_H] * extent[ALONG_W] * point_size(g, channels);
 }
 
 /* Plane 'plane' of the image that has row 'row' of all images' rows of tiles; NULL: none has. */
@@ -64,38 +70,40 @@ static void find_points(const winograd_weight_gradient *g, const char *plane, in
         int h = row * MAKES + i / MAKES;
         int at = tile * MAKES + i % MAKES;
         bool inside = plane != NULL && h < g->y[ALONG_H] && at < g->y[ALONG_W];
-        point[i] = inside ? plane + ((int64_t)h * g->y[ALONG_W] + at) * g->lines.outs * NUMBER
+        point[i] = inside ? plane + (h * g->y[ALONG_W] + at) * point_size(g, g->lines.outs)
                           : g->lines.zero;
     }
 }
 
-/* The addresses of a block's tiles, by point: tiles k and 16 + k lie side by side. */
+/* The addresses of a block's tiles, by point: of bf16 tiles k and 16 + k lie side by side. */
 static void find_tiles(const winograd_weight_gradient *g, const char *y, const gemm_weight_span *s,
                        int64_t block, const char *to[WINOGRAD_POINTS][GEMM_ELEMENTS])
 {
     const gemm_weight_rows *w = &g->lines;
     int64_t lines = gemm_weight_line_count(s);
+    int elements = w->together * GEMM_TILE;
 
-    for (int i = 0; i < GEMM_ELEMENTS; i++) {
-        int64_t number = block * GEMM_ELEMENTS + i, line = number / w->y_width;
+    for (int i = 0; i < elements; i++) {
+        int64_t number = block * elements + i, line = number / w->y_width;
         const char *plane = NULL, *point[WINOGRAD_POINTS];
         int at[AXES] = { 0 }, row = 0;
 
         if (line < lines) {
             gemm_weight_line_of(s, line, at);
-            row = at[LINES] * TOGETHER + (int)(number % TOGETHER);
-            plane = plane_of(g, y, w->y[PLANES], plane_size(g->y, w->outs), at[PLANES], row);
+            row = at[LINES] * w->together + (int)(number % w->together);
+            plane = plane_of(g, y, w->y[PLANES], plane_size(g, g->y, w->outs), at[PLANES], row);
         }
-        find_points(g, plane, row % g->rows, (int)(number % w->y_width) / TOGETHER, point);
+        find_points(g, plane, row % g->rows, (int)(number % w->y_width) / w->together,
+                    point);
         for (int p = 0; p < WINOGRAD_POINTS; p++)
-            to[p][i % GEMM_TILE * 2 + i / GEMM_TILE] = point[p];
+            to[p][i % GEMM_TILE * w->together + i / GEMM_TILE] = point[p];
     }
 }
 
 /* Prefetch into the L1 cache. */
-static void ask_for(const char *const tile[GEMM_ELEMENTS], int64_t ahead)
+static void ask_for(int count, const char *const tile[GEMM_ELEMENTS], int64_t ahead)
 {
-    for (int i = 0; i < GEMM_ELEMENTS; i++)
+    for (int i = 0; i < count; i++)
         __builtin_prefetch(tile[i] + ahead);
 }
 
@@ -103,20 +111,23 @@ static void pack_y(const gemm_weight_rows *w, const char *y, const gemm_weight_s
                    int64_t block, char *to)
 {
     _Alignas(GEMM_STEP) char rows[WINOGRAD_POINTS][GEMM_TILE][GEMM_STEP];
+    void (*const pack)(void *, int64_t, const char *const *, int, int) =
+        whole(w)->type == PONS_F32 ? gemm_pack_float_rows : gemm_pack_rows;
     const char *tile[WINOGRAD_POINTS][GEMM_ELEMENTS];
-    int64_t ahead = plane_size(whole(w)->y, w->outs);
+    int64_t ahead = plane_size(whole(w), whole(w)->y, w->outs);
 
     find_tiles(whole(w), y, s, block, tile);
     for (int o = 0; o < w->out_tiles; o++) {
         for (int p = 0; p < WINOGRAD_POINTS; p++) {
-            ask_for(tile[p], ahead + o * GEMM_TILE * NUMBER);
-            gemm_pack_rows(rows[p], GEMM_STEP, tile[p], o * GEMM_TILE,
+            ask_for(w->together * GEMM_TILE, tile[p],
+                    ahead + o * point_size(whole(w), GEMM_TILE));
+            pack(rows[p], GEMM_STEP, tile[p], o * GEMM_TILE,
                            min_int(GEMM_TILE, w->outs - o * GEMM_TILE));
         }
         for (int r = 0; r < GEMM_TILE; r++, to += w->pitch) {
             const char *const point[WINOGRAD_POINTS] = { rows[0][r], rows[1][r], rows[2][r],
                                                          rows[3][r] };
-            winograd_gradient_of_sums(whole(w)->kind, point, to,
+            winograd_gradient_of_sums(whole(w)->kind, whole(w)->type, point, to,
                                       w->out_tiles * GEMM_TILE * w->pitch);
         }
     }
@@ -126,11 +137,10 @@ static void pack_y(const gemm_weight_rows *w, const char *y, const gemm_weight_s
 static winograd_read read_of(const winograd_weight_gradient *g, const char *x, int plane, int row)
 {
     const gemm_weight_rows *w = &g->lines;
-    int64_t point = (int64_t)w->ins * NUMBER;
-    const char *from = plane_of(g, x, w->x[PLANES], plane_size(g->x, w->ins), plane, row);
-    winograd_read r = { .first = -g->low[ALONG_W], .width = g->x[ALONG_W],
-                        .tiles = w->y_width / TOGETHER,
-                        .ahead = plane_size(g->x, w->ins) };
+    int64_t point = point_size(g, w->ins), size = plane_size(g, g->x, w->ins);
+    const char *from = plane_of(g, x, w->x[PLANES], size, plane, row);
+    winograd_read r = { .type = g->type, .first = -g->low[ALONG_W], .width = g->x[ALONG_W],
+                        .tiles = w->y_width / w->together, .ahead = size };
 
     for (int i = 0; i < g->form->reads; i++) {
         int h = row % g->rows * g->form->moves - g->low[ALONG_H] + i;
@@ -144,23 +154,23 @@ static winograd_read read_of(const winograd_weight_gradient *g, const char *x, i
 static void next_channels(const winograd_weight_gradient *g, winograd_read *r)
 {
     for (int i = 0; i < g->form->reads; i++)
-        r->line[i] += r->step[i] > 0 ? GEMM_TILE * NUMBER : 0;
+        r->line[i] += r->step[i] > 0 ? point_size(g, GEMM_TILE) : 0;
 }
 
 static void pack_x(const gemm_weight_rows *w, const char *x, const int at[AXES], char *to)
 {
     const winograd_weight_gradient *g = whole(w);
-    winograd_read row[TOGETHER];
+    winograd_read row[2];
 
-    for (int i = 0; i < TOGETHER; i++)
-        row[i] = read_of(g, x, at[PLANES], at[LINES] * TOGETHER + i);
+    for (int i = 0; i < w->together; i++)
+        row[i] = read_of(g, x, at[PLANES], at[LINES] * w->together + i);
     row->to = to;
     row->pitch = GEMM_STEP;
     row->apart = w->in_tiles * w->strip;
     for (int in = 0; in < w->ins; in += GEMM_TILE, row->to += w->strip) {
         row->channels = min_int(GEMM_TILE, w->ins - in);
         winograd_read_pairs(g->kind, row);
-        for (int i = 0; i < TOGETHER; i++)
+        for (int i = 0; i < w->together; i++)
             next_channels(g, &row[i]);
     }
 }
@@ -202,13 +212,15 @@ static bool supports(const conv_problem *p)
 {
     return p->groups == 1 && p->kernel[1] == WINOGRAD_KERNEL && p->kernel[2] == WINOGRAD_KERNEL &&
            p->stride[1] == p->stride[2] && p->stride[2] <= 2 &&
-           p->dilation[1] * p->dilation[2] == 1 && conv_has_types(p, PONS_BF16, PONS_F32);
+           p->dilation[1] * p->dilation[2] == 1 &&
+           (conv_has_types(p, PONS_BF16, PONS_F32) || conv_has_types(p, PONS_F32, PONS_F32));
 }
 
 static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
 {
     g->kind = p->stride[2] == 1 ? WINOGRAD_PLAIN : WINOGRAD_STRIDED;
     g->form = &winograd_forms[g->kind];
+    g->type = p->x.type;
     for (int i = 0; i < PLANE_AXES; i++) {
         g->x[i] = p->x.extent[1 + i];
         g->y[i] = p->y.extent[1 + i];
@@ -218,12 +230,14 @@ static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
     g->rows = (g->y[ALONG_H] + 1) / MAKES;
 }
 
-/* A line is two rows of tiles of a plane, of one image or two. */
+/* A line is as many rows of tiles of a plane as a pair has elements, of one image or two. */
 static void read_shapes(winograd_weight_gradient *g, const conv_problem *p)
 {
     gemm_weight_rows *w = &g->lines;
 
     read_planes(g, p);
+    w->together = winograd_together(g->type);
+    w->unit = g->type == PONS_F32 ? &engine_avx512_f32 : &engine_avx512_bf16;
     w->c = *p->attributes;
     for (int i = 1; i < 3; i++) {
         w->c.pad_low[i] = w->c.pad_high[i] = 0;
@@ -232,8 +246,8 @@ static void read_shapes(winograd_weight_gradient *g, const conv_problem *p)
     w->x[CASES] = w->y[CASES] = 1;
     w->x[PLANES] = p->x.extent[0];
     w->y[PLANES] = p->y.extent[0];
-    w->x[LINES] = w->y[LINES] = (g->cases * g->rows + 1) / TOGETHER;
-    w->x_width = w->y_width = (g->y[ALONG_W] + 1) / MAKES * TOGETHER;
+    w->x[LINES] = w->y[LINES] = ceil_div_int(g->cases * g->rows, w->together);
+    w->x_width = w->y_width = (g->y[ALONG_W] + 1) / MAKES * w->together;
     w->kernel[0] = p->kernel[0];
     w->groups = FACTORS;
     w->y_sets = g->form->sums * g->form->sums;
@@ -250,7 +264,6 @@ static pons_status prepare(const cpu_device *cpu, const conv_problem *p, pons_ke
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory making a convolution");
     g->lines.form = &tiles;
-    g->lines.unit = &engine_avx512_bf16;
     g->lines.threads = cpu->threads;
     read_shapes(g, p);
     return gemm_weight_rows_prepare(&g->lines, kernel, err);

@@ -16,7 +16,6 @@
 #include "base/integer.h"
 
 enum {
-    NUMBER = sizeof(uint16_t),
     TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS
 };
@@ -30,7 +29,7 @@ typedef struct work {
 /* A block of weights: rows of neighbouring channels, of one plane. */
 typedef struct block {
     int column, plane, step;
-    int rows, length;       /* inside; numbers of a row */
+    int rows, length, bytes; /* inside; elements and bytes of a row */
     const char *from;
     int64_t row, tap;       /* bytes to the next */
 } block;
@@ -38,18 +37,20 @@ typedef struct block {
 static block block_of(const work *k, int64_t i)
 {
     const winograd_panels *p = k->p;
+    int number = winograd_size(p->type), elements = GEMM_STEP / number;
     int along = p->gradient ? p->columns : p->steps;
     int inner = (int)(i % along), plane = (int)(i / along % p->depth);
     int outer = (int)(i / along / p->depth);
-    int length = p->gradient ? GEMM_TILE : GEMM_ELEMENTS, rows = GEMM_TILE + GEMM_ELEMENTS - length;
+    int length = p->gradient ? GEMM_TILE : elements, rows = GEMM_TILE + elements - length;
     int channels = p->gradient ? p->outs : p->ins, all = p->gradient ? p->ins : p->outs;
     block b = { .column = p->gradient ? inner : outer, .plane = plane,
                 .step = p->gradient ? outer : inner, .rows = min_int(rows, all - outer * rows),
                 .length = min_int(length, channels - inner * length),
-                .tap = (int64_t)channels * NUMBER };
+                .tap = (int64_t)channels * number };
 
     b.row = p->depth * TAPS * b.tap;
-    b.from = k->from + outer * rows * b.row + plane * TAPS * b.tap + inner * length * NUMBER;
+    b.bytes = b.length * number;
+    b.from = k->from + outer * rows * b.row + plane * TAPS * b.tap + inner * length * number;
     return b;
 }
 
@@ -59,28 +60,37 @@ static void ask_for(const block *b, int tap)
         __builtin_prefetch(b->from + r * b->row + tap * b->tap);
 }
 
-/* Pack w[target's channel][tap][source's channels]: 16 rows of 32 elements. */
+/* Pack w[target's channel][tap][source's channels]: 16 rows of a step. */
 static void pack_columns(const block *b, int tap, char *to)
 {
     char line[GEMM_TILE][GEMM_STEP];
     const char *row[GEMM_TILE];
-    bool whole = b->rows == GEMM_TILE && b->length == GEMM_ELEMENTS;
+    bool whole = b->rows == GEMM_TILE && b->bytes == GEMM_STEP;
 
     if (!whole)
         memset(line, 0, sizeof line);
     for (int r = 0; r < GEMM_TILE; r++) {
         const char *from = b->from + r * b->row + tap * b->tap;
         if (!whole && r < b->rows)
-            memcpy(line[r], from, (size_t)b->length * NUMBER);
+            memcpy(line[r], from, (size_t)b->bytes);
         row[r] = whole ? from : line[r];
     }
     gemm_pack_columns(to, row);
 }
 
-/* Pack w[source's channel][tap][target's channels]: 32 rows of 16 elements. */
+/* Pack w[source's channel][tap][target's channels]: a row of 16 floats is a line of the panel. */
+static void pack_float_rows(const block *b, int tap, char *to)
+{
+    if (b->rows < GEMM_TILE || b->bytes < GEMM_STEP)
+        memset(to, 0, GEMM_PANEL);
+    for (int r = 0; r < b->rows; r++)
+        memcpy(to + r * GEMM_STEP, b->from + r * b->row + tap * b->tap, (size_t)b->bytes);
+}
+
+/* The same of bf16: 32 rows of 16 elements. */
 static void pack_rows(const block *b, int tap, char *to)
 {
-    static const char none[GEMM_TILE * NUMBER];
+    static const char none[GEMM_TILE * sizeof(uint16_t)];
     const char *row[GEMM_ELEMENTS];
 
     for (int r = 0; r < GEMM_ELEMENTS; r++)
@@ -92,6 +102,9 @@ static void task(void *context, int64_t i, int thread)
 {
     const work *k = context;
     const winograd_panels *p = k->p;
+    void (*const pack)(const block *, int, char *) = !p->gradient ? pack_columns
+                                                   : p->type == PONS_F32 ? pack_float_rows
+                                                                         : pack_rows;
     block b = block_of(k, i), next = block_of(k, i + 1);
     _Alignas(GEMM_STEP) char taps[TAPS][GEMM_PANEL];
     char *to[FACTORS];
@@ -99,11 +112,11 @@ static void task(void *context, int64_t i, int thread)
     (void)thread;
     for (int tap = 0; tap < TAPS; tap++) {
         ask_for(&next, tap);
-        (p->gradient ? pack_rows : pack_columns)(&b, tap, taps[tap]);
+        pack(&b, tap, taps[tap]);
     }
     for (int f = 0; f < FACTORS; f++)
         to[f] = k->to + winograd_panel_at(p, f, b.column, b.plane) + b.step * (int64_t)GEMM_PANEL;
-    winograd_factors(p->kind, p->gradient && p->kind == WINOGRAD_PLAIN, taps[0], to);
+    winograd_factors(p->kind, p->type, p->gradient && p->kind == WINOGRAD_PLAIN, taps[0], to);
 }
 
 void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to)
