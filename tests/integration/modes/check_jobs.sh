@@ -1,6 +1,7 @@
 #!/bin/sh
 # Each job of examples/ on made-up data in its layout: explained at its own size, then trained with --debug on
-# patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts. brain.ini is the quickstart's.
+# patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts. brain.ini is the quickstart's,
+# deep.ini that of check_deep.sh.
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 cp "$source"/examples/*.ini .
@@ -76,7 +77,7 @@ job spleen $spleen
 job spleen_fast $spleen
 
 # A file of another name would be a job that this test does not run.
-known="brain brats brats_ddp datasets_speed fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
+known="brain brats brats_ddp datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
 nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
