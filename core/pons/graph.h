@@ -146,6 +146,7 @@ pons_node *pons_leaky_relu(pons_graph *g, pons_node *x, double slope);
 /* select(x > 0, x, slope x) */
 pons_node *pons_prelu(pons_graph *g, pons_node *x, pons_node *slope);
 pons_node *pons_elu(pons_graph *g, pons_node *x);                /* select(x > 0, x, exp(x) - 1)  */
+pons_node *pons_gelu(pons_graph *g, pons_node *x);               /* x (1 + erf(x / sqrt(2))) / 2  */
 
 /* ---- reduce: reduced axes stay with extent 1 ------------------------------------------------- */
 
@@ -268,6 +269,9 @@ pons_node *pons_batch_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_n
                            double eps);
 pons_node *pons_group_norm(pons_graph *g, pons_node *x, int groups, pons_node *scale,
                            pons_node *shift, double eps);
+/* Layer normalisation (Ba et al. 2016): the moments of each position are those of its channels. */
+pons_node *pons_channel_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_node *shift,
+                             double eps);
 /*
  * Zero each element with probability p and scale the others by 1 / (1 - p). In evaluation the
  * result is x.

@@ -65,14 +65,18 @@ pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, 
 /* ---- linear ---------------------------------------------------------------------------------- */
 
 /*
- * A fully connected layer, x [N, I] to [N, out], with NAME.weight [out, I] and NAME.bias. Its
- * initial values are PyTorch's, U(-b, b) with b = 1 / sqrt(I).
+ * A fully connected layer, x [..., I] to [..., out], with NAME.weight [out, I] and NAME.bias. Its
+ * initial values are PyTorch's, U(-b, b) with b = 1 / sqrt(I). A projection has no bias.
  */
 pons_node *pons_layer_linear(pons_graph *g, const char *name, int64_t out, pons_node *x);
+pons_node *pons_layer_projection(pons_graph *g, const char *name, int64_t out, pons_node *x);
 
 /* ---- normalisation --------------------------------------------------------------------------- */
 
-typedef enum pons_norm_kind { PONS_NORM_INSTANCE, PONS_NORM_BATCH, PONS_NORM_GROUP } pons_norm_kind;
+typedef enum pons_norm_kind {
+    PONS_NORM_INSTANCE, PONS_NORM_BATCH, PONS_NORM_GROUP,
+    PONS_NORM_LAYER /* over the channels of each position; no word of pons_norm_names             */
+} pons_norm_kind;
 
 /* The words of a PONS_CHOICE, in that order: "instance", "batch", "group". */
 extern const char *const pons_norm_names[];

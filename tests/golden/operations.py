@@ -70,6 +70,7 @@ emit("norm_scale", scale)
 emit("norm_shift", shift)
 emit("norm_instance", last(F.instance_norm(x, weight=scale, bias=shift, eps=1e-5)))
 emit("norm_group", last(F.group_norm(x, 3, scale, shift, 1e-5)))
+emit("norm_layer", F.layer_norm(last(x), (6,), scale, shift, 1e-5))
 emit("norm_batch", last(F.batch_norm(x, None, None, scale, shift, training=True, eps=1e-5)))
 emit("norm_softmax", last(F.softmax(x, 1)))
 emit("norm_log_softmax", last(F.log_softmax(x, 1)))
@@ -96,6 +97,7 @@ emit("map_pow", a.abs() ** b.abs())
 one = dict(neg=torch.neg, abs=torch.abs, sign=torch.sign, floor=torch.floor, round=torch.round,
            exp=torch.exp, expm1=torch.expm1, sin=torch.sin, cos=torch.cos, tanh=torch.tanh,
            erf=torch.erf, sigmoid=torch.sigmoid, log_sigmoid=F.logsigmoid, relu=torch.relu,
+           gelu=F.gelu,
            **{"not": torch.logical_not})
 for name, f in one.items():
     emit("map_" + name, f(a).double())

@@ -135,6 +135,21 @@ pons_node *pons_group_norm(pons_graph *g, pons_node *x, int groups, pons_node *s
     return normalise_by(g, x, mean, variance, scale, shift, eps);
 }
 
+pons_node *pons_channel_norm(pons_graph *g, pons_node *x, pons_node *scale, pons_node *shift,
+                             double eps)
+{
+    pons_node *mean, *variance;
+    unsigned last;
+
+    if (node_failed(x) || x->shape.rank < 1)
+        return g->failed;
+    last = PONS_AXIS(x->shape.rank - 1);
+    if (!can_normalise(g, "layer norm", x, axes_all(x->shape.rank) & ~last))
+        return g->failed;
+    pons_moments(g, x, last, 0, &mean, &variance);
+    return normalise_by(g, x, mean, variance, scale, shift, eps);
+}
+
 /* ---- dropout --------------------------------------------------------------------------------- */
 
 static pons_node *drop_elements(pons_graph *g, pons_node *x, double p, const char *stream,

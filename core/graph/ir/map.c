@@ -229,3 +229,10 @@ pons_node *pons_elu(pons_graph *g, pons_node *x)
 
     return pons_select(g, pons_greater(g, x, zero), x, pons_expm1(g, negative));
 }
+
+pons_node *pons_gelu(pons_graph *g, pons_node *x)
+{
+    pons_node *below = pons_add_scalar(g, pons_erf(g, pons_scale(g, x, sqrt(0.5))), 1);
+
+    return pons_mul(g, pons_scale(g, x, 0.5), below);
+}

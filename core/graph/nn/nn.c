@@ -108,16 +108,36 @@ pons_node *pons_layer_conv(pons_graph *g, const char *name, const pons_conv *c, 
 
 /* ---- linear ---------------------------------------------------------------------------------- */
 
+static pons_init linear_init(const pons_node *x)
+{
+    return (pons_init){ PONS_INIT_UNIFORM, 1 / sqrt((double)pons_channels_of(x)) };
+}
+
+pons_node *pons_layer_projection(pons_graph *g, const char *name, int64_t out, pons_node *x)
+{
+    int64_t in = pons_channels_of(x), rows = 1;
+    pons_shape shape = pons_shape_of(x);
+    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
+                                            pons_shape_make(2, (int64_t[]){ out, in }),
+                                            linear_init(x));
+
+    for (int i = 0; i < shape.rank - 1; i++)
+        rows *= shape.extent[i];
+    x = pons_reshape(g, x, pons_shape_make(2, (int64_t[]){ rows, in }));
+    x = pons_matmul(g, x, weight, false, true);
+    if (shape.rank > 0)
+        shape.extent[shape.rank - 1] = out;
+    return pons_reshape(g, x, shape);
+}
+
 pons_node *pons_layer_linear(pons_graph *g, const char *name, int64_t out, pons_node *x)
 {
-    int64_t in = pons_channels_of(x);
-    pons_init init = { PONS_INIT_UNIFORM, 1 / sqrt((double)in) };
-    pons_node *weight = pons_parameter_leaf(g, pons_name(g, "%s.weight", name), PONS_ROLE_WEIGHT,
-                                            pons_shape_make(2, (int64_t[]){ out, in }), init);
+    pons_init init = linear_init(x);
+    pons_node *y = pons_layer_projection(g, name, out, x);
     pons_node *bias = pons_parameter_leaf(g, pons_name(g, "%s.bias", name), PONS_ROLE_BIAS,
                                           pons_shape_make(1, &out), init);
 
-    return pons_add(g, pons_matmul(g, x, weight, false, true), bias);
+    return pons_add(g, y, bias);
 }
 
 /* ---- normalisation --------------------------------------------------------------------------- */
@@ -149,6 +169,8 @@ pons_node *pons_layer_norm(pons_graph *g, const char *name, const pons_norm *n, 
         return pons_instance_norm(g, x, scale, shift, eps);
     if (n->kind == PONS_NORM_GROUP)
         return pons_group_norm(g, x, n->groups, scale, shift, eps);
+    if (n->kind == PONS_NORM_LAYER)
+        return pons_channel_norm(g, x, scale, shift, eps);
     return batch_norm(g, name, x, scale, shift, eps);
 }
 

@@ -177,6 +177,7 @@ static pons_node *build_activation(op_graph *o)
     case 6: return pons_elu(o->g, pons_scale(o->g, x, 3));
     case 7: return pons_lerp(o->g, x, pons_square(o->g, x), 0.3);
     case 8: return pons_reciprocal(o->g, pons_add_scalar(o->g, x, 3));
+    case 9: return pons_gelu(o->g, pons_scale(o->g, x, 3));
     default: return pons_scale(o->g, pons_neg(o->g, pons_neg(o->g, x)), 2);
     }
 }
@@ -355,6 +356,7 @@ static pons_node *build_norm(op_graph *o)
     case 0: return pons_instance_norm(o->g, x, scale, shift, 1e-2);
     case 1: return pons_group_norm(o->g, x, 2, scale, shift, 1e-2);
     case 4: return pons_instance_norm(o->g, x, NULL, NULL, 1e-2);
+    case 5: return pons_channel_norm(o->g, x, scale, shift, 1e-2);
     default: return pons_batch_norm(o->g, x, scale, shift, m, v, 0.1, 1e-2);
     }
 }
@@ -722,7 +724,7 @@ const op_case op_cases[] = {
     { NODE_CAST, "cast to whole numbers", 2, build_cast, false },
     { NODE_CAST, "cast to 16 bits", 2, build_cast_half, true },
     { PONS_MAP_ADD, "power with a constant exponent", 7, build_power, false },
-    { NODE_INPUT, "activation", 10, build_activation, false },
+    { NODE_INPUT, "activation", 11, build_activation, false },
     { NODE_PARAMETER, "parameter", 1, build_parameter, false },
     { NODE_STATE, "state", 1, build_state, false },
     { NODE_SCALAR, "scalar", 1, build_scalar, false },
@@ -741,7 +743,7 @@ const op_case op_cases[] = {
     { NODE_ARG_MAX, "arg_max", 5, build_arg_max, false },
     { NODE_MOMENTS, "moments", 7, build_moments, false },
     { NODE_SECOND, "moments in groups", 8, build_moments_in_groups, false },
-    { PONS_MAP_SQRT, "norm", 5, build_norm, false },
+    { PONS_MAP_SQRT, "norm", 6, build_norm, false },
     { PONS_MAP_EXP, "softmax", 4, build_softmax, false },
     { NODE_CONVOLUTION, "convolution", 6, build_convolution, false },
     { NODE_CONVOLUTION_INPUT_GRADIENT, "transposed convolution", 6, build_convolution_transposed,

@@ -148,6 +148,7 @@ START_TEST(norms_and_softmax_equal_pytorch)
 
     AGREES(g, pons_instance_norm(g, x, scale, shift, 1e-5), norm_instance);
     AGREES(g, pons_group_norm(g, x, 3, scale, shift, 1e-5), norm_group);
+    AGREES(g, pons_channel_norm(g, x, scale, shift, 1e-5), norm_layer);
     AGREES(g, pons_batch_norm(g, x, scale, shift, mean, variance, 0.1, 1e-5), norm_batch);
     AGREES(g, pons_softmax(g, x, 4), norm_softmax);
     AGREES(g, pons_log_softmax(g, x, 4), norm_log_softmax);
@@ -177,7 +178,7 @@ START_TEST(pointwise_operations_equal_pytorch)
     TWO(less_equal) TWO(greater) TWO(greater_equal) TWO(and) TWO(or)
 #define ONE(name) AGREES(g, pons_##name(g, a), map_##name);
     ONE(neg) ONE(abs) ONE(sign) ONE(floor) ONE(round) ONE(exp) ONE(expm1) ONE(sin) ONE(cos)
-    ONE(tanh) ONE(erf) ONE(sigmoid) ONE(log_sigmoid) ONE(relu) ONE(not)
+    ONE(tanh) ONE(erf) ONE(sigmoid) ONE(log_sigmoid) ONE(relu) ONE(gelu) ONE(not)
     AGREES(g, pons_div(g, a, pons_add_scalar(g, b, 4)), map_div);
     AGREES(g, pons_pow(g, pons_abs(g, a), pons_abs(g, b)), map_pow);
     AGREES(g, pons_sqrt(g, a3), map_sqrt);
