@@ -11,9 +11,7 @@
  * With deep_supervision each level below the top has a head, whose output is resized to the full
  * extent (nearest). [loss] heads has the weights of the heads.
  */
-#include <pons/nn.h>
-
-#include <string.h>
+#include "unet_block.h"
 
 typedef struct dynunet {
     pons_triples kernel_size, strides, upsample_kernel_size;
@@ -52,62 +50,10 @@ static const int one[3] = { 1, 1, 1 };
 typedef struct net {
     pons_graph *g;
     const dynunet *c;
+    unet_style style;
     int levels;
     int64_t filters[LEVELS_MAX];
 } net;
-
-static pons_node *normalise(const net *n, const char *name, pons_node *x)
-{
-    const pons_norm norm = { .kind = n->c->norm_name, .affine = n->c->affine,
-                             .groups = (int)n->c->num_groups };
-
-    return pons_layer_norm(n->g, name, &norm, x);
-}
-
-/* One convolution with its dropout. Its parameters are NAME.conv.weight and NAME.conv.bias. */
-typedef struct layer {
-    int64_t out;
-    const int *kernel, *stride;
-    bool bias, transposed;
-} layer;
-
-/* The padding is half of kernel - stride + 1, rounded down. */
-static pons_node *convolve(const net *n, const char *name, const layer *l, pons_node *x)
-{
-    pons_graph *g = n->g;
-    pons_conv how = { .out = l->out, .bias = l->bias, .transposed = l->transposed,
-                      .init = PONS_CONV_HE };
-
-    for (int i = 0; i < 3; i++) {
-        how.kernel[i] = l->kernel[i];
-        how.stride[i] = l->stride[i];
-        how.padding[i] = (l->kernel[i] - l->stride[i] + 1) / 2;
-        how.output_padding[i] = 2 * how.padding[i] + l->stride[i] - l->kernel[i];
-    }
-    x = pons_layer_conv(g, pons_name(g, "%s.conv", name), &how, x);
-    return pons_dropout(g, x, n->c->dropout, pons_name(g, "%s.adn.D", name));
-}
-
-/* Two convolutions to 'out' features, the first with the stride. */
-static pons_node *block(const net *n, const char *name, const int kernel[3], const int stride[3],
-                        int64_t out, bool residual, pons_node *x)
-{
-    pons_graph *g = n->g;
-    layer first = { out, kernel, stride, false, false };
-    layer second = { out, kernel, one, false, false };
-    layer shortcut = { out, one, stride, false, false };
-    const char *slope = pons_name(g, "%s.lrelu", name);
-    pons_node *y = convolve(n, pons_name(g, "%s.conv1", name), &first, x);
-
-    y = pons_layer_act(g, slope, n->c->act_name, normalise(n, pons_name(g, "%s.norm1", name), y));
-    y = convolve(n, pons_name(g, "%s.conv2", name), &second, y);
-    y = normalise(n, pons_name(g, "%s.norm2", name), y);
-    if (residual && (pons_channels_of(x) != out || memcmp(stride, one, sizeof one) != 0)) {
-        x = convolve(n, pons_name(g, "%s.conv3", name), &shortcut, x);
-        x = normalise(n, pons_name(g, "%s.norm3", name), x);
-    }
-    return pons_layer_act(g, slope, n->c->act_name, residual ? pons_add(g, y, x) : y);
-}
 
 static const char *down_name(const net *n, int level)
 {
@@ -119,9 +65,9 @@ static const char *down_name(const net *n, int level)
 /* The output block of a level. It has logits on the level's extent. */
 static pons_node *head(const net *n, const char *name, int classes, pons_node *x)
 {
-    layer l = { classes, one, one, true, false };
+    unet_layer l = { classes, one, one, true, false };
 
-    return convolve(n, name, &l, x);
+    return unet_convolve(n->g, &n->style, name, &l, x);
 }
 
 static pons_node *up(const net *n, int level, pons_node *x, pons_node *skip)
@@ -129,12 +75,13 @@ static pons_node *up(const net *n, int level, pons_node *x, pons_node *skip)
     const dynunet *c = n->c;
     const char *name = pons_name(n->g, "upsamples.%d", n->levels - 2 - level);
     const int *stride = c->upsample_kernel_size.item[level];
-    layer transposed = { n->filters[level], stride, stride, c->trans_bias, true };
-    pons_node *y = convolve(n, pons_name(n->g, "%s.transp_conv", name), &transposed, x);
+    unet_layer transposed = { n->filters[level], stride, stride, c->trans_bias, true };
+    unet_layer first = { n->filters[level], c->kernel_size.item[level + 1], one, false, false };
+    pons_node *y = unet_convolve(n->g, &n->style, pons_name(n->g, "%s.transp_conv", name),
+                                 &transposed, x);
 
     y = pons_concatenate(n->g, 2, (pons_node *[]){ y, skip }, 4);
-    return block(n, pons_name(n->g, "%s.conv_block", name), c->kernel_size.item[level + 1], one,
-                 n->filters[level], false, y);
+    return unet_block(n->g, &n->style, pons_name(n->g, "%s.conv_block", name), &first, false, y);
 }
 
 static pons_status refuse_count(const char *key, int found, int expected, pons_error *err)
@@ -195,15 +142,19 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
                          const pons_inputs *inputs, pons_outputs *outputs, pons_error *err)
 {
     const dynunet *c = config;
-    net n = { .g = g, .c = c, .levels = c->strides.count };
+    net n = { .g = g, .c = c, .levels = c->strides.count,
+              .style = { .norm = { c->norm_name, c->affine, (int)c->num_groups, 0 },
+                         .act = c->act_name, .init = PONS_CONV_HE, .dropout = c->dropout } };
     int heads = c->deep_supervision ? (int)c->deep_supr_num : 0;
     pons_node *at[LEVELS_MAX], *x = pons_input_named(g, inputs, "image");
     pons_shape full = pons_shape_of(x);
 
     choose_filters(&n, task->flat);
-    for (int i = 0; i < n.levels; i++)
-        at[i] = x = block(&n, down_name(&n, i), c->kernel_size.item[i], c->strides.item[i],
-                          n.filters[i], c->res_block, x);
+    for (int i = 0; i < n.levels; i++) {
+        unet_layer first = { n.filters[i], c->kernel_size.item[i], c->strides.item[i], false,
+                             false };
+        at[i] = x = unet_block(g, &n.style, down_name(&n, i), &first, c->res_block, x);
+    }
     for (int i = n.levels - 2; i >= 0; i--)
         at[i] = x = up(&n, i, x, at[i]);
     outputs->item[0] = head(&n, "output_block.conv", task->classes, x);
