@@ -8,12 +8,14 @@ model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/basicunet.l
 	plugins/models/dynunet.la plugins/models/fast_ddpm.la plugins/models/highresnet.la \
 	plugins/models/meshnet.la plugins/models/mlp.la plugins/models/plain_unet.la \
 	plugins/models/residual_unet.la plugins/models/resnet.la plugins/models/segresnet.la \
-	plugins/models/unet.la plugins/models/vnet.la plugins/models/xresnet.la
+	plugins/models/swin_unetr.la plugins/models/unet.la plugins/models/vnet.la plugins/models/xresnet.la
 UPSAMPLE = plugins/models/upsample.c plugins/models/upsample.h
 plugins_models_basicunet_la_SOURCES = plugins/models/basicunet.c $(UPSAMPLE)
 plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c $(UPSAMPLE)
 UNET_BLOCK = plugins/models/unet_block.c plugins/models/unet_block.h
 plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c $(UNET_BLOCK)
+plugins_models_swin_unetr_la_SOURCES = plugins/models/swin_unetr.c $(UNET_BLOCK) \
+	plugins/models/window_attention.c plugins/models/window_attention.h
 NNUNET_BLOCKS = plugins/models/nnunet_blocks.c plugins/models/nnunet_blocks.h
 plugins_models_plain_unet_la_SOURCES = plugins/models/plain_unet.c $(NNUNET_BLOCKS)
 plugins_models_residual_unet_la_SOURCES = plugins/models/residual_unet.c $(NNUNET_BLOCKS)

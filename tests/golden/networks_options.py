@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes networks_options.json and .safetensors: MONAI's networks with options that no other case has, and the names and
-shapes of torchvision's ResNets of further depths.
+"""Writes networks_options and swin_unetr, each as .json and .safetensors: MONAI's networks with options that no other case
+has. The first also has the names and shapes of torchvision's ResNets of further depths.
 
-usage: networks_options.py OUT
+usage: networks_options.py OUT [NAME...]        NAME: a file to write; default: all
 
 What the fields mean: as in networks_real.json. Weights, image and target follow a formula of their names and are not
 stored; of gradients and running statistics there are the norm and six elements. The image is called image, image1, ...
@@ -17,7 +17,7 @@ import torch.nn.functional as F
 import torchvision
 from monai.losses import DiceCELoss
 from monai.networks import nets
-from monai.networks.nets import BasicUNet, DynUNet, SegResNet, VNet
+from monai.networks.nets import BasicUNet, DynUNet, SegResNet, SwinUNETR, VNet
 from safetensors.numpy import save_file
 
 torch.set_num_threads(1)
@@ -29,7 +29,7 @@ class ResNet(nets.ResNet):
         return F.pad(x, (0, 0) * spatial_dims + (0, planes - x.shape[1]))
 
 
-CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, VNet, ResNet)}
+CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, SwinUNETR, VNet, ResNet)}
 GROUP = ["group", dict(num_groups=2)]
 SMALL = dict(kernel_size=[3] * 3, strides=[1, 2, 2], upsample_kernel_size=[2, 2], filters=[4, 6, 8])
 FEATURES = dict(features=[2, 4, 4, 4, 8, 4])
@@ -38,7 +38,7 @@ BASIC = dict(block="basic", layers=[1, 1, 1, 1], block_inplanes=[4, 4, 6, 8])
 DEEP = dict(block="bottleneck", layers=[1, 1, 1, 1], block_inplanes=[2, 3, 4, 4])
 OFF = dict(dropout_prob_down=0.0, dropout_prob_up=[0.0, 0.0])
 CASES = [
-    # name, class, channels, classes, extent, arguments
+    # name, class, channels, classes, extent, arguments; a file has those of its classes
     ("vnet_2d", "VNet", 2, 3, (48, 32), OFF),
     ("vnet_2d_prelu_bias", "VNet", 4, 2, (32, 48), dict(act="prelu", bias=True) | OFF),
     ("vnet_2d_wide_relu", "VNet", 16, 2, (32, 32), dict(act="relu") | OFF),
@@ -56,8 +56,16 @@ CASES = [
     ("resnet_a_deep", "ResNet", 1, 2, (20, 17, 24), dict(shortcut_type="A", conv1_t_size=[3, 5, 3], conv1_t_stride=[1, 2, 1]) | DEEP),
     ("resnet_bias_2d", "ResNet", 1, 4, (40, 48), dict(bias_downsample=True, conv1_t_size=7, conv1_t_stride=1, no_max_pool=True) | DEEP),
     ("resnet_narrow", "ResNet", 3, 5, (24, 25, 20), dict(bias_downsample=False, widen_factor=0.75, conv1_t_size=7) | BASIC),
+    ("swin_unetr", "SwinUNETR", 1, 2, (64, 32, 96), dict(feature_size=12)),
+    ("swin_unetr_v2_windows", "SwinUNETR", 2, 3, (64, 32, 64), dict(feature_size=12, use_v2=True, downsample="mergingv2", window_size=[5, 4, 3], mlp_ratio=2.5,
+                                                                     norm_name="batch", depths=[2, 1, 3, 1], num_heads=[2, 3, 6, 4], qkv_bias=False)),
+    ("swin_unetr_2d", "SwinUNETR", 1, 3, (64, 96), dict(feature_size=12, window_size=[7, 7])),
+    ("swin_unetr_2d_v2", "SwinUNETR", 3, 2, (96, 64), dict(feature_size=24, use_v2=True, window_size=[4, 6], patch_norm=True, normalize=False,
+                                                          downsample="mergingv2", depths=[1, 2, 2, 1])),
+    ("swin_unetr_2d_group", "SwinUNETR", 1, 2, (64, 64), dict(feature_size=12, window_size=[3, 5], norm_name=GROUP, depths=[3, 2, 1, 2])),
 ]
 COUNTS = 34, 101, 152
+FILES = dict(networks_options=("BasicUNet", "DynUNet", "SegResNet", "VNet", "ResNet"), swin_unetr=("SwinUNETR",))
 ALIASES = "skip_layers.", "conv_final.1."  # second names of layers
 KINKS = torch.nn.ReLU, torch.nn.LeakyReLU, torch.nn.PReLU
 POOLS = torch.nn.MaxPool2d, torch.nn.MaxPool3d
@@ -136,13 +144,11 @@ def float32(net, state, x, y, want):
                 norm=max(abs(gradient[k].double().norm().item() - g.norm().item()) / max(g.norm().item(), 0.01 * norm) for k, g in want[3].items()))
 
 
-out = pathlib.Path(sys.argv[1])
-cases, arrays = [], {}
-for name, kind, channels, classes, extent, arguments in CASES:
+def add_case(cases, arrays, name, kind, channels, classes, extent, arguments):
     classifies = kind == "ResNet"
     whole = dict(spatial_dims=len(extent)) | arguments
     whole |= dict(n_input_channels=channels, num_classes=classes) if classifies else dict(in_channels=channels, out_channels=classes)
-    net = CLASSES[kind](**{k: tuple(v) if k.startswith("norm") and not isinstance(v, str) else v for k, v in whole.items()}).float()
+    net = CLASSES[kind](**{k: tuple(v) if k in ("norm", "norm_name") and not isinstance(v, str) else v for k, v in whole.items()}).float()
     state = {k: weights(k, tuple(v.shape)) for k, v in net.state_dict().items()
              if v.is_floating_point() and not k.startswith(ALIASES)}
     net.load_state_dict(state, strict=False)
@@ -152,7 +158,7 @@ for name, kind, channels, classes, extent, arguments in CASES:
     net = net.double()
     shape = (2, channels) + extent
     tried = []
-    for n in range(24):
+    for n in range(24 if math.prod(shape) < 100000 else 4):
         image = "image" + (str(n) if n else "")
         x = torch.from_numpy((math.sqrt(3) * (2 * formula(image, shape) - 1)).astype(np.float32)).double()
         tried.append((distance(net, state, x), image, x))
@@ -173,9 +179,25 @@ for name, kind, channels, classes, extent, arguments in CASES:
                       target_shape=target, classes=classes, loss="cross_entropy" if classifies else "dice_ce", value=want[2], heads=1, stored=step, parameters=sum(p.numel() for p in net.parameters()),
                       state={k: v.shape for k, v in state.items()}, kink=kink, float32=float32(net, state, x, y, want)))
     print(name, cases[-1]["parameters"], image, f"{kink:.1e}", {k: f"{v:.1e}" for k, v in cases[-1]["float32"].items()}, flush=True)
-for depth in COUNTS:
-    net = getattr(torchvision.models, f"resnet{depth}")()
-    cases.append(dict(name=f"resnet{depth}_2d", network="ResNet", extent=(64, 64), parameters=sum(p.numel() for p in net.parameters()),
-                      state={k: v.shape for k, v in net.state_dict().items() if v.is_floating_point()}))
-(out / "networks_options.json").write_text("[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
-save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, out / "networks_options.safetensors")
+
+
+def add_counts(cases):
+    for depth in COUNTS:
+        net = getattr(torchvision.models, f"resnet{depth}")()
+        cases.append(dict(name=f"resnet{depth}_2d", network="ResNet", extent=(64, 64), parameters=sum(p.numel() for p in net.parameters()),
+                          state={k: v.shape for k, v in net.state_dict().items() if v.is_floating_point()}))
+
+
+def write(out, file):
+    cases, arrays = [], {}
+    for name, kind, channels, classes, extent, arguments in CASES:
+        if kind in FILES[file]:
+            add_case(cases, arrays, name, kind, channels, classes, extent, arguments)
+    if file == "networks_options":
+        add_counts(cases)
+    (out / f"{file}.json").write_text("[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
+    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, out / f"{file}.safetensors")
+
+
+for file in sys.argv[2:] or FILES:
+    write(pathlib.Path(sys.argv[1]), file)

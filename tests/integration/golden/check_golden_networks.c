@@ -378,6 +378,15 @@ START_TEST(classifiers_of_published_size_are_those_of_torchvision_monai_and_fast
 }
 END_TEST
 
+START_TEST(swin_unetr_is_that_of_monai)
+{
+    const golden_mode *m = &golden_modes[_i];
+
+    if (m->plugin != NULL && m->fill_nan && !golden_is_slow(m))
+        each_network("swin_unetr", 5, m, check_case);
+}
+END_TEST
+
 START_TEST(the_denoising_network_is_that_of_fast_ddpm)
 {
     each_network("fast_ddpm", 2, &golden_modes[_i], check_case);
@@ -433,6 +442,7 @@ static const struct {
     { "count_vnet", 1, 2, "{}" },
     { "basicunet", 1, 2, "{}" },
     { "fast_ddpm_guide", 4, 1, "{}" },
+    { "swin_unetr", 1, 2, "{\"feature_size\":12}" },
     { "fast_ddpm_head", 4, 1, "{\"ch\":32,\"ch_mult\":[1,2],\"num_res_blocks\":1}" },
     { "resnet18_3d", 3, 400, "{\"depth\":18}" },
     { "resnet50_3d", 3, 400, "{}" },
@@ -449,7 +459,7 @@ static const struct {
 };
 
 static const char *const count_files[] = { "networks", "networks_more", "networks_real",
-                                           "fast_ddpm", "resnets_real", "resnets",
+                                           "fast_ddpm", "resnets_real", "resnets", "swin_unetr",
                                            "networks_options" };
 
 /* The case of a name with a state, in the first file that has it, which stays open. */
@@ -501,7 +511,7 @@ START_TEST(names_shapes_and_counts_are_those_of_monai)
     MUST(json_parse(counts[_i].arguments, strlen(counts[_i].arguments), "arguments", PONS_DATA,
                     &arguments, &error));
     flat = golden_network_flat(c);
-    image.extent[1] = flat ? 1 : 32;
+    image.extent[1] = flat ? 1 : 64;
     image.extent[2] = image.extent[3] = flat ? 256 : 32;
     golden_load(&model, PONS_KIND_MODEL, golden_network_plugin(c), sizeof(pons_model_operations),
                 arguments, false);
@@ -536,6 +546,7 @@ int main(void)
     tcase_add_loop_test(c, classifiers_are_those_of_monai_and_fastai, 0, golden_mode_count);
     tcase_add_loop_test(c, classifiers_of_published_size_are_those_of_torchvision_monai_and_fastai,
                         0, golden_mode_count);
+    tcase_add_loop_test(c, swin_unetr_is_that_of_monai, 0, golden_mode_count);
     tcase_add_loop_test(c, the_denoising_network_is_that_of_fast_ddpm, 0, golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,

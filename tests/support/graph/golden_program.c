@@ -365,7 +365,8 @@ bool golden_loss_left_out(const json_t *c)
 /* ---- cases of networks ----------------------------------------------------------------------- */
 
 const char *const golden_network_files[] = {
-    "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", "resnets", NULL
+    "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", "resnets",
+    "swin_unetr", NULL
 };
 
 static const char *const network_plugins[][2] = {
@@ -374,6 +375,7 @@ static const char *const network_plugins[][2] = {
     { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
     { "ResidualEncoderUNet", "residual_unet" }, { "FastDDPM", "fast_ddpm" },
     { "ResNet", "resnet" }, { "XResNet", "xresnet" },
+    { "SwinUNETR", "swin_unetr" },
 };
 
 const char *golden_network_plugin(const json_t *c)
