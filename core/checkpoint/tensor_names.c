@@ -186,17 +186,39 @@ static bool is_another_name(const storage *s, unsigned groups, const safetensors
     return false;
 }
 
-/* A counter stands beside a variance, which is known itself or refused. */
-static bool is_counter(const safetensors *file, const safetensor *t)
-{
-    int stem = (int)(strlen(t->name) - strlen(TRACKED));
-    char variance[512];
+/*
+ * A constant or counter that PyTorch keeps beside a tensor. A file may have it; a storage does not.
+ * The tensor beside it is known itself or refused.
+ */
+typedef struct companion {
+    const char *end, *beside;
+    int rank;
+    const char *expected;
+} companion;
 
-    if (!text_ends_with(t->name, TRACKED)
-        || snprintf(variance, sizeof variance, "%.*s" VARIANCE, stem, t->name)
-               >= (int)sizeof variance)
+static const companion companions[] = {
+    { TRACKED, VARIANCE, 0, "[]" },
+    { ".relative_position_index", ".relative_position_bias_table", 2, "two axes" },
+};
+
+static bool is_companion(const companion *c, const safetensors *file, const safetensor *t)
+{
+    int stem = (int)(strlen(t->name) - strlen(c->end));
+    char beside[512];
+
+    if (!text_ends_with(t->name, c->end)
+        || snprintf(beside, sizeof beside, "%.*s%s", stem, t->name, c->beside)
+               >= (int)sizeof beside)
         return false;
-    return safetensors_find(file, variance) != NULL;
+    return safetensors_find(file, beside) != NULL;
+}
+
+static const companion *companion_of(const safetensors *file, const safetensor *t)
+{
+    for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++)
+        if (is_companion(&companions[i], file, t))
+            return &companions[i];
+    return NULL;
 }
 
 static pons_status check_extra(const storage *s, unsigned groups, const safetensors *file,
@@ -209,11 +231,12 @@ static pons_status check_extra(const storage *s, unsigned groups, const safetens
         char shape[160];
         if (skip > 0 && strncmp(t->name, format->prefix, skip) != 0)
             continue;
-        bool counter = is_counter(file, t);
-        if (counter && t->rank != 0)
-            return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' has shape %s, expected []",
-                             where, t->name, safetensor_shape(t, shape, sizeof shape));
-        if (counter || is_known(s, groups, t->name + skip)
+        const companion *known = companion_of(file, t);
+        if (known != NULL && t->rank != known->rank)
+            return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' has shape %s, expected %s",
+                             where, t->name, safetensor_shape(t, shape, sizeof shape),
+                             known->expected);
+        if (known != NULL || is_known(s, groups, t->name + skip)
             || is_another_name(s, groups, file, format, t))
             continue;
         return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",

@@ -5,7 +5,8 @@
  * A convolution's weight lies as [O, kD, kH, kW, I] in memory and is written as [O, I, kD, kH, kW];
  * in a 2D network as [O, I, kH, kW]. Beside a state 'X.running_var' a file has
  * 'X.num_batches_tracked' (I64, no axes), which may be missing when it is read; without
- * 'X.running_var' it is a tensor too many.
+ * 'X.running_var' it is a tensor too many. 'X.relative_position_index', a constant of window
+ * attention, is passed over beside 'X.relative_position_bias_table', and it is not written.
  */
 #ifndef CORE_CHECKPOINT_TENSOR_NAMES_H
 #define CORE_CHECKPOINT_TENSOR_NAMES_H

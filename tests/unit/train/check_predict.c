@@ -442,6 +442,54 @@ START_TEST(weights_that_do_not_fit_are_refused_and_named)
 }
 END_TEST
 
+/* ---- a constant that MONAI keeps beside a table ---------------------------------------------- */
+
+static const char attention_ini[] =
+    "[experiment]\nname = swin\n[data]\nsource = heads\nvalidation = none\n"
+    "labels = background:0 one:1\n"
+    "[patch]\nextent = 64 32 32\n[model]\nplugin = swin_unetr\nfeature_size = 12\n"
+    "depths = 1 1 1 1\nwindow_size = 3\n[loss]\nplugin = dice_ce\n"
+    "[optimizer]\nplugin = sgd\nlr = 0.01\n[train]\nsteps = 1\nprecision = fp32\n";
+
+/* The weights of the run with a further I64 tensor of 'rank' axes of extent 2. */
+static void write_with_index(const char *name, int rank)
+{
+    static const int64_t index[8] = { 0 };
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file;
+    safetensor item[256];
+    int count;
+
+    ck_assert_int_eq(safetensors_open(in_root("runs/swin/checkpoints/step-00000001/"
+                                              "model.safetensors"), &file, &err), PONS_OK);
+    count = safetensors_count(file);
+    for (int i = 0; i < count; i++)
+        item[i] = *safetensors_item(file, i);
+    item[count++] = (safetensor){ .name = name, .type = SAFETENSORS_I64, .rank = rank,
+                                  .extent = { 2, 2 }, .count = 1 << rank, .data = index };
+    const safetensors_content content = { .count = count, .item = item };
+    ck_assert_int_eq(safetensors_write(in_root("w.safetensors"), &content, &err), PONS_OK);
+    safetensors_close(file);
+}
+
+#define WITH_INDEX(code, text, stem, rank)                                                       \
+    write_with_index(stem ".relative_position_index", rank);                                     \
+    EXPECT(code, text, "predict", "w.safetensors", "heads/imagesTr/phantom_000.nii.gz",          \
+           "--config", "w.ini", "-o", "o.nii.gz", "-q")
+
+START_TEST(the_index_of_attention_windows_may_be_in_a_file)
+{
+    make_root();
+    write_text("w.ini", attention_ini);
+    EXPECT(0, NULL, "data", "phantom", "-o", "heads", "--cases", "1", "--extent", "64,32,32");
+    EXPECT(0, NULL, "train", "w.ini", "-q");
+    WITH_INDEX(0, NULL, "swinViT.layers1.0.blocks.0.attn", 2);
+    WITH_INDEX(3, "has shape [2], expected two axes", "swinViT.layers1.0.blocks.0.attn", 1);
+    WITH_INDEX(3, "[2, 2] is not part of the network", "swinViT.layers9.0.blocks.0.attn", 2);
+    remove_root();
+}
+END_TEST
+
 START_TEST(images_that_are_read_are_never_replaced)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -1106,6 +1154,7 @@ int main(void)
     tcase_add_test(c, probabilities_follow_the_activation_of_the_loss);
     tcase_add_test(c, equal_tensors_under_a_second_name_are_accepted);
     tcase_add_test(c, weights_that_do_not_fit_are_refused_and_named);
+    tcase_add_test(c, the_index_of_attention_windows_may_be_in_a_file);
     tcase_add_test(c, images_that_are_read_are_never_replaced);
     tcase_add_test(c, the_largest_component_of_a_class_is_kept);
     tcase_add_loop_test(c, the_largest_component_equals_a_plain_search, 0, 200);
