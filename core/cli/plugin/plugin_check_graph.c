@@ -466,7 +466,7 @@ static pons_status check_loss_with(const plugin *p, const void *config, pons_err
     pons_graph *g = graph_new(true);
     pons_shape shape = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, CLASSES });
     pons_shape labels = pons_shape_make(5, (int64_t[]){ BATCH, 3, 4, 5, 1 });
-    pons_target target = { NULL, NULL, PONS_ACTIVATION_SOFTMAX };
+    pons_target target = { .activation = PONS_ACTIVATION_SOFTMAX };
     pons_node *logits, *value = NULL;
     trial t;
 
