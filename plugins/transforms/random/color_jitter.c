@@ -8,9 +8,9 @@
  *   hue         the angle of HSV plus f turns  f: uniform around 0
  *
  * x lies between 0 (black) and 1 (white), and each result is limited to that. An image that was
- * normalised is scaled back: x = value std + mean. Images of one channel have no saturation and no
- * hue. The steps before contrast run in a first pass over the patch, in which the mean is summed,
- * the others in a second one.
+ * normalised is scaled back: x = value std + mean. Three channels are colours; of any other number
+ * each is grey by itself, without saturation and hue. The steps before contrast run in a first pass
+ * over the patch, in which the mean is summed, the others in a second one.
  */
 #include "color_jitter.h"
 
@@ -272,29 +272,32 @@ AVX2_CLONE double run_pass_avx2(const jitter_pass *p)
 
 /* ---- apply ----------------------------------------------------------------------------------- */
 
-/* Find the channels of the scope, 1 or 3, and their numbers. */
-static pons_status set_channels(const color_jitter *s, const pons_transform_scope *scope,
-                                int channels, jitter_pass *p, pons_error *err)
+static pons_status check_numbers(const char *name, const pons_reals *numbers, int count,
+                                 pons_error *err)
 {
-    const pons_reals *numbers[] = { &s->mean, &s->std };
-
-    for (int c = 0; c < channels; c++)
-        if (pons_scope_has(scope, c) && p->count++ < 3)
-            p->channel[p->count - 1] = c;
-    if (p->count != 1 && p->count != 3) {
-        p->count = 0;
-        pons_transform_warn(scope, "color_jitter changes 1 or 3 channels; 'channels' names them");
+    if (numbers->count == 1 || numbers->count == count)
         return PONS_OK;
+    return pons_option_fail(err, name, "found %d numbers, expected 1 or %d as channels",
+                            numbers->count, count);
+}
+
+/* Take 'count' channels from the scope's n-th on, with their numbers. */
+static void set_channels(const color_jitter *s, const pons_transform_scope *scope, int n, int count,
+                         jitter_pass *p)
+{
+    int at = 0;
+
+    p->count = count;
+    for (int c = 0; c < p->step && at < n + count; c++) {
+        if (!pons_scope_has(scope, c))
+            continue;
+        if (at >= n) {
+            p->channel[at - n] = c;
+            p->mean[at - n] = (float)s->mean.item[s->mean.count == 1 ? 0 : at];
+            p->std[at - n] = (float)s->std.item[s->std.count == 1 ? 0 : at];
+        }
+        at++;
     }
-    for (int i = 0; i < 2; i++)
-        if (numbers[i]->count != 1 && numbers[i]->count != p->count)
-            return pons_option_fail(err, i == 0 ? "mean" : "std", "found %d numbers, expected 1%s",
-                                    numbers[i]->count, p->count == 3 ? " or 3" : "");
-    for (int c = 0; c < p->count; c++) {
-        p->mean[c] = (float)s->mean.item[s->mean.count == 1 ? 0 : c];
-        p->std[c] = (float)s->std.item[s->std.count == 1 ? 0 : c];
-    }
-    return PONS_OK;
 }
 
 /* The place of contrast in the order; JITTER_COUNT if it changes nothing. */
@@ -313,27 +316,42 @@ static bool changes_nothing(const jitter_record *r)
            && r->factor[JITTER_SATURATION] == 1 && r->factor[JITTER_HUE] == 0;
 }
 
+/* Run the changes, in two passes if contrast is one of them. */
+static void run_changes(jitter_pass *p)
+{
+    run_pass *run = AVX2_CHOOSE(run_pass_avx2, run_pass_plain);
+
+    p->first = 0;
+    p->end = find_contrast(p->record);
+    p->sums = p->end < JITTER_COUNT;
+    p->grey = (float)(run(p) / (double)p->voxels);
+    if (!p->sums)
+        return;
+    p->first = p->end;
+    p->end = JITTER_COUNT;
+    p->sums = false;
+    run(p);
+}
+
 static pons_status apply(const void *config, const pons_transform_scope *scope, const void *planned,
                          pons_patch *patch, pons_error *err)
 {
+    const color_jitter *s = config;
     const jitter_record *r = planned;
-    run_pass *run = AVX2_CHOOSE(run_pass_avx2, run_pass_plain);
     jitter_pass p = { .record = r, .image = patch->image, .step = patch->channels,
                       .voxels = patch->extent[0] * patch->extent[1] * patch->extent[2] };
+    int channels = 0, together;
 
-    if (set_channels(config, scope, patch->channels, &p, err) != PONS_OK)
+    for (int c = 0; c < patch->channels; c++)
+        channels += pons_scope_has(scope, c);
+    if (check_numbers("mean", &s->mean, channels, err) != PONS_OK
+        || check_numbers("std", &s->std, channels, err) != PONS_OK)
         return err->status;
-    if (!r->wanted || p.count == 0 || changes_nothing(r))
-        return PONS_OK;
-    p.end = find_contrast(r);
-    p.sums = p.end < JITTER_COUNT;
-    p.grey = (float)(run(&p) / (double)p.voxels);
-    if (!p.sums)
-        return PONS_OK;
-    p.first = p.end;
-    p.end = JITTER_COUNT;
-    p.sums = false;
-    run(&p);
+    together = channels == 3 ? 3 : 1;
+    for (int n = 0; n < channels && r->wanted && !changes_nothing(r); n += together) {
+        set_channels(s, scope, n, together, &p);
+        run_changes(&p);
+    }
     return PONS_OK;
 }
 

@@ -1130,8 +1130,8 @@ N9() {
     printf 'NRRD0004\ntype: short\n' >e.nrrd
     { head -c 128 /dev/zero; printf 'DICM\002'; } >f.dcm
     printf '\0\0\0\001\0\0\001\0\0\0\001\0' >g.mgh
-    printf '\211PNG\r\n\032\n' >h.png
-    printf '\377\330\377\340\0\020JFIF' >i.jpg
+    printf '\211PNG\r\n\032\n' >h.nii
+    printf '\377\330\377\340\0\020JFIF' >i.nii
     printf 'CDF\001\0\0\0\0' >j.mnc
     printf '\010\007\022\007pytorch\032\0052.1.0' >k.onnx
     printf '<!DOCTYPE html>\n<html lang="en"><title>Sign in</title>' >l.nii.gz
@@ -1142,8 +1142,8 @@ N9() {
     check "N9 NRRD" named "an NRRD volume" e.nrrd
     check "N9 DICOM" named "a DICOM file" f.dcm
     check "N9 MGH" named "an MGH volume" g.mgh
-    check "N9 PNG" named "a PNG picture" h.png
-    check "N9 JPEG" named "a JPEG picture" i.jpg
+    check "N9 PNG" named "a PNG picture" h.nii
+    check "N9 JPEG" named "a JPEG picture" i.nii
     check "N9 MINC 1" named "a NetCDF file, as MINC 1 is" j.mnc
     check "N9 ONNX" named "an ONNX file" k.onnx
     check "N9 a web page" named "an HTML page" l.nii.gz

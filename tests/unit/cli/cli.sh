@@ -211,6 +211,7 @@ for file in stage/transform/*.so stage/sink/*.so stage/schedule/*.so stage/devic
         stage/model/segresnet.so; do
     case $file in
     */clip.so) set -- --set transform.upper=30 ;;
+    */color_jitter.so) set -- --set transform.brightness=0.5 --set transform.contrast=0.5 ;;
     *) set -- ;;
     esac
     [ -f "$file" ] && expect 0 stdout "file, note, descriptor and options are in order" plugin check "$file" "$@"
