@@ -112,7 +112,7 @@ predicts all_msd "phantom_000.nii.gz phantom_002.nii.gz" msd --split all
 says 4 "'ph/dataset.json': 'test' is empty, expected a list of cases" predict runs/train.csv ph -o none --split test
 msd 3
 says 4 "'msd/dataset.json': 'test[0]' is a number, expected a path" predict runs/train.csv msd -o none
-says 3 "layout 'globs' has no cases for tests, expected decathlon, nnunet, datalist or csv" predict runs/train.csv \
+says 3 "layout 'globs' has no cases for tests, expected decathlon, nnunet, datalist, csv, idx or folders" predict runs/train.csv \
     'patients/*/t1.nii.gz' -o none --split test
 says 4 "'testing' is missing, expected a list of cases" predict runs/train.csv valid.json -o none --split test
 says 4 "no file matches 'patients/*/t2.nii.gz'" predict runs/train.csv 'patients/*/t2.nii.gz' -o none
