@@ -2,35 +2,15 @@
 # task = classification: training has the same bits in every mode and after a resumption, its layouts give the same
 # cases, tables and metrics agree with each other, and damaged datasets end with one line.
 . "${srcdir:-.}/tests/support/checks.sh"
+. "$source/tests/support/idx.sh"
 cd "$folder" || exit 1
 expect() { checks=$((checks + 1)); ends "$@" || fail "$3 $4 $5"; }
 
-# ---- a dataset of MNIST's files: class c of 4 has bright row c of 6, beside noise ------------------
+# ---- a dataset of the layout of MNIST -------------------------------------------------------------
 
-# stack FILE COUNT SEED: images of 6 x 5 pixels in octal, and FILE.labels.
-stack() {
-    awk -v n="$2" -v s="$3" -v labels="$1.labels" '
-        function octal(v) { return sprintf("\\0%o", v) }
-        function long(v) { return octal(0) octal(0) octal(int(v / 256)) octal(v % 256) }
-        function next_number() { s = (s * 1103 + 12345) % 65536; return s }
-        BEGIN {
-            printf "%s%s%s%s", long(2051), long(n), long(6), long(5)
-            printf "%s%s", long(2049), long(n) >labels
-            for (i = 0; i < n; i++) {
-                class = i % 4
-                printf "%s", octal(class) >labels
-                for (row = 0; row < 6; row++)
-                    for (column = 0; column < 5; column++)
-                        printf "%s", octal((row == class ? 150 : 0) + int(next_number() / 656))
-            }
-        }' </dev/null >"$1.images"
-    printf '%b' "$(cat "$1.images")" >"$1-images-idx3-ubyte"
-    printf '%b' "$(cat "$1.labels")" >"$1-labels-idx1-ubyte"
-    rm "$1.images" "$1.labels"
-}
 mkdir rows
-stack rows/train 48 1
-stack rows/t10k 13 2
+idx_stack rows/train 48 1 4 6 5
+idx_stack rows/t10k 13 2 4 6 5
 cat >a.ini <<'END'
 [experiment]
 name = a

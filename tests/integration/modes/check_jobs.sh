@@ -3,6 +3,7 @@
 # patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts. brain.ini is the quickstart's,
 # deep.ini that of check_deep.sh.
 . "${srcdir:-.}/tests/support/checks.sh"
+. "$source/tests/support/idx.sh"
 cd "$folder" || exit 1
 cp "$source"/examples/*.ini .
 
@@ -30,6 +31,10 @@ for n in 0 1 2 3 4; do
     done
     cp phantom/labelsTr/phantom_00$n.nii.gz "$case/${case##*/}-seg.nii.gz"
 done
+
+mkdir MNIST
+idx_stack MNIST/train 40 1 10 28 28
+idx_stack MNIST/t10k 12 2 10 28 28
 
 # predicts NAME IMAGE: what the checkpoint of NAME makes of IMAGE has its grid.
 predicts() {
@@ -76,9 +81,19 @@ job smartcache_ddp $head
 job spleen $spleen
 job spleen_fast $spleen
 
+# classified NAME: the checkpoint of NAME has a class for each image of a test list.
+classified() {
+    "$program" predict -q "runs/$1-debug" MNIST -o "out/$1.csv" && [ "$(wc -l <"out/$1.csv")" = 13 ]
+}
+check "mnist_mlp trains" "$program" train -q mnist_mlp.ini --debug
+check "mnist_mlp predicts" classified mnist_mlp
+check "mnist_mlp_ddp trains on two ranks" "$program" launch -n 2 -- train -q mnist_mlp_ddp.ini --debug \
+    --set distribute.timeout_s="$(patient 100)"
+check "mnist_mlp_ddp predicts from two ranks" classified mnist_mlp_ddp
+
 # A file of another name would be a job that this test does not run.
 known="brain brats brats_ddp datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
-nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
+mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
     *" ${file%.ini} "*) ;;
