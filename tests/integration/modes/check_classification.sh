@@ -84,11 +84,11 @@ check "two devices" predict two rows --set distribute.devices=cpu:0,cpu:1
 check "make the same table" cmp tests.csv two.csv
 # ranks: two processes that share the images.
 ranks() {
-    export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000))
+    export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 20000))
     RANK=1 LOCAL_RANK=1 "$program" predict runs/a rows -o ranks.csv &
     RANK=0 LOCAL_RANK=0 "$program" predict runs/a rows -o ranks.csv && wait $!
     code=$?
-    unset WORLD_SIZE MASTER_ADDR MASTER_PORT
+    unset WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
     return $code
 }
 check "two ranks" ranks

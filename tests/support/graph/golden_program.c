@@ -366,7 +366,7 @@ bool golden_loss_left_out(const json_t *c)
 
 const char *const golden_network_files[] = {
     "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", "resnets",
-    "swin_unetr", NULL
+    "swin_unetr", "mlp", NULL
 };
 
 static const char *const network_plugins[][2] = {
@@ -375,7 +375,7 @@ static const char *const network_plugins[][2] = {
     { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
     { "ResidualEncoderUNet", "residual_unet" }, { "FastDDPM", "fast_ddpm" },
     { "ResNet", "resnet" }, { "XResNet", "xresnet" },
-    { "SwinUNETR", "swin_unetr" },
+    { "SwinUNETR", "swin_unetr" }, { "MLP", "mlp" },
 };
 
 const char *golden_network_plugin(const json_t *c)
