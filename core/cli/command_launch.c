@@ -400,7 +400,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (in.command == NULL)
         return pons_fail(err, PONS_USAGE, "'pons launch' starts ranks of 'train', 'bench' or "
-                         "'find-rate', not of '%s'%s", call->argument[0], hint_for(call->argument[0]));
+                         "'find-rate', not of '%s'%s", call->argument[0],
+                         hint_for(call->argument[0]));
     broken_pipe_ignore(); /* ranks end with the launcher */
     if (gather_words(&in, call, err) == PONS_OK && read_words(&in, call->log, err) == PONS_OK) {
         if (in.call.help)

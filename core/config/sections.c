@@ -310,7 +310,8 @@ static const pons_option diffusion_table[] = {
     PONS_CHOICE(diffusion_options, schedule, "non_uniform", diffusion_words,
                 "Timesteps that training and sampling visit: most of them late, or evenly from 0 "
                 "below the last, through the last, or between both ends."),
-    PONS_INTEGER(diffusion_options, steps, "10", 2, 100, "Number of the visited timesteps; those that are even from 0 on may be more."),
+    PONS_INTEGER(diffusion_options, steps, "10", 2, 100,
+                 "Number of the visited timesteps; those that are even from 0 on may be more."),
     PONS_REAL(diffusion_options, eta, "0", 0, 1,
               "Share of fresh noise in a sampling step: 0 is DDIM, 1 is DDPM."),
     PONS_OPTIONS_END

@@ -9,8 +9,8 @@
 
 /*
  * Write FOLDER/CASE.png for the named cases, or for all: the upper rows as in the files, one row
- * per channel, the lower rows after [preprocess]. FOLDER/captions.txt has the colours of the classes
- * and a line for each picture.
+ * per channel, the lower rows after [preprocess]. FOLDER/captions.txt has the colours of the
+ * classes and a line for each picture.
  */
 pons_status show_cases(config *c, int name_count, const char *const *name, const char *folder,
                        logger *l, pons_error *err);

@@ -12,8 +12,8 @@
  * The images of imagesTs are cases for tests.
  * Labels are regions if one of them is a list of several ids. Predictions of regions are channels,
  * so that 'regions_class_order' is checked alone. The label 'ignore' marks voxels that no loss and
- * no metric counts (class_list.h). A 'numTraining' other than the number of cases is a warning. Other
- * keys are not read.
+ * no metric counts (class_list.h). A 'numTraining' other than the number of cases is a warning.
+ * Other keys are not read.
  *
  * The folds of nnU-Net are in splits_final.json, here or in the folder of preprocessed cases.
  */

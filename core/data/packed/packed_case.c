@@ -106,7 +106,8 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
 {
     value_table t = { .count = 0 };
     uint16_t *codes = malloc((size_t)count * sizeof *codes);
-    bool packed = codes != NULL && value_table_init(&t, count) && number_values(&t, x, count, codes);
+    bool packed = codes != NULL && value_table_init(&t, count)
+                  && number_values(&t, x, count, codes);
 
     if (packed)
         p->table = malloc((size_t)t.count * sizeof *p->table);

@@ -76,7 +76,8 @@ pons_status fill_cache(opened *o, int64_t limit, pons_error *err)
 {
     cache_settings s = { .mode = opened_mode, .next_mode = opened_next_mode, .threads = 2,
                          .limit = limit, .folder = maker_path("kept/deep"),
-                         .sampling = SAMPLING_BALANCED, .background_above = 0.1, .keep = opened_keep };
+                         .sampling = SAMPLING_BALANCED, .background_above = 0.1,
+                         .keep = opened_keep };
     FILE *stream = fmemopen(o->said, sizeof o->said, "w");
     logger l = { .terminal = stream, .level = LOG_NORMAL };
     const char *line;
