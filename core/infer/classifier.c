@@ -29,7 +29,7 @@ pons_status classifier_check(const experiment *e, const pons_case *c, pons_error
         return PONS_OK;
     return pons_fail(err, PONS_DATA, "case '%s': the image has %lld x %lld x %lld voxels after "
                      "[preprocess], expected %d x %d x %d, which the network classifies\nhint: a "
-                     "step of [preprocess] gives all images one extent, such as resize_case",
+                     "step of [preprocess] gives all images one extent, such as resize",
                      c->name, (long long)found[0], (long long)found[1], (long long)found[2],
                      expected[0], expected[1], expected[2]);
 }

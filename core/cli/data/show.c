@@ -300,8 +300,9 @@ static pons_status copy_volume(pons_type type, int channels, const int dhw[3],
         return err->status;
     for (int a = 0; a < 3; a++)
         out->affine[a][a] = spacing[a];
-    memcpy(out->voxels, (const char *)voxels + (size_t)sample * pons_volume_size(out),
-           pons_volume_size(out));
+    if (voxels != NULL) /* a classification has no label of voxels */
+        memcpy(out->voxels, (const char *)voxels + (size_t)sample * pons_volume_size(out),
+               pons_volume_size(out));
     return PONS_OK;
 }
 

@@ -3,6 +3,7 @@
 # cases, tables and metrics agree with each other, and damaged datasets end with one line.
 . "${srcdir:-.}/tests/support/checks.sh"
 . "$source/tests/support/idx.sh"
+. "$source/tests/tools/lacks.sh"
 cd "$folder" || exit 1
 expect() { checks=$((checks + 1)); ends "$@" || fail "$3 $4 $5"; }
 
@@ -109,6 +110,12 @@ expect 2 "task = classification does not measure" "$program" evaluate --run runs
 expect 3 "task = classification does not measure" train x --set train.best=dice.mean
 "$program" data check a.ini >table || fail "the data has a problem"
 check "the check counts the images of each class" grep -Eqx '3 +15 +24.5902%  3' table
+
+if (cd "$OLDPWD" && lacks libpng); then
+    echo "SKIPPED: patches of a classification are shown: needs libpng"
+else
+    check "patches are shown" "$program" data show a.ini -o shown --patches 4
+fi
 
 # ---- folders and tables --------------------------------------------------------------------------
 
