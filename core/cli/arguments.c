@@ -19,7 +19,6 @@ typedef struct words {
     char **word;
     invocation *call;
     void *flags;
-    bool *given; /* for each row of the table, whether the flag was given                         */
     int list_end; /* index behind the value of the last flag with a list, or of the last --set    */
     int stray;    /* index of the first argument at 'list_end'; 0: none                           */
     pons_error *err;
@@ -154,7 +153,7 @@ static pons_status take_flag(words *w, const pons_option *o, const char *shown, 
     free(copy);
     if (status != PONS_OK)
         return pons_fail(w->err, PONS_USAGE, "%s", problem.text);
-    w->given[o - w->command->flags] = true;
+    w->call->given[o - w->command->flags] = true;
     return PONS_OK;
 }
 
@@ -320,7 +319,7 @@ static pons_status complete(words *w)
     const command *c = w->command;
 
     for (const pons_option *o = c->flags; o != NULL && o->name != NULL; o++) {
-        if (w->given[o - c->flags])
+        if (w->call->given[o - c->flags])
             continue;
         if (o->fallback == NULL)
             return pons_fail(w->err, PONS_USAGE, "'pons %s' needs --%s\nhint: pons %s --help",
@@ -334,6 +333,16 @@ static pons_status complete(words *w)
     return PONS_OK;
 }
 
+bool arguments_given(const invocation *call, const char *name)
+{
+    const pons_option *flags = call->command->flags;
+
+    for (const pons_option *o = flags; o != NULL && o->name != NULL; o++)
+        if (strcmp(o->name, name) == 0)
+            return call->given[o - flags];
+    return false;
+}
+
 pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
                            pons_error *err)
 {
@@ -345,8 +354,8 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
 
     for (const pons_option *o = c->flags; o != NULL && o->name != NULL; o++)
         rows++;
-    w.given = calloc(rows, sizeof *w.given);
-    if (w.given == NULL)
+    call->given = calloc(rows, sizeof *call->given);
+    if (call->given == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     status = take_words(&w);
     if (w.stray > 0)
@@ -357,6 +366,5 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
         status = check_debug(&w);
     if (status == PONS_OK && !call->help)
         status = complete(&w);
-    free(w.given);
     return status;
 }

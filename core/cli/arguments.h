@@ -6,9 +6,15 @@
 
 #include "cli/command.h"
 
-/* Fill 'call' and the zeroed 'flags' from the words behind the command's name. */
+/*
+ * Fill 'call' and the zeroed 'flags' from the words behind the command's name. The caller frees
+ * call->given.
+ */
 pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,
                            pons_error *err);
+
+/* Whether the command line has the flag 'name' of the command's table, as "node_rank". */
+bool arguments_given(const invocation *call, const char *name);
 
 /* The i-th flag that every command takes, or NULL behind the last one. */
 const char *arguments_common(int i, bool *valued);

@@ -42,6 +42,7 @@ typedef struct invocation {
     char list_hint[LIST_HINT_SIZE]; /* if an argument follows the value of a list: both in quotes */
     int set_count;
     const char **set;            /* --set section.key=value, in order                             */
+    bool *given;                 /* for each row of the command's flags, whether it is typed      */
     bool debug, help;
     logger *log;
     config *values;              /* owns the texts and lists of the flags                         */

@@ -10,6 +10,7 @@
 
 #include "base/file/file.h"
 #include "base/text/text.h"
+#include "cli/arguments.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "evaluate/comparison.h"
@@ -182,7 +183,8 @@ static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
 }
 
 /* Set the metrics, in the order of the call, and what they are measured by. */
-static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
+static pons_status choose_metrics(const invocation *call, const evaluate_flags *f, evaluation *e,
+                                  pons_error *err)
 {
     e->metrics = 0;
     for (int n = 0; n < f->metrics.count; n++) {
@@ -199,6 +201,8 @@ static pons_status choose_metrics(const evaluate_flags *f, evaluation *e, pons_e
     for (int axis = 0; axis < f->spacing.count; axis++)
         e->spacing[axis] = f->spacing.item[axis];
     e->tolerance = f->tolerance;
+    e->asks_surfaces = f->spacing.count > 0 ? "spacing"
+                       : arguments_given(call, "tolerance") ? "tolerance" : NULL;
     e->range = f->range;
     return PONS_OK;
 }
@@ -225,6 +229,9 @@ static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, p
     if (e->images && (f->labels.count > 0 || given(f->overlay)))
         return pons_fail(err, PONS_USAGE, "--%s is for files of labels, --metrics is of images",
                          f->labels.count > 0 ? "labels" : "overlay");
+    if (e->images && e->asks_surfaces != NULL)
+        return pons_fail(err, PONS_USAGE, "--%s is for surfaces of labels, --metrics is of images",
+                         e->asks_surfaces);
     if (!e->images && f->range > 0)
         return pons_fail(err, PONS_USAGE, "--range is for psnr and ssim, which --metrics does not "
                          "have");
@@ -246,6 +253,8 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         if (given(f->prediction) || given(f->label) || given(f->overlay) || f->range > 0)
             return pons_fail(err, PONS_USAGE, "--run takes neither --prediction, --label, "
                              "--overlay nor --range");
+        if (f->labels.count > 0)
+            return pons_fail(err, PONS_USAGE, "--labels is for files, a run has its own classes");
         return evaluation_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
                             .set = call->set, .any = f->any }, call->log, err);
     }
@@ -332,7 +341,8 @@ static pons_status run_compared(const invocation *call, const evaluate_flags *f,
     if (check_compared(call, f, err) != PONS_OK || evaluation_open(&a, err) != PONS_OK)
         return err->status;
     if (evaluation_open(&b, err) == PONS_OK) {
-        if (choose_metrics(f, &a, err) == PONS_OK && choose_metrics(f, &b, err) == PONS_OK
+        if (choose_metrics(call, f, &a, err) == PONS_OK
+            && choose_metrics(call, f, &b, err) == PONS_OK
             && choose_file_metrics(f, &a, err) == PONS_OK
             && choose_file_metrics(f, &b, err) == PONS_OK)
             compare(call, f, &a, &b, err);
@@ -382,7 +392,7 @@ static pons_status run(const invocation *call, const void *flags_given, pons_err
         return run_compared(call, f, err);
     if (evaluation_open(&e, err) != PONS_OK)
         return err->status;
-    if (choose_metrics(f, &e, err) == PONS_OK && evaluate(call, f, &e, err) == PONS_OK
+    if (choose_metrics(call, f, &e, err) == PONS_OK && evaluate(call, f, &e, err) == PONS_OK
         && !e.printed_elsewhere)
         print(f, &e, err);
     evaluation_close(&e);

@@ -166,6 +166,7 @@ static void clear_inner(inner *in, logger *log)
     close_start(in, log);
     if (in->call.values != NULL)
         config_close(in->call.values);
+    free(in->call.given);
     free(in->call.argument);
     free(in->call.set);
     free(in->flags);

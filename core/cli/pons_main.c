@@ -126,6 +126,7 @@ static pons_status run_command(const command *c, int count, char **word, logger 
     if (status == PONS_OK)
         status = run_read(c, &call, flags, count, word, err);
     config_close(call.values);
+    free(call.given);
     free(call.argument);
     free(call.set);
     free(flags);

@@ -14,7 +14,7 @@
 #include "base/integer.h"
 #include "evaluate/classification_score.h"
 
-enum { CLASSES_PRINTED = 12, NAME_PRINTED = 20 };
+enum { CLASSES_PRINTED = 12, COLUMN_WIDTH = 6 };
 
 static void *grown(arena *memory, const void *from, size_t used, size_t size)
 {
@@ -211,13 +211,37 @@ pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err)
 
 /* ---- table ----------------------------------------------------------------------------------- */
 
+/* The characters of a text in UTF-8. */
+static int character_count(const char *text)
+{
+    int count = 0;
+
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
 static int name_width(const evaluation *e)
 {
-    int width = 5;
+    int width = (int)strlen("class");
 
     for (int c = 0; c < e->class_count; c++)
-        width = max_int(width, (int)strlen(e->classes[c].name));
-    return min_int(width, NAME_PRINTED);
+        width = max_int(width, character_count(e->classes[c].name));
+    return width;
+}
+
+/* printf counts bytes, not characters. */
+static void print_name(const char *name, int width, FILE *to)
+{
+    fprintf(to, "%s%*s", name, max_int(width - character_count(name), 0), "");
+}
+
+static void print_value(double value, int width, FILE *to)
+{
+    if (isfinite(value))
+        fprintf(to, "%*.4f", width, value);
+    else
+        fprintf(to, "%*s", width, "-");
 }
 
 /* The index of the class with the lowest share of right decisions that is not yet printed. */
@@ -238,11 +262,11 @@ static int next_worst(const evaluation *e, const decision_sums *s, const bool *p
 
 static void print_class(const evaluation *e, const decision_sums *s, int class, int width, FILE *to)
 {
-    fprintf(to, "%-*.*s", width, width, e->classes[class].name);
+    print_name(e->classes[class].name, width, to);
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
         if (is_of_class(e, kind))
-            fprintf(to, "  %*.4f", (int)strlen(metric_facts[kind].name),
-                    metric_summary_mean(&s->summary[class], (metric_kind)kind));
+            print_value(metric_summary_mean(&s->summary[class], (metric_kind)kind),
+                        2 + (int)strlen(metric_facts[kind].name), to);
     fputc('\n', to);
 }
 
@@ -268,17 +292,31 @@ static void print_classes(const evaluation *e, const decision_sums *s, bool all,
     free(printed);
 }
 
+/* A row of the matrix begins with its class; the columns have names if all of them fit. */
 static void print_confusion(const evaluation *e, const decision_sums *s, FILE *to)
 {
     int width = name_width(e);
+    bool numbered = false;
 
-    fprintf(to, "\nconfusion: classes in rows, decisions in columns\n%-*s", width, "");
     for (int c = 0; c < e->class_count; c++)
-        fprintf(to, " %6.6s", e->classes[c].name);
+        numbered = numbered || character_count(e->classes[c].name) > COLUMN_WIDTH;
+    fprintf(to, "\nconfusion: classes in rows, decisions in columns%s\n%*s",
+            numbered ? ", numbered as the rows" : "",
+            width + (numbered ? COLUMN_WIDTH + 1 : 0), "");
+    for (int c = 0; c < e->class_count; c++)
+        if (numbered)
+            fprintf(to, " %*d", COLUMN_WIDTH, c + 1);
+        else
+            fprintf(to, " %*s%s", COLUMN_WIDTH - character_count(e->classes[c].name), "",
+                    e->classes[c].name);
     for (int row = 0; row < e->class_count; row++) {
-        fprintf(to, "\n%-*.*s", width, width, e->classes[row].name);
+        fputc('\n', to);
+        if (numbered)
+            fprintf(to, "%*d ", COLUMN_WIDTH, row + 1);
+        print_name(e->classes[row].name, width, to);
         for (int c = 0; c < e->class_count; c++)
-            fprintf(to, " %6" PRId64, s->confusion[(int64_t)row * e->class_count + c]);
+            fprintf(to, " %*" PRId64, COLUMN_WIDTH,
+                    s->confusion[(int64_t)row * e->class_count + c]);
     }
     fputc('\n', to);
 }
@@ -291,8 +329,11 @@ pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_
     if (sum_up(e, &s, err) == PONS_OK) {
         fprintf(to, "%d images, %d classes\n", e->decisions->count, e->class_count);
         for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-            if (metric_set_has(e->metrics, (metric_kind)kind))
-                fprintf(to, "%-18s %.4f\n", metric_facts[kind].name, mean_of(e, s.summary, kind));
+            if (metric_set_has(e->metrics, (metric_kind)kind)) {
+                fprintf(to, "%-18s ", metric_facts[kind].name);
+                print_value(mean_of(e, s.summary, kind), 0, to);
+                fputc('\n', to);
+            }
         fputc('\n', to);
         print_classes(e, &s, all, to);
         if (all)

@@ -40,6 +40,7 @@ typedef struct evaluation {
     metric_kind column[METRIC_KIND_COUNT]; /* all of them, in the order of tables                 */
     metric_kind order;        /* cases of the table are sorted by it                              */
     double tolerance;         /* of nsd, in millimetres                                           */
+    const char *asks_surfaces; /* a flag that only metrics of labels' surfaces take; NULL: none   */
     bool images;              /* the files are images, and each channel is a class                */
     double range;             /* of the images' values; 0: that of the label image                */
     double spacing[3];        /* in place of the label file's; 0: the file's                      */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash/name_index.h"
 #include "checkpoint/run_folds.h"
 #include "cluster/group/group.h"
 #include "data/case/case_read.h"
@@ -32,6 +33,11 @@ static pons_status choose_metrics(evaluation *e, const experiment *x, pons_error
 
     if ((e->metrics & ~rules->selecting) != 0)
         return pons_fail(err, PONS_USAGE, "--metrics has some that task = %s does not measure",
+                         task_words[x->sections.experiment.task]);
+    if (e->asks_surfaces != NULL
+        && metric_set_from(rules->selecting | rules->evaluated, METRIC_OF_SURFACES) == 0)
+        return pons_fail(err, PONS_USAGE, "--%s is for surfaces of labels, which task = %s does "
+                         "not have", e->asks_surfaces,
                          task_words[x->sections.experiment.task]);
     if (e->metrics != 0)
         return PONS_OK;
@@ -313,15 +319,32 @@ static pons_status score_run(evaluation *e, const predict_source *source, const 
 
 /* ---- folds ----------------------------------------------------------------------------------- */
 
-/* Refuse a case of the last fold that an earlier fold holds out too. */
-static pons_status check_fold(const evaluation *e, const evaluated_fold *f, pons_error *err)
+/* The cases that are scored, each an item of 'cases' or of 'decisions'. */
+static int scored_count(const evaluation *e)
 {
-    for (int i = f->first; i < f->end; i++)
-        for (int n = 0; n < f->first; n++)
-            if (strcmp(e->cases[i].name, e->cases[n].name) == 0)
-                return pons_fail(err, PONS_CONFIG, "case '%s' is held out by fold %d and fold %d, "
-                                 "expected one\nhint: all folds need the same cases and seed",
-                                 e->cases[i].name, evaluation_fold_of(e, n), f->number);
+    return e->decisions != NULL ? e->decisions->count : e->case_count;
+}
+
+static const char *scored_name(const evaluation *e, int number)
+{
+    return e->decisions != NULL ? e->decisions->name[number] : e->cases[number].name;
+}
+
+/* Refuse a case of the last fold that an earlier fold holds out too; 'known' has theirs. */
+static pons_status check_fold(const evaluation *e, const evaluated_fold *f, name_index *known,
+                              pons_error *err)
+{
+    for (int i = f->first; i < f->end; i++) {
+        const char *name = scored_name(e, i);
+        int earlier = name_index_add(known, "", name, i);
+
+        if (earlier < 0)
+            return pons_fail(err, PONS_DEVICE, "out of memory");
+        if (earlier < f->first)
+            return pons_fail(err, PONS_CONFIG, "case '%s' is held out by fold %d and fold %d, "
+                             "expected one\nhint: all folds need the same cases and seed", name,
+                             evaluation_fold_of(e, earlier), f->number);
+    }
     return PONS_OK;
 }
 
@@ -331,6 +354,7 @@ static pons_status score_folds(evaluation *e, const predict_source *source, logg
 {
     evaluated_fold *list = arena_alloc(e->memory, RUN_FOLDS_MAX * sizeof *list);
     predictor *first = NULL, *other = NULL;
+    name_index known = { NULL };
     run_folds folds;
 
     e->folds = list;
@@ -342,14 +366,15 @@ static pons_status score_folds(evaluation *e, const predict_source *source, logg
         if (folds.state[n] != RUN_FOLD_FINISHED)
             continue;
         one.run = arena_format(e->memory, "%s/fold_%d", source->run, n);
-        *f = (evaluated_fold){ n, e->case_count, 0 };
+        *f = (evaluated_fold){ n, scored_count(e), 0 };
         score_run(e, &one, first, l, first == NULL ? &first : &other, err);
         predictor_close(other, err);
         other = NULL;
-        f->end = e->case_count;
-        if (err->status == PONS_OK && check_fold(e, f, err) == PONS_OK)
+        f->end = scored_count(e);
+        if (err->status == PONS_OK && check_fold(e, f, &known, err) == PONS_OK)
             e->fold_count++;
     }
+    name_index_clear(&known);
     predictor_close(first, err);
     return err->status;
 }

@@ -82,17 +82,24 @@ static void cut_axis(mixing *m, int axis, pons_node *edge)
     m->kept = pons_mul(g, m->kept, pons_scale(g, pons_sub(g, high, low), 1 / (double)extent));
 }
 
+/* The axes along which a box can be smaller than the image. */
+static int count_axes(const mixing *m)
+{
+    int axes = 0;
+
+    for (int axis = 1; axis <= 3; axis++)
+        axes += m->image.extent[axis] > 1;
+    return axes;
+}
+
 /* A box along the axes of more than one voxel; 'takes' is 1 for the samples that have one. */
 static void draw_box(mixing *m, double alpha, pons_node *takes)
 {
     pons_graph *g = m->g;
     pons_node *share = pons_scale(g, pons_add_scalar(g, draw_beta(m, "cutmix", alpha), 1), 0.5);
-    int axes = 0;
 
-    for (int axis = 1; axis <= 3; axis++)
-        axes += m->image.extent[axis] > 1;
     share = pons_pow(g, pons_add_scalar(g, pons_neg(g, share), 1),
-                     pons_scalar(g, 1.0 / (axes > 0 ? axes : 1)));
+                     pons_scalar(g, 1.0 / count_axes(m)));
     m->box = m->kept = takes;
     for (int axis = 1; axis <= 3; axis++)
         if (m->image.extent[axis] > 1)
@@ -151,10 +158,8 @@ static void mix_target(const mixing *m, pons_node *target, mixed_target *out)
         out->other = NULL;
 }
 
-static pons_status refuse(const experiment *e, const char *why, pons_error *err)
+static pons_status refuse(const experiment *e, const char *key, const char *why, pons_error *err)
 {
-    const char *key = e->sections.train.mixup > 0 ? "mixup" : "cutmix";
-
     return pons_fail(err, PONS_CONFIG, "%s: [train] %s %s",
                      config_location(e->config, "train", key), key, why);
 }
@@ -163,16 +168,19 @@ pons_status mixing_nodes_add(const experiment *e, pons_graph *g, pons_node **ima
                              pons_node *target, mixed_target *out, pons_error *err)
 {
     const train_options *t = &e->sections.train;
+    const char *key = t->mixup > 0 ? "mixup" : "cutmix";
     mixing m = { .g = g, .image = pons_shape_of(*image) };
 
     *out = (mixed_target){ target, NULL, NULL };
     if (t->mixup == 0 && t->cutmix == 0)
         return PONS_OK;
     if (!task_nodes_of(e)->labels)
-        return refuse(e, "mixes labels, which this task does not read", err);
+        return refuse(e, key, "mixes labels, which this task does not read", err);
     if (m.image.extent[0] < 2)
-        return refuse(e, "mixes the samples of a micro-batch, which has one\nhint: --set "
+        return refuse(e, key, "mixes the samples of a micro-batch, which has one\nhint: --set "
                       "train.batch=2", err);
+    if (t->cutmix > 0 && count_axes(&m) == 0)
+        return refuse(e, "cutmix", "cuts a box out of an image, which has one voxel", err);
     draw(&m, t->mixup, t->cutmix);
     *image = mix_image(&m, *image);
     mix_target(&m, target, out);

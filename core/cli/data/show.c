@@ -154,7 +154,14 @@ static void put_steps(const showing *s, const pipeline *p)
     fputs(p->count == 0 ? "no step" : "", s->captions);
 }
 
-/* The colours of the outlines, in one line. */
+/* The class of an image that has one as a whole: " (class cat)". */
+static void put_class(const showing *s, int rank)
+{
+    if (s->data->cases[rank].class_name != NULL)
+        fprintf(s->captions, " (class %s)", s->data->cases[rank].class_name);
+}
+
+/* The colours of the outlines, in one line. Images with one class each have no outlines. */
 static void tell_colors(const showing *s)
 {
     const dataset *d = s->data;
@@ -163,7 +170,7 @@ static void tell_colors(const showing *s)
     int count = regions ? d->region_count : d->class_count, first = regions ? 0 : 1;
     char *text = NULL;
     size_t size = 0;
-    FILE *line = open_memstream(&text, &size);
+    FILE *line = d->target == TARGET_OF_VOXELS ? open_memstream(&text, &size) : NULL;
 
     if (line == NULL)
         return;
@@ -185,9 +192,10 @@ static void add_rows(sheet_item *item, int channels, const pons_case *c)
         item[channel] = (sheet_item){ &c->image, &c->label, channel };
 }
 
-static pons_status draw_case(const showing *s, const char *name, const pons_case *before,
+static pons_status draw_case(const showing *s, int rank, const pons_case *before,
                              const pons_case *after, pons_error *err)
 {
+    const char *name = s->data->cases[rank].id;
     int channels = before->image.channels;
     sheet_item *item = calloc((size_t)(2 * channels), sizeof *item);
     char path[4096];
@@ -199,7 +207,9 @@ static pons_status draw_case(const showing *s, const char *name, const pons_case
     if (picture_path(s, name, path, sizeof path, err) == PONS_OK
         && sheet_write(path, item, 2 * channels, 1, CASE_SIDE, err) == PONS_OK) {
         log_line(s->log, "'%s'", path);
-        fprintf(s->captions, "%s.png: rows from the top: ", name);
+        fprintf(s->captions, "%s.png", name);
+        put_class(s, rank);
+        fputs(": rows from the top: ", s->captions);
         put_channels(s);
         fputs(" as in the file; the same after ", s->captions);
         put_steps(s, s->preprocess);
@@ -224,7 +234,7 @@ static pons_status show_case(const showing *s, int rank, pons_error *err)
     if (preprocess_read(s->data, rank, &before, err) == PONS_OK
         && copy_case(&before, &after, err) == PONS_OK
         && pipeline_apply(s->preprocess, &after, s->log, err) == PONS_OK)
-        draw_case(s, s->data->cases[rank].id, &before, &after, err);
+        draw_case(s, rank, &before, &after, err);
     case_clear(&before);
     case_clear(&after);
     return err->status;
@@ -254,7 +264,7 @@ pons_status show_cases(config *c, int name_count, const char *const *name, const
 typedef struct patches {
     int count, room;
     volume *image, *label;
-    const char **case_id;
+    int *rank;               /* of the case of each                                               */
 } patches;
 
 static void clear_patches(patches *p)
@@ -265,7 +275,7 @@ static void clear_patches(patches *p)
     }
     free(p->image);
     free(p->label);
-    free(p->case_id);
+    free(p->rank);
 }
 
 /* The spacing of a preprocessed case along the axes of its patches. */
@@ -319,7 +329,7 @@ static pons_status copy_samples(const showing *s, cache *cases, const loader_set
         if (find_rank(s->data, batch->case_id[n / settings->per_case], &rank, err) != PONS_OK
             || read_spacing(cases, rank, flat_axis, spacing, err) != PONS_OK)
             return err->status;
-        p->case_id[p->count] = s->data->cases[rank].id;
+        p->rank[p->count] = rank;
         p->count++;
         if (copy_volume(PONS_F32, s->data->channels, dhw, spacing, batch->image, n, image, err)
                 != PONS_OK
@@ -356,12 +366,14 @@ static void put_bands(const showing *s, const patches *p, int per_row)
     put_steps(s, s->augment);
     fputs("; a band of rows from the top: ", s->captions);
     put_channels(s);
-    for (int n = 0; n < p->count; n++)
+    for (int n = 0; n < p->count; n++) {
         if (n % per_row == 0)
-            fprintf(s->captions, "\n%s.png, band %d from the left: %s", patches_name,
-                    n / per_row + 1, p->case_id[n]);
-        else
-            fprintf(s->captions, ", %s", p->case_id[n]);
+            fprintf(s->captions, "\n%s.png, band %d from the left: ", patches_name,
+                    n / per_row + 1);
+        fprintf(s->captions, "%s%s", n % per_row > 0 ? ", " : "",
+                s->data->cases[p->rank[n]].id);
+        put_class(s, p->rank[n]);
+    }
     fputc('\n', s->captions);
 }
 
@@ -397,9 +409,9 @@ static pons_status draw_samples(const showing *s, int count, pons_error *err)
 
     p.image = calloc((size_t)count, sizeof *p.image);
     p.label = calloc((size_t)count, sizeof *p.label);
-    p.case_id = calloc((size_t)count, sizeof *p.case_id);
+    p.rank = calloc((size_t)count, sizeof *p.rank);
     cache_settings_fill(&s->sections, &settings);
-    if (p.image == NULL || p.label == NULL || p.case_id == NULL)
+    if (p.image == NULL || p.label == NULL || p.rank == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");
     else if (cache_open(s->data, s->preprocess, s->count, s->rank, &settings, s->log, &cases, err)
                  == PONS_OK

@@ -113,22 +113,33 @@ static const char *names_text(const dataset *d)
                                              d->class_count - 4) : text;
 }
 
-static int find_class(const dataset *d, const char *word)
+static bool names_a_class(const dataset *d)
 {
-    int index = class_index_of_name(d->classes, d->class_count, word);
-
-    return index >= 0 || !is_id(word) ? index
-           : class_index_of_id(d->classes, d->class_count, atoi(word));
+    for (int i = 0; i < d->case_count; i++)
+        if (d->cases[i].class_name != NULL
+            && class_index_of_name(d->classes, d->class_count, d->cases[i].class_name) >= 0)
+            return true;
+    return false;
 }
 
+static int find_class(const dataset *d, const char *word, bool by_id)
+{
+    if (!by_id)
+        return class_index_of_name(d->classes, d->class_count, word);
+    return is_id(word) ? class_index_of_id(d->classes, d->class_count, atoi(word)) : -1;
+}
+
+/* Words are names of classes; where none of them is one, all are ids of 'labels'. */
 static void find_classes(layout_result *found, dataset *d, data_case *cases)
 {
+    bool by_id = !names_a_class(d);
+
     for (int i = 0; i < d->case_count; i++) {
         data_case *c = &cases[i];
 
         if (c->class_name == NULL)
             continue;
-        c->class_index = find_class(d, c->class_name);
+        c->class_index = find_class(d, c->class_name, by_id);
         if (c->class_index < 0)
             layout_problem(found, c->id, c->image[0], "%s has the class '%s', expected %s",
                            c->class_place != NULL ? c->class_place
@@ -148,6 +159,9 @@ pons_status case_class_resolve(const dataset_settings *s, layout_result *found, 
         make_classes(found, d, err);
     if (err->status != PONS_OK)
         return err->status;
+    if (class_index_of_name(d->classes, d->class_count, "ignore") >= 0)
+        return pons_fail(err, PONS_CONFIG, "'labels' has 'ignore', which is for voxels, expected "
+                         "classes of whole images");
     if (d->class_count == 1 && found->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s' has one class, '%s', expected at least 2",
                          found->origin, d->classes[0].name);

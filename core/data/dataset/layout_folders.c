@@ -5,32 +5,47 @@
  *   CLASS/FILE                                           without a validation list
  *
  * 'test' is the validation list of a dataset without another one; else its cases are for tests.
+ *
+ * A case's id is PART_CLASS_STEM. Where several cases would have one id, each has PART_CLASS=FILE,
+ * with the ending of the file.
  */
 #include "data/dataset/layout.h"
 
 #include <string.h>
 
 #include "base/file/folder_list.h"
+#include "base/hash/name_index.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 
 typedef struct folders_reader {
     const dataset_settings *settings;
     layout_result *out;
+    const char **part;         /* of each case: "train", "val", ...; or empty                     */
     int room;
 } folders_reader;
 
-static layout_case *new_case(folders_reader *r)
+static void *grown(arena *memory, const void *from, size_t used, size_t size)
+{
+    void *more = arena_alloc(memory, size);
+
+    if (used > 0)
+        memcpy(more, from, used);
+    return more;
+}
+
+static layout_case *new_case(folders_reader *r, const char *part)
 {
     layout_result *out = r->out;
 
     if (out->case_count == r->room) {
-        layout_case *more = arena_alloc(out->memory,
-                                        (size_t)(r->room = 2 * r->room + 16) * sizeof *more);
-        if (out->case_count > 0)
-            memcpy(more, out->cases, (size_t)out->case_count * sizeof *more);
-        out->cases = more;
+        size_t n = (size_t)out->case_count, room = 2 * n + 16;
+        out->cases = grown(out->memory, out->cases, n * sizeof *out->cases,
+                           room * sizeof *out->cases);
+        r->part = grown(out->memory, r->part, n * sizeof *r->part, room * sizeof *r->part);
+        r->room = (int)room;
     }
+    r->part[out->case_count] = part;
     return &out->cases[out->case_count++];
 }
 
@@ -39,7 +54,7 @@ static void add_image(folders_reader *r, const char *part, const char *class,
 {
     arena *memory = r->out->memory;
     const char **image = arena_alloc(memory, sizeof *image);
-    layout_case *c = new_case(r);
+    layout_case *c = new_case(r, part);
 
     image[0] = file->path;
     *c = (layout_case){
@@ -48,6 +63,36 @@ static void add_image(folders_reader *r, const char *part, const char *class,
                   .image_count = 1, .image = image, .class_name = class },
         .held_out = held_out, .fold = -1
     };
+}
+
+static const char *full_id(const folders_reader *r, int number)
+{
+    const data_case *c = &r->out->cases[number].info;
+    const char *part = r->part[number];
+
+    return arena_format(r->out->memory, "%s%s%s=%s", part, *part != '\0' ? "_" : "", c->class_name,
+                        strrchr(c->image[0], '/') + 1);
+}
+
+/* Give cases with one id their full ids. */
+static pons_status part_ids(const folders_reader *r, pons_error *err)
+{
+    layout_result *out = r->out;
+    bool *shared = arena_alloc(out->memory, (size_t)out->case_count * sizeof *shared + 1);
+    name_index known = { NULL };
+
+    for (int i = 0; i < out->case_count && err->status == PONS_OK; i++) {
+        int first = name_index_add(&known, "", out->cases[i].info.id, i);
+        if (first < 0)
+            pons_fail(err, PONS_DEVICE, "out of memory");
+        else if (first < i)
+            shared[i] = shared[first] = true;
+    }
+    name_index_clear(&known);
+    for (int i = 0; i < out->case_count; i++)
+        if (shared[i])
+            out->cases[i].info.id = full_id(r, i);
+    return err->status;
 }
 
 /* Add the images of a class; a folder without any is a problem. */
@@ -168,7 +213,7 @@ static int count_channels(const layout_result *out)
 pons_status layout_folders_read(const dataset_settings *settings, layout_result *out,
                                 pons_error *err)
 {
-    folders_reader r = { settings, out, 0 };
+    folders_reader r = { .settings = settings, .out = out };
     folder_entry *entry;
     int count;
 
@@ -179,7 +224,7 @@ pons_status layout_folders_read(const dataset_settings *settings, layout_result 
         read_parts(&r, entry, count, err);
     else
         read_classes(&r, "", settings->source, false, err);
-    if (err->status != PONS_OK)
+    if (err->status != PONS_OK || part_ids(&r, err) != PONS_OK)
         return err->status;
     if (out->case_count == 0 && out->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s' has no folder of a class with images, expected "

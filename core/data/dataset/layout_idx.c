@@ -10,23 +10,36 @@
 
 #include "base/file/folder_list.h"
 
+/* The list of so many cases takes tens of gigabytes. */
+enum { CASES_MAX = 1 << 26 };
+
 /* The two files of a part of the dataset. */
 typedef struct idx_part {
     const char *word;          /* with which the names begin                                      */
     const char *images, *labels;
 } idx_part;
 
-/* Find the files of a part in a folder; NULL: there is none of that kind. */
-static void find_files(const folder_entry *entry, int count, idx_part *p)
+/* Find the file of a part and rank in a folder; NULL: there is none. PONS_DATA: there are two. */
+static pons_status find_file(const folder_entry *entry, int count, const char *word, int rank,
+                             const char **out, pons_error *err)
 {
     for (int i = 0; i < count; i++) {
-        if (entry[i].folder || strncmp(entry[i].name, p->word, strlen(p->word)) != 0)
+        if (entry[i].folder || strncmp(entry[i].name, word, strlen(word)) != 0
+            || !idx_file_is(entry[i].name, rank))
             continue;
-        if (idx_file_is(entry[i].name, 3))
-            p->images = entry[i].path;
-        else if (idx_file_is(entry[i].name, 1))
-            p->labels = entry[i].path;
+        if (*out != NULL)
+            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both %s of '%s', expected one file",
+                             *out, entry[i].path, rank == 3 ? "images" : "labels", word);
+        *out = entry[i].path;
     }
+    return PONS_OK;
+}
+
+static pons_status find_files(const folder_entry *entry, int count, idx_part *p, pons_error *err)
+{
+    if (find_file(entry, count, p->word, 3, &p->images, err) == PONS_OK)
+        find_file(entry, count, p->word, 1, &p->labels, err);
+    return err->status;
 }
 
 static pons_status read_labels(arena *memory, const idx_part *p, const idx_file *stack,
@@ -42,6 +55,16 @@ static pons_status read_labels(arena *memory, const idx_part *p, const idx_file 
                      stack->path);
 }
 
+/* Refuse more images than a dataset may have cases. */
+static pons_status check_count(const layout_result *out, const idx_file *stack, pons_error *err)
+{
+    if (stack->extent[0] <= CASES_MAX - out->case_count)
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "'%s' has %lld images beside %d others, expected at most %d "
+                     "in all", stack->path, (long long)stack->extent[0], out->case_count,
+                     CASES_MAX);
+}
+
 /* Add a case for each image of a part. */
 static pons_status add_part(const idx_part *p, bool held_out, layout_result *out, pons_error *err)
 {
@@ -49,6 +72,7 @@ static pons_status add_part(const idx_part *p, bool held_out, layout_result *out
     layout_case *cases;
 
     if (idx_file_read(out->memory, p->images, 3, stack, err) != PONS_OK
+        || check_count(out, stack, err) != PONS_OK
         || read_labels(out->memory, p, stack, &labels, err) != PONS_OK)
         return err->status;
     cases = arena_alloc(out->memory, (size_t)(out->case_count + stack->extent[0]) * sizeof *cases);
@@ -92,8 +116,9 @@ static pons_status read_folder(const dataset_settings *s, layout_result *out, po
 
     if (folder_list(out->memory, s->source, &entry, &count, err) != PONS_OK)
         return err->status;
-    find_files(entry, count, &train);
-    find_files(entry, count, &test);
+    if (find_files(entry, count, &train, err) != PONS_OK
+        || find_files(entry, count, &test, err) != PONS_OK)
+        return err->status;
     out->origin = arena_string(out->memory, s->source);
     out->lists_tests = test.images != NULL;
     if (!s->tests && (check_files(s, &train, err) != PONS_OK

@@ -107,6 +107,9 @@ check "has the matrix" grep -qF '"confusion":[[4,0,0,0],[0,3,0,0],[0,0,3,0],[0,0
 expect 2 "expected a file .csv" "$program" predict runs/a rows -o x.nii.gz
 expect 2 "are for volumes" "$program" predict runs/a rows -o x.csv --logits
 expect 2 "task = classification does not measure" "$program" evaluate --run runs/a --metrics dice
+expect 2 "--tolerance is for surfaces of labels" "$program" evaluate --run runs/a --tolerance 1
+expect 2 "--spacing is for surfaces of labels" "$program" evaluate --run runs/a --spacing 1,1,1
+expect 2 "--labels is for files" "$program" evaluate --run runs/a --labels one:1
 expect 3 "task = classification does not measure" train x --set train.best=dice.mean
 "$program" data check a.ini >table || fail "the data has a problem"
 check "the check counts the images of each class" grep -Eqx '3 +15 +24.5902%  3' table
@@ -115,6 +118,10 @@ if (cd "$OLDPWD" && lacks libpng); then
     echo "SKIPPED: patches of a classification are shown: needs libpng"
 else
     check "patches are shown" "$program" data show a.ini -o shown --patches 4
+    check "with their classes" grep -Eq '^patches.png, band 1 .*: train_0[0-9]* \(class [0-3]\),' shown/captions.txt
+    check "images are shown" "$program" data show a.ini train_00005 -o shown
+    check "with their class" grep -q '^train_00005.png (class 1): rows' shown/captions.txt
+    check "without outlines" sh -c '! grep outlines shown/captions.txt'
 fi
 
 # ---- folders and tables --------------------------------------------------------------------------
@@ -156,6 +163,39 @@ check "with all rows" [ "$(wc -l <plain.csv)" -eq 7 ]
 check "a pattern is predicted" "$program" predict runs/folders 'plain/*/phantom_00*.nii.gz' -o pattern.csv
 check "it is the same table" sh -c "sort plain.csv >y; sort pattern.csv | cmp - y"
 
+# scores TEXT: what evaluate prints of the run 'folders' on the dataset in folder x has this line.
+scores() { "$program" evaluate --run runs/folders --set "data.source=$folder/x" >table 2>said && grep -Eqx "$1" table; }
+cp -r classes x; rm -r "x/val/odd one"
+check "a class without images" scores 'odd one +- +-'
+check "a matrix numbers classes with long names" grep -Eqx ' +1 even +[01] +[01]' table
+check "and says so" grep -qx 'confusion: classes in rows, decisions in columns, numbered as the rows' table
+rm -r x
+mkdir x
+cp -r classes/train x/train
+mv x/train/even x/train/größen
+mv "x/train/odd one" x/train/odd
+check "letters of two bytes train" volumes letters --set data.source=x
+"$program" evaluate --run runs/letters >table 2>said || cat said
+check "are not cut in the matrix" grep -qx '       größen    odd' table
+rm -r x
+mkdir -p x/train/a_b x/train/a
+cp heads/imagesTr/phantom_000.nii.gz x/train/a_b/0.nii.gz
+cp heads/imagesTr/phantom_001.nii.gz x/train/a/b_0.nii.gz
+cp heads/imagesTr/phantom_002.nii.gz x/train/a/1.nii.gz
+gunzip -c heads/imagesTr/phantom_003.nii.gz >x/train/a/1.nii
+check "equal names in two classes" volumes names --set data.source=x --set data.validation=none \
+    --set train.validate_every=0
+"$program" data check a.ini --json --set data.source=x >ids.json 2>said || cat said
+for id in a_b=0.nii.gz a=b_0.nii.gz a=1.nii a=1.nii.gz; do
+    check "the id $id" grep -qF "\"train_$id\"" ids.json
+done
+rm -r x
+check "a cross-validation" volumes folds --set data.source=plain --folds 2
+"$program" evaluate --run runs/folds --json >folds.json 2>said || cat said
+check "scores each image once" [ "$(grep -o '"case":' folds.json | wc -l)" -eq 6 ]
+expect 3 "is held out by fold 0 and fold 1, expected one" "$program" evaluate --run runs/folds \
+    --set data.validation=fold:0/2
+
 # ---- damaged datasets ----------------------------------------------------------------------------
 
 # damaged TEXT: the dataset in folder x is refused by one line.
@@ -182,12 +222,26 @@ copy; cp rows/t10k-labels-idx1-ubyte $labels
 damaged "has 13 labels, expected 48, one for each image"
 copy; rm $labels
 damaged "has no file 'train-labels-idx1-ubyte' or .gz"
+copy; gzip -nc $images >$images.gz
+damaged "train-images-idx3-ubyte' and '$folder/x/train-images-idx3-ubyte.gz' are both images of 'train', expected one"
+copy; cp $labels x/train-old-labels-idx1-ubyte
+damaged "are both labels of 'train', expected one file"
+copy; { printf '\0\0\10\3\4\0\0\0\0\0\0\1\0\0\0\1'; head -c 67108864 /dev/zero; } | gzip -1n >$images.gz
+rm $images; mv $images.gz x/t10k-images-idx3-ubyte; cp rows/train-images-idx3-ubyte $images
+damaged "has 67108864 images beside 48 others, expected at most 67108864 in all"
 copy; gzip -n $images; head -c 400 $images.gz >y; mv y $images.gz
 damaged "gzip"
 cp -r classes x; mkdir x/train/neither
 damaged "class folder '$folder/x/train/neither' has no image"
 cp -r classes x; mv x/val/even x/val/other
 damaged "has the class 'other', expected 'even', 'odd one'"
+cp -r classes x; mkdir x/val/0; cp heads/imagesTr/phantom_000.nii.gz x/val/0/
+expect 4 "has the class '0', expected 'even', 'odd one'" "$program" evaluate --run runs/folders \
+    --set "data.source=$folder/x"
+damaged "has the class '0', expected 'even', 'odd one'"
+check "numbers are ids of labels" volumes ids --set data.source=numbers.csv --set 'data.labels=even:9 "odd one:10"'
+expect 3 "'labels' has 'ignore', which is for voxels" "$program" train a.ini --set experiment.name=x \
+    --set 'data.labels=cat:0 dog:1 ignore:2'
 sed '/,val/s/,even/,evn/' cases.csv >wrong.csv
 expect 4 "wrong.csv' row 6, column 'label' has the class 'evn', expected 'even', 'odd one'" \
     "$program" train a.ini --set experiment.name=x --set data.source=wrong.csv
@@ -196,6 +250,10 @@ expect 4 "wrong.csv' row 3, column 'label' has the class 'blue', expected 'even'
     "$program" train a.ini --set experiment.name=x --set data.source=wrong.csv --set 'data.labels=even:0 "odd one:1"'
 expect 4 "the image has 1 x 6 x 5 voxels after [preprocess], expected 1 x 5 x 5" \
     "$program" train a.ini --set experiment.name=small --set 'patch.extent=1 5 5'
+mkdir dots; idx_stack dots/train 8 1 2 1 1
+expect 3 "[train] cutmix cuts a box out of an image, which has one voxel" "$program" train a.ini \
+    --set experiment.name=x --set data.source=dots --set data.validation=none --set train.validate_every=0 \
+    --set 'patch.extent=1 1 1' --set train.cutmix=1
 expect 3 "layout 'globs' has no class of each image" "$program" train a.ini --set data.source= \
     --set 'data.image=heads/imagesTr/*.nii.gz'
 expect 3 "task = classification has one class for a whole image" "$program" train a.ini \
