@@ -68,6 +68,11 @@ static const small_value quick[] = {
     { "ch", PONS_OPTION_INTEGER, "4", "ch_mult" },
     { "ch_mult", PONS_OPTION_INTEGERS, "1 2", "ch" },
     { "num_res_blocks", PONS_OPTION_INTEGER, "1", "ch" },
+    { "depth", PONS_OPTION_CHOICE, "10", "block_inplanes" },
+    { "block_inplanes", PONS_OPTION_INTEGERS, "2 2 4 4", "depth" },
+    { "depth", PONS_OPTION_CHOICE, "10", "stem_szs" },
+    { "stem_szs", PONS_OPTION_INTEGERS, "2 2 2", "depth" },
+    { "widen", PONS_OPTION_REAL, "0.03125", "stem_szs" },
     { "probability", PONS_OPTION_REAL, "1", NULL },
     { "rotate_range", PONS_OPTION_REALS, "0.5", "shear_range" },
 };

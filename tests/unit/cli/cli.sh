@@ -131,7 +131,7 @@ export PONS_TEST_EFFECT
 expect 6 stderr "holds schedule 'effect', expected the file name 'effect.so'" plugin check "$folder/other.so"
 [ ! -e "$folder/trace" ] || fail "plugin check runs a file that it refuses"
 unset PONS_TEST_EFFECT
-for model in dynunet plain_unet residual_unet attention_unet meshnet highresnet fast_ddpm mlp; do
+for model in dynunet plain_unet residual_unet attention_unet meshnet highresnet fast_ddpm mlp resnet xresnet; do
     expect 0 stdout "gradients agree with finite differences" plugin check stage/model/$model.so
 done
 expect 0 stdout "pons plugin check - the conformance test" help plugin check
