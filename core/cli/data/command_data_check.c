@@ -107,6 +107,7 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     if (report == NULL)
         return status;
     dataset_report_add_mixtures(report, preprocess, d->channels);
+    dataset_report_add_extents(report, d, preprocess);
     if (json)
         check_report_print_json(d, report, stdout);
     else

@@ -171,6 +171,11 @@ pons_status dataset_check(const dataset *d, dataset_report **report, pons_error 
  * 'spacing' is trusted to unify them.
  */
 void dataset_report_add_mixtures(dataset_report *report, const pipeline *chain, int channels);
+/*
+ * Add a warning if images with one class each differ in extent and no step of [preprocess] changes
+ * grids: a network of whole images takes one extent.
+ */
+void dataset_report_add_extents(dataset_report *report, const dataset *d, const pipeline *chain);
 /* The advice at the end of a warning of spacings: how to give all images one spacing. */
 const char *dataset_spacing_remedy(const pipeline *chain);
 void dataset_report_free(dataset_report *report);

@@ -1,5 +1,5 @@
 /*
- * dataset_mixture.c - warnings that images differ in spacing or orientation.
+ * dataset_mixture.c - warnings that images differ in spacing, orientation or extent.
  *
  * The network sees images after [preprocess]. To predict their geometry without reading them, a
  * volume of one voxel at the position of a case's first voxel runs through the geometric steps.
@@ -98,4 +98,40 @@ void dataset_report_add_mixtures(dataset_report *r, const pipeline *chain, int c
                                     "left-right, back-front, feet-head); %s", when,
                                     case_geometry_spacings(r->memory, g),
                                     dataset_spacing_remedy(chain)));
+}
+
+static bool changes_grid(const pipeline *chain)
+{
+    for (int i = 0; i < chain->count; i++)
+        if (chain->step[i].operations->geometric)
+            return true;
+    return false;
+}
+
+static const char *extent_text(arena *memory, const dataset_facts *f)
+{
+    return arena_format(memory, "%d x %d x %d", f->extent[0], f->extent[1], f->extent[2]);
+}
+
+void dataset_report_add_extents(dataset_report *r, const dataset *d, const pipeline *chain)
+{
+    const dataset_facts *first = NULL, *other = NULL;
+
+    for (int i = 0; i < r->facts_count && other == NULL; i++) {
+        const dataset_facts *f = &r->facts[i];
+
+        if (!f->readable)
+            continue;
+        if (first == NULL)
+            first = f;
+        else if (memcmp(f->extent, first->extent, sizeof f->extent) != 0)
+            other = f;
+    }
+    if (d->target != TARGET_OF_CASE || changes_grid(chain) || other == NULL)
+        return;
+    add_warning(r, arena_format(r->memory, "images have different extents, as '%s' with %s voxels "
+                                "and '%s' with %s; a step of [preprocess] such as resize makes "
+                                "them alike", d->cases[first->rank].id,
+                                extent_text(r->memory, first), d->cases[other->rank].id,
+                                extent_text(r->memory, other)));
 }

@@ -190,6 +190,15 @@ for id in a_b=0.nii.gz a=b_0.nii.gz a=1.nii a=1.nii.gz; do
     check "the id $id" grep -qF "\"train_$id\"" ids.json
 done
 rm -r x
+cp -r classes x
+"$program" data phantom -o larger --cases 1 --extent 8,5,4 --channels 1 2>/dev/null || fail "no phantom"
+cp larger/imagesTr/phantom_000.nii.gz x/val/even/large.nii.gz
+expect 0 "images have different extents, as 'train_even_phantom_000' with 6 x 5 x 4 voxels and 'val_even_large'" \
+    "$program" data check a.ini --set data.source=x
+"$program" data check a.ini --set data.source=x --set 'preprocess.steps=resize scale_range' \
+    --set 'preprocess.resize.extent=6 5 4' >table 2>&1 || cat table
+check "unless a step changes them" sh -c "grep -q 'odd one' table && ! grep extents table"
+rm -r x
 check "a cross-validation" volumes folds --set data.source=plain --folds 2
 "$program" evaluate --run runs/folds --json >folds.json 2>said || cat said
 check "scores each image once" [ "$(grep -o '"case":' folds.json | wc -l)" -eq 6 ]
