@@ -193,48 +193,24 @@ PAIRS static void read_twos(const winograd_read *r)
     }
 }
 
-PAIRS static void read_plain(const winograd_read *r)
+PAIRS INLINE void read_kind(winograd_kind kind, pons_type type, const winograd_read *r)
 {
-    if (r->pitch == LANES * winograd_size(PONS_BF16))
+    if (kind == WINOGRAD_STRIDED)
+        read_tiles(WINOGRAD_STRIDED, type, r);
+    else if (kind == WINOGRAD_SPREAD)
+        read_tiles(WINOGRAD_SPREAD, type, r);
+    else if (type == PONS_BF16 && r->pitch == LANES * winograd_size(PONS_BF16))
         read_twos(r);
     else
-        read_tiles(WINOGRAD_PLAIN, PONS_BF16, r);
+        read_tiles(WINOGRAD_PLAIN, type, r);
 }
 
-PAIRS static void read_strided(const winograd_read *r)
+PAIRS void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
 {
-    read_tiles(WINOGRAD_STRIDED, PONS_BF16, r);
-}
-
-PAIRS static void read_spread(const winograd_read *r)
-{
-    read_tiles(WINOGRAD_SPREAD, PONS_BF16, r);
-}
-
-PAIRS static void read_plain_floats(const winograd_read *r)
-{
-    read_tiles(WINOGRAD_PLAIN, PONS_F32, r);
-}
-
-PAIRS static void read_strided_floats(const winograd_read *r)
-{
-    read_tiles(WINOGRAD_STRIDED, PONS_F32, r);
-}
-
-PAIRS static void read_spread_floats(const winograd_read *r)
-{
-    read_tiles(WINOGRAD_SPREAD, PONS_F32, r);
-}
-
-void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
-{
-    static void (*const read[][2])(const winograd_read *) = {
-        [WINOGRAD_PLAIN] = { read_plain, read_plain_floats },
-        [WINOGRAD_STRIDED] = { read_strided, read_strided_floats },
-        [WINOGRAD_SPREAD] = { read_spread, read_spread_floats },
-    };
-
-    read[kind][r->type == PONS_F32](r);
+    if (r->type == PONS_F32)
+        read_kind(kind, PONS_F32, r);
+    else
+        read_kind(kind, PONS_BF16, r);
 }
 
 /* ---- points of the target -------------------------------------------------------------------- */
@@ -300,45 +276,22 @@ PAIRS INLINE void write_tiles(winograd_kind kind, pons_type type, const winograd
         write_tile(kind, type, w, from, (int64_t)t * makes * w->step, w->width - t * makes, mask);
 }
 
-PAIRS static void write_plain(const winograd_write *w)
+PAIRS INLINE void write_kind(winograd_kind kind, pons_type type, const winograd_write *w)
 {
-    write_tiles(WINOGRAD_PLAIN, PONS_BF16, w);
+    if (kind == WINOGRAD_STRIDED)
+        write_tiles(WINOGRAD_STRIDED, type, w);
+    else if (kind == WINOGRAD_SPREAD)
+        write_tiles(WINOGRAD_SPREAD, type, w);
+    else
+        write_tiles(WINOGRAD_PLAIN, type, w);
 }
 
-PAIRS static void write_strided(const winograd_write *w)
+PAIRS void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
 {
-    write_tiles(WINOGRAD_STRIDED, PONS_BF16, w);
-}
-
-PAIRS static void write_spread(const winograd_write *w)
-{
-    write_tiles(WINOGRAD_SPREAD, PONS_BF16, w);
-}
-
-PAIRS static void write_plain_floats(const winograd_write *w)
-{
-    write_tiles(WINOGRAD_PLAIN, PONS_F32, w);
-}
-
-PAIRS static void write_strided_floats(const winograd_write *w)
-{
-    write_tiles(WINOGRAD_STRIDED, PONS_F32, w);
-}
-
-PAIRS static void write_spread_floats(const winograd_write *w)
-{
-    write_tiles(WINOGRAD_SPREAD, PONS_F32, w);
-}
-
-void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
-{
-    static void (*const write[][2])(const winograd_write *) = {
-        [WINOGRAD_PLAIN] = { write_plain, write_plain_floats },
-        [WINOGRAD_STRIDED] = { write_strided, write_strided_floats },
-        [WINOGRAD_SPREAD] = { write_spread, write_spread_floats },
-    };
-
-    write[kind][w->type == PONS_F32](w);
+    if (w->type == PONS_F32)
+        write_kind(kind, PONS_F32, w);
+    else
+        write_kind(kind, PONS_BF16, w);
 }
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -484,32 +437,20 @@ PAIRS INLINE void read_pairs(winograd_kind kind, pons_type type, const winograd_
     }
 }
 
-PAIRS static void pairs_of_plain(const winograd_read *row)
+PAIRS INLINE void read_pairs_kind(winograd_kind kind, pons_type type, const winograd_read row[2])
 {
-    read_pairs(WINOGRAD_PLAIN, PONS_BF16, row);
+    if (kind == WINOGRAD_PLAIN)
+        read_pairs(WINOGRAD_PLAIN, type, row);
+    else
+        read_pairs(WINOGRAD_STRIDED, type, row);
 }
 
-PAIRS static void pairs_of_strided(const winograd_read *row)
-{
-    read_pairs(WINOGRAD_STRIDED, PONS_BF16, row);
-}
-
-PAIRS static void floats_of_plain(const winograd_read *row)
-{
-    read_pairs(WINOGRAD_PLAIN, PONS_F32, row);
-}
-
-PAIRS static void floats_of_strided(const winograd_read *row)
-{
-    read_pairs(WINOGRAD_STRIDED, PONS_F32, row);
-}
-
-void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
+PAIRS void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
 {
     if (row->type == PONS_F32)
-        (kind == WINOGRAD_PLAIN ? floats_of_plain : floats_of_strided)(row);
+        read_pairs_kind(kind, PONS_F32, row);
     else
-        (kind == WINOGRAD_PLAIN ? pairs_of_plain : pairs_of_strided)(row);
+        read_pairs_kind(kind, PONS_BF16, row);
 }
 
 /* The sign of the last sum is applied by winograd_gradient_of_weights if the stride is 1. */
@@ -551,18 +492,23 @@ PAIRS INLINE void make_sums(winograd_kind kind, pons_type type,
     }
 }
 
+PAIRS INLINE void make_sums_kind(winograd_kind kind, pons_type type,
+                                 const char *const point[WINOGRAD_POINTS], char *to, int64_t apart)
+{
+    if (kind == WINOGRAD_PLAIN)
+        make_sums(WINOGRAD_PLAIN, type, point, to, apart);
+    else
+        make_sums(WINOGRAD_STRIDED, type, point, to, apart);
+}
+
 PAIRS void winograd_gradient_of_sums(winograd_kind kind, pons_type type,
                                      const char *const point[WINOGRAD_POINTS], char *to,
                                      int64_t apart)
 {
-    if (type == PONS_F32 && kind == WINOGRAD_PLAIN)
-        make_sums(WINOGRAD_PLAIN, PONS_F32, point, to, apart);
-    else if (type == PONS_F32)
-        make_sums(WINOGRAD_STRIDED, PONS_F32, point, to, apart);
-    else if (kind == WINOGRAD_PLAIN)
-        make_sums(WINOGRAD_PLAIN, PONS_BF16, point, to, apart);
+    if (type == PONS_F32)
+        make_sums_kind(kind, PONS_F32, point, to, apart);
     else
-        make_sums(WINOGRAD_STRIDED, PONS_BF16, point, to, apart);
+        make_sums_kind(kind, PONS_BF16, point, to, apart);
 }
 
 INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
