@@ -9,7 +9,7 @@
 
 mkdir "$folder/origin" && cd "$folder/origin" || exit 1
 phantom data 5 20,20,20
-cat >e.ini <<'END'
+cat >e.ini <<END
 [experiment]
 name = run
 [data]
@@ -17,15 +17,7 @@ source = data
 validation = last:1
 [patch]
 extent = 16 16 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 40
 batch = 2

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom ph 4 30,28,20
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 deterministic = yes
 [data]
@@ -25,15 +25,7 @@ sigma_range = 1 4
 [augment.channel_dropout]
 [augment.flip]
 axes = 0 1 2
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = novograd
-lr = 0.01
+$(small_unet novograd)
 [train]
 steps = 6
 batch = 2

@@ -3,7 +3,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom heads 5 20,20,20
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = a
 deterministic = yes
@@ -14,15 +14,7 @@ validation = last:3
 steps = normalize
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 8
 validate_steps = 2

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom ph 4 18,16,14
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 deterministic = yes
 [data]
@@ -31,17 +31,9 @@ std = 0.3
 probability = 0.5
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
+$(small_unet novograd)
 num_res_units = 1
 dropout = 0.1
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = novograd
-lr = 0.01
 [train]
 steps = 4
 batch = 2

@@ -3,7 +3,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom heads 4 24,24,24
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = a
 [data]
@@ -13,16 +13,8 @@ validation = last:1
 steps = normalize
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
+$(small_unet)
 dropout = 0.3
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
 [train]
 steps = 6
 precision = fp32

@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom heads 4 20,20,20
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = a
 deterministic = yes
@@ -16,15 +16,7 @@ cache = disk
 steps = normalize
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 4
 precision = fp32

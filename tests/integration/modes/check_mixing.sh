@@ -4,7 +4,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 "$program" data phantom -o heads --cases 5 --extent 20,18,22 --classes 3 >/dev/null || fail "no phantom"
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = a
 [data]
@@ -14,15 +14,7 @@ validation = none
 steps = normalize
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 4
 batch = 2
@@ -35,7 +27,6 @@ precision = fp32
 devices = cpu
 threads = 1
 END
-losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2/p' "runs/$1/metrics.jsonl"; }
 train() { name=$1; shift; "$program" train a.ini --set "experiment.name=$name" "$@"; }
 same() { [ "$(losses a)" = "$(losses "$1")" ] && cmp "$(weights a)" "$(weights "$1")"; }
 weights() { echo "runs/$1/checkpoints/$(cat "runs/$1/checkpoints/last")/model.safetensors"; }

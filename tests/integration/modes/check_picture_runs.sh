@@ -19,7 +19,7 @@ interlaced.png,ids_interlaced.png,b,train
 grey.png,ids_grey.png,c,train
 rgba.png,ids_rgba.png,d,val
 END
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = a
 deterministic = yes
@@ -42,15 +42,7 @@ probability = 0.5
 [patch]
 extent = 1 16 16
 per_case = 2
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 6
 validate_steps = 3

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom ph 13 24,20,18
-cat >a.ini <<'INI'
+cat >a.ini <<INI
 [experiment]
 deterministic = yes
 [data]
@@ -22,15 +22,7 @@ steps = flip
 axes = 0 1 2
 [patch]
 extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 0.01
+$(small_unet)
 [train]
 epochs = 10
 batch = 1

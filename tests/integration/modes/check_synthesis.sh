@@ -56,7 +56,6 @@ expect() {
     [ "$found" -eq "$code" ] || fail "pons $*: ends with $found, expected $code"
     grep -qF -- "$text" stderr || fail "pons $*: says '$(cat stderr)', expected '$text'"
 }
-losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2/p' "runs/$1/metrics.jsonl"; }
 metrics() { sed -n 's/^{"kind":"validation",.*"psnr"/psnr/p' "runs/$1/metrics.jsonl"; }
 # same RUN: its losses and its validation are those of run a.
 same() {

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom ph 3 16,16,16
-cat >a.ini <<'END'
+cat >a.ini <<END
 [experiment]
 name = run
 [data]
@@ -13,15 +13,7 @@ source = ph
 validation = none
 [patch]
 extent = 8 8 8
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
+$(small_unet)
 [train]
 steps = 2
 [distribute]
