@@ -20,6 +20,16 @@ safetensors *open_arrays(const char *name)
     return arrays;
 }
 
+safetensor picture_of(const safetensors *arrays, const char *name)
+{
+    safetensor t = *find_array(arrays, name);
+
+    t.extent[3] = t.extent[2];
+    t.extent[2] = t.extent[1];
+    t.extent[1] = 1;
+    return t;
+}
+
 config *open_ini(const char *text)
 {
     char path[] = "/tmp/pons-golden-XXXXXX";

@@ -17,6 +17,8 @@ extern pons_error golden_error;
 /* The arrays of a file in tests/golden; the caller closes them. */
 safetensors *open_arrays(const char *name);
 const safetensor *find_array(const safetensors *arrays, const char *name);
+/* The array [C, H, W] as [C, 1, H, W]. */
+safetensor picture_of(const safetensors *arrays, const char *name);
 /* A configuration of the given text. */
 config *open_ini(const char *text);
 /* The array [C, D, H, W] as [D, H, W, C]; malloc'ed. */

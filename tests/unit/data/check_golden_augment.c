@@ -208,17 +208,6 @@ static const struct { const char *name; jitter_record record; } jitters[] = {
     { "color_h_s_c_b", { true, { 3, 2, 1, 0 }, JITTER_ALL } },
 };
 
-/* A picture [C, H, W] as a patch [1, H, W, C]. */
-static safetensor picture_of(const safetensors *arrays, const char *name)
-{
-    safetensor t = *find_array(arrays, name);
-
-    t.extent[3] = t.extent[2];
-    t.extent[2] = t.extent[1];
-    t.extent[1] = 1;
-    return t;
-}
-
 /* 'normalised': the values stand for others, by which neither the record nor the result differs. */
 static void assert_jitter(int i, bool normalised)
 {

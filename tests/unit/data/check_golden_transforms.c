@@ -130,16 +130,6 @@ static const struct { const char *name, *ini; } pictures[] = {
       "subtrahend = 0.485 0.456 0.406\ndivisor = 0.229 0.224 0.225\n" },
 };
 
-static safetensor picture_of(const safetensors *arrays, const char *name)
-{
-    safetensor t = *find_array(arrays, name);
-
-    t.extent[3] = t.extent[2];
-    t.extent[2] = t.extent[1];
-    t.extent[1] = 1;
-    return t;
-}
-
 START_TEST(pictures_are_resized_and_normalised_as_by_torchvision)
 {
     const char *name = pictures[_i].name;
