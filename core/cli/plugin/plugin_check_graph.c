@@ -343,30 +343,30 @@ static pons_status build_model(const plugin *p, const void *config, bool whole,
     return err->status;
 }
 
-/* Whether the model gives one output for a whole image, and none for each voxel. */
-static bool gives_whole(const plugin *p, const void *config, const int64_t extent[3])
+/* The status of building the model for an image of an extent, without its message. */
+static pons_status try_model(const plugin *p, const void *config, bool whole,
+                             const int64_t extent[3])
 {
     pons_error ignored = PONS_ERROR_INIT;
     pons_graph *g = graph_new(true);
     pons_outputs outputs;
-    bool whole = g != NULL
-                 && build_model(p, config, true, extent, g, &outputs, &ignored) == PONS_OK;
+    pons_status status = g == NULL ? PONS_DEVICE
+                                   : build_model(p, config, whole, extent, g, &outputs, &ignored);
 
     graph_free(g);
-    return whole;
+    return status;
+}
+
+/* Whether the model gives one output for a whole image, and none for each voxel. */
+static bool gives_whole(const plugin *p, const void *config, const int64_t extent[3])
+{
+    return try_model(p, config, true, extent) == PONS_OK;
 }
 
 /* Whether the model refuses an image. One without a divisor may, if its levels need more voxels. */
 static bool refuses(const plugin *p, const void *config, const int64_t extent[3])
 {
-    pons_error ignored = PONS_ERROR_INIT;
-    pons_graph *g = graph_new(true);
-    pons_outputs outputs;
-    bool refused = g != NULL
-                   && build_model(p, config, false, extent, g, &outputs, &ignored) == PONS_CONFIG;
-
-    graph_free(g);
-    return refused;
+    return try_model(p, config, false, extent) == PONS_CONFIG;
 }
 
 /* The smallest extent with more than one voxel on every level, or a small one that is taken. */
