@@ -4,9 +4,9 @@
 #   examples/deep.sh [--folder DIR] [--data] [SETTING...]
 #
 # The head and its labels are ch2 and the AAL atlas of Debian's package mricron-data, which is installed if it is
-# missing (with root or password-less sudo). They are cut at the midline into DIR (default: deep): train has the
-# left half and deep.ini, held-out the right half, which only the score reads. --data ends after the cut. Started
-# again, it goes on with a training that was interrupted. PONS names the program (default: pons). A SETTING such as
+# missing (with root or password-less sudo). Both are cut at the midline into DIR (default: deep): train has
+# the left half and deep.ini, held-out the right half, which no training reads. --data ends after the cut. A second
+# call continues an interrupted training. PONS names the program (default: pons). A SETTING such as
 # train.steps=100 changes the INI file's value. The last line has the mean Dice of the right half.
 set -eu
 
