@@ -29,15 +29,15 @@ typedef struct evaluate_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, prediction, "", "A predicted file, or a folder of them."),
-    PONS_TEXT(evaluate_flags, label, "", "The label file, or the image that was to be made; or a "
-              "folder with the same file stems."),
+    PONS_TEXT(evaluate_flags, label, "", "The label file, or the true image; or a folder with "
+              "the same file stems."),
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
               "a cross-validation each case by the fold that holds it out."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
-    PONS_TEXTS(evaluate_flags, metrics, "", "Metrics, else dice iou hd hd95 asd nsd, of a synthesis "
-               "psnr ssim mae, of a classification accuracy top5 balanced_accuracy auc; "
-               "docs/metrics.md has all. psnr, ssim and mae take the files for images. The table "
-               "begins with the worst case by the first."),
+    PONS_TEXTS(evaluate_flags, metrics, "", "Metrics of docs/metrics.md. Defaults: dice iou hd "
+               "hd95 asd nsd; synthesis: psnr ssim mae; classification: accuracy top5 "
+               "balanced_accuracy auc. With psnr, ssim or mae the files are images. The table "
+               "begins with the worst case by the first metric."),
     PONS_REAL(evaluate_flags, range, "0", 0, FLT_MAX, "Span of the images' values for psnr and "
               "ssim; 0: the largest value of the label's image less its smallest."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
@@ -182,7 +182,7 @@ static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
     return err->status;
 }
 
-/* Set the metrics, in the order of the call, and what they are measured by. */
+/* Set the metrics in the order of --metrics, the spacing, the tolerance and the range. */
 static pons_status choose_metrics(const invocation *call, const evaluate_flags *f, evaluation *e,
                                   pons_error *err)
 {
@@ -208,8 +208,8 @@ static pons_status choose_metrics(const invocation *call, const evaluate_flags *
 }
 
 /*
- * Let the metrics choose whether files are labels or images. None stands for the usual ones of
- * labels.
+ * Decide by --metrics whether files are labels or images. An empty list stands for the usual
+ * metrics of labels.
  */
 static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, pons_error *err)
 {
@@ -224,17 +224,18 @@ static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, p
         e->metrics = METRICS_USUAL;
     e->images = of_images != 0;
     if (e->images && of_images != e->metrics)
-        return pons_fail(err, PONS_USAGE, "--metrics has some of images, as psnr, and some of "
-                         "labels, expected one kind");
+        return pons_fail(err, PONS_USAGE, "--metrics has metrics of images, such as psnr, and "
+                         "metrics of labels, expected one kind");
     if (e->images && (f->labels.count > 0 || given(f->overlay)))
-        return pons_fail(err, PONS_USAGE, "--%s is for files of labels, --metrics is of images",
+        return pons_fail(err, PONS_USAGE, "--%s is for files of labels, but --metrics has metrics "
+                         "of images",
                          f->labels.count > 0 ? "labels" : "overlay");
     if (e->images && e->asks_surfaces != NULL)
-        return pons_fail(err, PONS_USAGE, "--%s is for surfaces of labels, --metrics is of images",
-                         e->asks_surfaces);
+        return pons_fail(err, PONS_USAGE, "--%s is for surfaces of labels, but --metrics has "
+                         "metrics of images", e->asks_surfaces);
     if (!e->images && f->range > 0)
         return pons_fail(err, PONS_USAGE, "--range is for psnr and ssim, which --metrics does not "
-                         "have");
+                         "list");
     return PONS_OK;
 }
 

@@ -204,9 +204,9 @@ static const pons_option train_table[] = {
                  "Micro-batches of a step over all replicas; 0 is replicas times accumulate."),
     PONS_CHOICE(train_options, precision, "auto", precision_words,
                 "Type of stored activations and of the factors of products."),
-    PONS_CHOICE(train_options, loss_scaling, "torch", loss_scaling_words, "Preset of the loss's "
-                "scale in fp16: torch's GradScaler, or that of Fast-DDPM's guide, which begins "
-                "with 2048. Each of the next four keys wins over it."),
+    PONS_CHOICE(train_options, loss_scaling, "torch", loss_scaling_words, "Preset of the loss "
+                "scale in fp16: torch's GradScaler, or Fast-DDPM's, which begins with 2048. A "
+                "given loss_scale wins over it."),
     PONS_REAL(train_options, loss_scale, "65536", 1, 16777216,
               "Factor of the loss in fp16 that a run begins with."),
     PONS_REAL(train_options, loss_scale_growth, "2", 1, 65536,
@@ -222,11 +222,11 @@ static const pons_option train_table[] = {
     PONS_REAL(train_options, ema_decay, "0", 0, 0.999999,
               "Decay of the weights' moving average; 0 keeps none."),
     PONS_REAL(train_options, mixup, "0", 0, 1000,
-              "Mix the samples of a micro-batch in pairs, by shares from Beta(mixup, mixup); 0 is "
-              "never."),
+              "MixUp of pairs of samples of a micro-batch: alpha of Beta(alpha, alpha), from which "
+              "the share is drawn; 0: none."),
     PONS_REAL(train_options, cutmix, "0", 0, 1000,
-              "Put a box of its partner into a sample, its size from Beta(cutmix, cutmix); 0 is "
-              "never."),
+              "CutMix, a box of the partner in each sample: alpha of Beta(alpha, alpha), from "
+              "which its size is drawn; 0: none."),
     PONS_CHOICE(train_options, nonfinite, "stop", nonfinite_words,
                 "Action after a gradient that is not finite."),
     PONS_INTEGER(train_options, validate_every, "1", 0, ANY_INTEGER,
@@ -311,7 +311,7 @@ static const pons_option diffusion_table[] = {
                 "Timesteps that training and sampling visit: most of them late, or evenly from 0 "
                 "below the last, through the last, or between both ends."),
     PONS_INTEGER(diffusion_options, steps, "10", 2, 100,
-                 "Number of the visited timesteps; those that are even from 0 on may be more."),
+                 "Number of visited timesteps; a schedule that is even from 0 on may visit more."),
     PONS_REAL(diffusion_options, eta, "0", 0, 1,
               "Share of fresh noise in a sampling step: 0 is DDIM, 1 is DDPM."),
     PONS_OPTIONS_END
@@ -577,7 +577,7 @@ static pons_status check_loss_scale(config *c, const train_options *t, pons_erro
     return PONS_OK;
 }
 
-/* The presets differ in the first scale alone; both grow by 2 after 2000 steps and halve. */
+/* The presets differ in the initial scale alone, so the other keys have the same defaults. */
 static void expand_loss_scaling(config *c, train_options *t)
 {
     if (t->loss_scaling != LOSS_SCALING_FAST_DDPM || config_given(c, "train", "loss_scale"))

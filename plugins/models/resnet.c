@@ -6,9 +6,9 @@
  *   block(x) = relu(path(x) + shortcut(x)),  path: two convolutions, as a bottleneck three
  *   logits   = fc(mean of stage_4(... stage_1(stem(x)))),  [N, 1, 1, 1, classes]
  *
- * With use_conv the head is that of MONAI's NetAdapter: fc, a convolution of extent 1 after an
- * average pool of stride 1, so that a larger image has a map of logits. Tensors of the body are
- * then called features.0 (the first convolution), features.1, features.4 (the first stage) to
+ * The option use_conv gives the network the head of MONAI's NetAdapter: fc, a convolution of extent
+ * 1 after an average pool of stride 1. A larger image then has a map of logits. Tensors of the body
+ * are called features.0 (the first convolution), features.1, features.4 (the first stage) to
  * features.7.
  */
 #include "resnet_blocks.h"
@@ -32,20 +32,20 @@ static const char *const biases[] = { "auto", "no", "yes", NULL };
 
 static const pons_option options[] = {
     PONS_CHOICE(resnet, depth, "50", resnet_depth_names,
-                "Layers; up to 34 of blocks of two convolutions, beyond of bottlenecks."),
+                "Number of layers; blocks of two convolutions up to 34, bottlenecks from 50."),
     PONS_INTEGERS(resnet, layers, "", 1, 1000, "Blocks of each stage; not given: those of depth.",
                   .count_min = RESNET_STAGES, .count_max = RESNET_STAGES),
     PONS_INTEGERS(resnet, block_inplanes, "64 128 256 512", 1, 65536, "Width of each stage.",
                   .count_min = RESNET_STAGES, .count_max = RESNET_STAGES),
     PONS_AXES(resnet, conv1_t_size, "7", 1, 31, "Extent of the first convolution; odd."),
     PONS_AXES(resnet, conv1_t_stride, "", 1, 31,
-              "Stride of the first convolution; not given: 1, in 2D 2."),
+              "Stride of the first convolution; not given: 1, or 2 in 2D."),
     PONS_FLAG(resnet, no_max_pool, "no", "Whether the pool after the first convolution is left "
               "out."),
-    PONS_CHOICE(resnet, shortcut_type, "b", shortcuts, "Shortcut where the shape changes; a: every "
-                "other voxel, zeros for new channels, b: a convolution."),
+    PONS_CHOICE(resnet, shortcut_type, "b", shortcuts, "Shortcut of a changed shape; a: every "
+                "other voxel, and zeros for new channels; b: a convolution."),
     PONS_CHOICE(resnet, bias_downsample, "auto", biases,
-                "Whether convolutions of shortcuts add a bias; auto: in 3D."),
+                "Whether convolutions of shortcuts add a bias; auto: yes in 3D, no in 2D."),
     PONS_REAL(resnet, widen_factor, "1", 1e-3, 64, "Factor on block_inplanes, rounded down."),
     PONS_FLAG(resnet, use_conv, "no", "Whether the last layer is a convolution, so that a larger "
               "image has a map of logits."),
@@ -61,7 +61,7 @@ typedef struct net {
     bool flat;
 } net;
 
-/* The value along an axis, if not given 'otherwise'; 1 along the flat axis of a 2D network. */
+/* The value along an axis: 'otherwise' if none is given, 1 along the flat axis of a 2D network. */
 static int along(const net *n, const int value[3], int axis, int otherwise)
 {
     if (n->flat && axis == 0)
@@ -90,7 +90,7 @@ static pons_node *stem(const net *n, pons_node *x)
     return n->c->no_max_pool ? x : resnet_max_pool(n->g, n->flat, x);
 }
 
-/* Every voxel of the stride's steps, with zeros for the channels that x has not. */
+/* Every stride-th voxel along each axis, with zeros for the channels that x lacks. */
 static pons_node *subsample(const net *n, int64_t out, int stride, pons_node *x)
 {
     pons_shape shape = pons_shape_of(x);

@@ -28,7 +28,8 @@ static const char *const patch_sizes[] = { "2", NULL };
 static const char *const downsample_names[] = { "merging", "mergingv2", NULL };
 
 static const pons_option options[] = {
-    PONS_INTEGER(swin_unetr, feature_size, "24", 12, 65532, "Features at first; a multiple of 12."),
+    PONS_INTEGER(swin_unetr, feature_size, "24", 12, 65532,
+                 "Features of the first level; a multiple of 12."),
     PONS_CHOICE(swin_unetr, patch_size, "2", patch_sizes, "Extent of a token in voxels."),
     PONS_INTEGERS(swin_unetr, depths, "2 2 2 2", 1, 64, "Transformer blocks of each stage.",
                   .count_min = STAGES, .count_max = STAGES),
@@ -36,18 +37,20 @@ static const pons_option options[] = {
                   "divisors of its features.", .count_min = STAGES, .count_max = STAGES),
     PONS_AXES(swin_unetr, window_size, "7", 1, 32, "Extent of the attention windows in tokens."),
     PONS_FLAG(swin_unetr, qkv_bias, "yes", "Whether query, key and value add a bias."),
-    PONS_REAL(swin_unetr, mlp_ratio, "4", 0.1, 64, "Hidden width of perceptrons, by features."),
+    PONS_REAL(swin_unetr, mlp_ratio, "4", 0.1, 64,
+              "Ratio of hidden to outer features of the perceptrons."),
     PONS_CHOICE(swin_unetr, norm_name, "instance", pons_norm_names, "Norm of the convolutions."),
-    PONS_FLAG(swin_unetr, affine, "no", "Whether norm_name = instance scales and shifts."),
+    PONS_FLAG(swin_unetr, affine, "no", "Whether the instance norm has a scale and a shift."),
     PONS_INTEGER(swin_unetr, num_groups, "4", 1, 4096, "Groups of channels of norm_name = group."),
     PONS_REAL(swin_unetr, drop_rate, "0", 0, 1, "Probability that a token's element is zeroed."),
     PONS_REAL(swin_unetr, attn_drop_rate, "0", 0, 1, "Dropout of attention weights."),
     PONS_REAL(swin_unetr, dropout_path_rate, "0", 0, 1, "Probability that the last block is "
-              "skipped for a case; linear from 0 at the first."),
+              "skipped for a case; it grows linearly from 0 at the first block."),
     PONS_FLAG(swin_unetr, normalize, "yes", "Whether skips pass a layer norm."),
-    PONS_FLAG(swin_unetr, patch_norm, "no", "Whether the tokens pass a layer norm at first."),
-    PONS_CHOICE(swin_unetr, downsample, "merging", downsample_names, "Order of merged voxels."),
-    PONS_FLAG(swin_unetr, use_v2, "no", "A residual block of convolutions before each stage."),
+    PONS_FLAG(swin_unetr, patch_norm, "no", "Whether a layer norm follows the embedding."),
+    PONS_CHOICE(swin_unetr, downsample, "merging", downsample_names,
+                "MONAI's way of merging the voxels of a cube."),
+    PONS_FLAG(swin_unetr, use_v2, "no", "Whether a residual block precedes each stage."),
     PONS_OPTIONS_END
 };
 
@@ -57,7 +60,7 @@ typedef struct net {
     const swin_unetr *c;
     unet_style style;
     bool flat;
-    int block, blocks;     /* of all stages: how many are built, how many there are               */
+    int block, blocks;     /* blocks of all stages: built so far, and in total                    */
 } net;
 
 static const int ones[3] = { 1, 1, 1 }, flat_3[3] = { 1, 3, 3 }, flat_2[3] = { 1, 2, 2 };

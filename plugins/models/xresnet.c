@@ -23,13 +23,13 @@ enum { STEM_LAYERS = 3, STAGES_MAX = 8 };
 
 static const pons_option options[] = {
     PONS_CHOICE(xresnet, depth, "50", resnet_depth_names,
-                "Layers; up to 34 of blocks of two convolutions, beyond of bottlenecks."),
+                "Number of layers; blocks of two convolutions up to 34, bottlenecks from 50."),
     PONS_INTEGERS(xresnet, layers, "", 1, 1000, "Blocks of each stage; not given: those of depth.",
                   .count_min = RESNET_STAGES, .count_max = STAGES_MAX),
     PONS_INTEGERS(xresnet, stem_szs, "32 32 64", 1, 65536, "Channels of the first convolutions.",
                   .count_min = STEM_LAYERS, .count_max = STEM_LAYERS),
     PONS_REAL(xresnet, widen, "1", 1.0 / 64, 64,
-              "Factor on the widths of the stages, 64 128 256 512 and then 256."),
+              "Factor on the widths of the stages: 64 128 256 512, and 256 for each further one."),
     PONS_REAL(xresnet, p, "0", 0, 1, "Probability of dropout before the last layer."),
     PONS_OPTIONS_END
 };

@@ -27,8 +27,8 @@ static const pons_option options[] = {
     PONS_AXES(resize, extent, NULL, 0, 100000,
               "New extent in voxels; 0 leaves an axis as it is."),
     PONS_CHOICE(resize, size_mode, "all", size_modes,
-                "Each axis gets its extent, or the longest or the shortest one does, and the "
-                "others follow."),
+                "Axes that get the extent: all, the longest or the shortest; the others keep "
+                "the proportions."),
     PONS_CHOICE(resize, mode, "trilinear", modes, "How the image is interpolated."),
     PONS_CHOICE(resize, label_mode, "nearest-exact", label_modes,
                 "The voxel that a label is read from: as PyTorch's nearest, or the nearest."),
@@ -51,7 +51,7 @@ static pons_status check(const void *config, pons_error *err)
     return PONS_OK;
 }
 
-/* The extent of the axis that leads; with 'shortest' the least of those above 1, if there are. */
+/* The extent of the longest axis, or of the shortest one with more than one voxel. */
 static int64_t leading_extent(const resize *s, const int64_t old[3])
 {
     int64_t lead = 1;

@@ -55,8 +55,8 @@ static void sort_cases(dataset *d, layout_result *found, dataset_target target)
 }
 
 /*
- * The channels of cases with one file each: those of the richest of the first pictures, beside
- * which a grey one has 3 equal channels. 1 of other files.
+ * The channel count of cases with one file each: 3 if one of the first files is a coloured picture,
+ * else 1. A grey picture beside a coloured one has 3 equal channels.
  */
 static int count_picture_channels(const layout_result *found)
 {
@@ -269,7 +269,7 @@ static pons_status mark_by_fold(const dataset *d, const dataset_settings *s,
     return PONS_OK;
 }
 
-/* Hold out a fold of the file beside the cases. */
+/* Hold out a fold of the splits file that lies beside the cases. */
 static pons_status mark_by_splits(dataset *d, const dataset_settings *s,
                                   const layout_result *found, split_part *part, pons_error *err)
 {
@@ -279,7 +279,7 @@ static pons_status mark_by_splits(dataset *d, const dataset_settings *s,
     return mark_by_rule(d, &own, part, err);
 }
 
-/* Whether the rule names the file beside the cases. */
+/* Whether [data] validation names the splits file that lies beside the cases. */
 static bool names_splits(const dataset_settings *s, const layout_result *found)
 {
     struct stat named, there;
@@ -398,8 +398,8 @@ void dataset_log(const dataset *d, logger *l)
         return;
     log_line(l, "%.4000s", dataset_layout_text(d));
     if (d->spare_splits != NULL)
-        log_line(l, "folds of nnU-Net in '%.4000s', not used: [data] validation = own would, with "
-                 "fold = K", d->spare_splits);
+        log_line(l, "'%.4000s' has folds of nnU-Net, which are not used; [data] validation = own "
+                 "uses them, with fold = K", d->spare_splits);
     if (d->warning_count > 1)
         snprintf(numbers, sizeof numbers, "%d warnings of the cases, the first: ",
                  d->warning_count);

@@ -7,10 +7,10 @@
  *   saturation  f x + (1 - f) grey             grey = 0.2989 red + 0.587 green + 0.114 blue
  *   hue         the angle of HSV plus f turns  f: uniform around 0
  *
- * x lies between 0 (black) and 1 (white), and each result is limited to that. An image that was
- * normalised is scaled back: x = value std + mean. Three channels are colours; of any other number
- * each is grey by itself, without saturation and hue. The steps before contrast run in a first pass
- * over the patch, in which the mean is summed, the others in a second one.
+ * x lies between 0 (black) and 1 (white), and each result is clamped to this range. A normalised
+ * image is scaled back: x = value std + mean. Three channels are colours. Channels of any other
+ * number are grey each, without saturation and hue. The steps before contrast run in a first pass
+ * over the patch, in which the mean is summed. The other steps run in a second pass.
  */
 #include "color_jitter.h"
 
@@ -27,20 +27,21 @@ typedef struct color_jitter {
 
 static const pons_option options[] = {
     PONS_REALS(color_jitter, brightness, "0", 0, FLT_MAX,
-               "Factor: F for 1 - F, but at least 0, to 1 + F; or both ends of the range.",
+               "Range of the factor: F for 1 - F (at least 0) to 1 + F, or both ends.",
                .count_min = 1, .count_max = 2),
-    PONS_REALS(color_jitter, contrast, "0", 0, FLT_MAX, "Factor of contrast, likewise.",
+    PONS_REALS(color_jitter, contrast, "0", 0, FLT_MAX, "Range of the factor, as of brightness.",
                .count_min = 1, .count_max = 2),
-    PONS_REALS(color_jitter, saturation, "0", 0, FLT_MAX, "Factor of saturation, likewise.",
+    PONS_REALS(color_jitter, saturation, "0", 0, FLT_MAX, "Range of the factor, as of brightness.",
                .count_min = 1, .count_max = 2),
     PONS_REALS(color_jitter, hue, "0", -0.5, 0.5,
-               "Turn of the hue: F for -F to F; or both ends of the range.", .count_min = 1,
-               .count_max = 2),
+               "Range of the turn, 1 for a full circle: F for -F to F, or both ends.",
+               .count_min = 1, .count_max = 2),
     PONS_REALS(color_jitter, mean, "0", -FLT_MAX, FLT_MAX,
-               "As in the normalisation of [preprocess]: value std + mean is 0 for black, 1 for "
-               "white; one number, or one per channel.", .count_min = 1),
-    PONS_REALS(color_jitter, std, "1", 1e-30, FLT_MAX, "The same.", .count_min = 1),
-    PONS_REAL(color_jitter, probability, "1", 0, 1, "How often a patch is changed."),
+               "Mean by which [preprocess] normalised, one number or one per channel: value std + "
+               "mean is 0 for black, 1 for white.", .count_min = 1),
+    PONS_REALS(color_jitter, std, "1", 1e-30, FLT_MAX,
+               "Deviation by which [preprocess] normalised.", .count_min = 1),
+    PONS_REAL(color_jitter, probability, "1", 0, 1, "Probability that a patch is changed."),
     PONS_OPTIONS_END
 };
 
@@ -84,7 +85,7 @@ static float draw_factor(const color_jitter *s, int change, pons_rng *draws)
     return (float)pons_draw_range(draws, low, high);
 }
 
-/* All numbers are drawn whatever is wanted, so an option changes no other. */
+/* All numbers are drawn in any case, so an option does not change the draws of another. */
 static pons_status plan(const void *config, pons_rng *draws, pons_sample *sample, void *out,
                         pons_error *err)
 {
@@ -281,7 +282,7 @@ static pons_status check_numbers(const char *name, const pons_reals *numbers, in
                             numbers->count, count);
 }
 
-/* Take 'count' channels from the scope's n-th on, with their numbers. */
+/* Take 'count' channels from the scope's n-th on, with their means and deviations. */
 static void set_channels(const color_jitter *s, const pons_transform_scope *scope, int n, int count,
                          jitter_pass *p)
 {

@@ -305,7 +305,7 @@ images() {
 images 0 stdout "mean         image     1.0000    0.0000" "ssim mae" --prediction "$folder/seed1/imagesTr"
 images 0 stdout "image   mae                    3      0.0000 " "mae ssim" \
     "$folder/seed1/imagesTr" "$folder/seed2/imagesTr"
-images 2 stderr "some of images, as psnr, and some of labels" "psnr dice" --prediction "$folder/seed2/imagesTr"
+images 2 stderr "has metrics of images, such as psnr" "psnr dice" --prediction "$folder/seed2/imagesTr"
 images 2 stderr "--labels is for files of labels" psnr --labels a:1 --prediction "$folder/seed2/imagesTr"
 images 2 stderr "--range is for psnr and ssim" dice --range 2 --prediction "$folder/seed2/imagesTr"
 mkdir "$folder/even"
