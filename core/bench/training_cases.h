@@ -8,9 +8,8 @@
 #include "replica/replicas.h"
 
 /*
- * Read the training cases and open a loader for each replica of 'programs'. Where the devices have
- * no room for the cases (device_cases_choose) the replicas are opened again. cache_close frees
- * '*out'.
+ * Read the training cases and open a loader for each replica of 'programs'. The replicas are opened
+ * again if the devices have no room for the cases (device_cases_choose). cache_close frees '*out'.
  */
 pons_status training_cases_open(experiment *e, unsigned programs, replicas *r, cache **out,
                                 pons_error *err);

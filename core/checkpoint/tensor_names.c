@@ -188,7 +188,7 @@ static bool is_another_name(const storage *s, unsigned groups, const safetensors
 
 /*
  * A constant or counter that PyTorch keeps beside a tensor. A file may have it; a storage does not.
- * The tensor beside it is known itself or refused.
+ * A file with an unknown tensor beside it is refused because of that tensor.
  */
 typedef struct companion {
     const char *end, *beside;

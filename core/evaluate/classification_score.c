@@ -16,7 +16,7 @@
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-/* The score of one image in its class, or of the image as a whole. */
+/* The score of one image: of its class, and of the image as a whole. */
 static class_score score_of(const class_ranking *r, int image)
 {
     class_score s = class_score_of_counts((metric_count){ 0 });
@@ -57,7 +57,7 @@ pons_status classification_summarise(const class_ranking *r, metric_summary *cla
 typedef struct classification {
     const validation *validation;
     const experiment *experiment;
-    int first, step;          /* of this process's batches                                        */
+    int first, step;          /* batches first, first + step, ... are of this process             */
     int32_t *label;
     float *probability;       /* [cases][classes]; logits first                                   */
 } classification;
@@ -97,7 +97,7 @@ static pons_status take_labels(classification *s, pons_error *err)
     return PONS_OK;
 }
 
-/* Every process then has the logits of all cases, and is interrupted where one of them is. */
+/* Give every process the logits of all cases. One interrupted process interrupts all. */
 static pons_status exchange_logits(classification *s, bool *interrupted, pons_error *err)
 {
     const experiment *e = s->experiment;

@@ -8,8 +8,8 @@
 #include "metric/class_ranking.h"
 
 /*
- * validation_run of task = classification. accuracy, top5: means over images. balanced_accuracy: of
- * a class the share of its images that are decided so, and the mean over classes. auc: of a class
+ * validation_run of task = classification. accuracy and top5 are means over images.
+ * balanced_accuracy is the recall of a class, and the mean over classes. auc is that of a class
  * against all others, and the mean over classes.
  */
 pons_status classification_validate(const validation *v, validation_result *result,

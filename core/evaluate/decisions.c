@@ -52,7 +52,7 @@ static class_ranking ranking_of(const evaluation *e)
     return (class_ranking){ d->count, e->class_count, d->label, d->probability };
 }
 
-/* The metric of all images: of a metric of classes the mean over them. */
+/* The value of a metric over all images; the mean over classes for a metric of classes. */
 static double mean_of(const evaluation *e, const metric_summary *s, int kind)
 {
     if (metric_facts[kind].source == METRIC_OF_CASE)

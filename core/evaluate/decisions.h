@@ -21,7 +21,10 @@ void decisions_add(evaluation *e, const char *name, int label, const float *prob
 pons_status decisions_write_csv(const evaluation *e, const char *path, pons_error *err);
 /* One JSON object; rows of "confusion" are classes, columns decisions. */
 pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err);
-/* Of many classes only the worst are printed, without the matrix, except with 'all'. */
+/*
+ * Print metrics and confusion matrix. The table of many classes has the worst ones alone and no
+ * matrix; 'all' prints every class.
+ */
 pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_error *err);
 
 #endif

@@ -37,12 +37,12 @@ typedef struct evaluated_fold {
 typedef struct evaluation {
     arena *memory;
     metric_set metrics;       /* computed and printed                                             */
-    metric_kind column[METRIC_KIND_COUNT]; /* all of them, in the order of tables                 */
+    metric_kind column[METRIC_KIND_COUNT]; /* the metrics in the order of tables                  */
     metric_kind order;        /* cases of the table are sorted by it                              */
     double tolerance;         /* of nsd, in millimetres                                           */
     const char *asks_surfaces; /* a flag that only metrics of labels' surfaces take; NULL: none   */
     bool images;              /* the files are images, and each channel is a class                */
-    double range;             /* of the images' values; 0: that of the label image                */
+    double range;             /* span of the images' values; 0: that of the label image           */
     double spacing[3];        /* in place of the label file's; 0: the file's                      */
     int class_count;
     const data_class *classes;
@@ -61,7 +61,7 @@ typedef struct evaluation {
 /* Open an evaluation of dice and iou with a tolerance of 1 mm. */
 pons_status evaluation_open(evaluation *e, pons_error *err);
 void evaluation_close(evaluation *e);
-/* Add a metric to those of the evaluation, as the column behind them. */
+/* Add a metric to the evaluation; it becomes the last column. */
 void evaluation_add_metric(evaluation *e, metric_kind kind);
 /*
  * Set the classes of --labels ("spleen:1 kidney:2,3"); a class that lists id 0 is background, and
@@ -102,7 +102,7 @@ pons_status evaluation_score_masks(const evaluation *e, const volume *prediction
 
 /* ---- evaluation_images.c --------------------------------------------------------------------- */
 
-/* Set the classes to the channels of an image file: 'image' of one, else '0', '1', ... */
+/* Set the classes to the channels of an image file: '0', '1', ...; a single one is 'image'. */
 pons_status evaluation_find_channels(evaluation *e, const char *file, pons_error *err);
 /*
  * Add a pair of images. PONS_DATA: grids or numbers of channels differ, or the label image has a
@@ -110,7 +110,7 @@ pons_status evaluation_find_channels(evaluation *e, const char *file, pons_error
  */
 pons_status evaluation_add_images(evaluation *e, const char *name, const char *prediction,
                                   const char *label, pons_error *err);
-/* Set the metrics of an image [extent] and the one that it should be, whose values span 'range'. */
+/* Compute the metrics of an image [extent] against 'truth', whose values span 'range'. */
 pons_status evaluation_score_image(const float *image, const float *truth, const int64_t extent[3],
                                    double range, class_score *score, pons_error *err);
 

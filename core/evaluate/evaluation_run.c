@@ -165,7 +165,7 @@ static pons_status score_synthesis(scoring *s, predictor *p, int number, class_s
     return err->status;
 }
 
-/* Processes divide the cases: one each in a round, whose scores all of them then add. */
+/* Processes divide the cases, one each in a round. All processes then add the scores of a round. */
 static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
 {
     const dataset *d = s->data;

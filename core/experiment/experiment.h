@@ -151,7 +151,7 @@ pons_status experiment_reorder_axes(experiment *e, pons_error *err);
  * table of their own.
  */
 typedef struct task_rules {
-    dataset_target target;    /* what the network learns of a case, which the loader delivers     */
+    dataset_target target;    /* target of the network, as the loader delivers it                 */
     bool background;          /* the first of several classes is the background                   */
     const char *best;         /* [train] best, if it is not given                                 */
     metric_set recorded;      /* metrics of every validation                                      */

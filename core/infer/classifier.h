@@ -8,13 +8,13 @@
 
 /*
  * Batch b holds images b N .. b N + N - 1, with N of [window] batch; an incomplete one is filled
- * with its last image. The batches of a process are first, first + step and so on. Which images
- * share a batch depends on neither devices nor processes, so neither does a bit of the result.
+ * with its last image. The batches of a process are first, first + step and so on. The images of
+ * a batch depend on neither devices nor processes, so the bits of the result do not either.
  */
 typedef struct classifier_work {
     int count;                /* images                                                           */
     int first, step;
-    /* Write image 'number', [window][channels]. Called from one thread at a time for each batch. */
+    /* Write image 'number', [window][channels]. Several threads may call it at once. */
     pons_status (*read)(void *context, int number, float *to, pons_error *err);
     bool (*stop)(void *context);  /* called before every batch, by any device; may be NULL        */
     void *context;

@@ -40,8 +40,8 @@ int predictor_rank(const predictor *p);
 typedef struct predict_result {
     volume_grid grid;         /* grid of the case's first file                                    */
     volume classes;           /* U8: class index, or 0 and 1 per region                           */
-    volume logits, probabilities; /* F32, one channel per class; of one voxel, if the task is     */
-                              /* classification, which has nothing else                           */
+    /* F32, one channel per class. task = classification: one voxel, and no other volume. */
+    volume logits, probabilities;
     volume entropy, variance; /* F32, one channel (uncertainty.c)                                 */
     volume image;             /* F32, one channel: the modality that task = synthesis makes       */
 } predict_result;
@@ -51,7 +51,7 @@ typedef struct predict_input {
     const char *name;
     int file_count;
     const char *const *file;
-    const idx_file *stack;    /* 'file' is the name of its image 'slice'; NULL: a volume          */
+    const idx_file *stack;    /* image 'slice' of it has the name 'file'; NULL: files are volumes */
     int64_t slice;
     int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
@@ -88,7 +88,8 @@ typedef struct predict_work {
 
 /*
  * Predict cases by the task of the networks. A synthesis has a single network and no other output.
- * A classification has the probabilities of each image, and takes all cases before it tells one.
+ * A classification has the probabilities of each image, and predicts all cases before the first
+ * call of 'tell'.
  *
  * Segment cases with 'count' networks, on the devices of this process and of processes that were
  * started together. The probabilities of an ensemble are averaged; its networks must preprocess

@@ -20,12 +20,12 @@
 #include "infer/classifier.h"
 
 typedef struct classified {
-    int count, at;                /* networks; the one in work                                    */
+    int count, at;                /* networks, and the index of the current one                   */
     predictor *const *p;
     const predict_work *work;
-    int first, step;              /* of this process's batches                                    */
-    float *logits, *probability;  /* [cases][classes]; of 'at', and the mean                      */
-    char **problem;               /* [cases] a case that cannot be read; NULL: it can             */
+    int first, step;              /* batches first, first + step, ... are of this process         */
+    float *logits, *probability;  /* [cases][classes]: those of network 'at', and the mean        */
+    char **problem;               /* [cases] why a case cannot be read; NULL: it can              */
     pthread_mutex_t lock;         /* of 'problem' and 'foreign'                                   */
     bool foreign;
 } classified;
@@ -97,7 +97,7 @@ static bool note_progress(void *context)
 
 /* ---- networks -------------------------------------------------------------------------------- */
 
-/* Add the probabilities of a network to the mean; no device adds, so the order is fixed. */
+/* Add the probabilities of a network to the mean. The host adds them, so the order is fixed. */
 static void add_network(classified *s)
 {
     const experiment *e = s->p[s->at]->experiment;
@@ -148,7 +148,7 @@ static pons_status take_case(classified *s, int number, void *record, pons_error
                                      : w->take(w->context, number, &result, NULL, record, err);
 }
 
-/* The records of a batch of each process; then all processes know them, in order of cases. */
+/* Exchange the records of one batch of each process, and tell all of them in order of cases. */
 static pons_status tell_round(classified *s, int first, int batch, char *mine, char *all,
                               pons_error *err)
 {

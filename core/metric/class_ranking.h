@@ -18,7 +18,7 @@ typedef struct class_ranking {
 
 /* The most probable class of an image; the first of equals. */
 int class_ranking_decide(const class_ranking *r, int image);
-/* The place of an image's label among the classes, from 0; the first of equals is before others. */
+/* The rank of an image's label by probability, from 0; the first of equal classes ranks first. */
 int class_ranking_place(const class_ranking *r, int image);
 /*
  * The area under the ROC curve of 'class' against all others: the probability that an image of the

@@ -21,7 +21,7 @@ const ssim_window image_quality_window = { 11, 1.5 };
 /* The weights of a window along an axis; of an axis of extent 1 the weight is 1. */
 typedef struct window_axis {
     int size;
-    int64_t places;           /* where the window fits                                            */
+    int64_t places;           /* positions of the window along the axis                           */
     double weight[WINDOW_MAX];
 } window_axis;
 
@@ -30,7 +30,7 @@ typedef struct similarity_sum {
     const int64_t *extent;
     double range;
     window_axis axis[3];
-    int64_t scratch;          /* numbers of a lane: two planes of moments                         */
+    int64_t scratch;          /* elements of a lane: two planes of moments                        */
     double *planes;           /* [LANES][scratch]                                                 */
     double *sum;              /* [axis[0].places]                                                 */
 } similarity_sum;
@@ -72,7 +72,7 @@ static void sum_planes(const similarity_sum *s, int64_t first, double *to)
     }
 }
 
-/* Sum 'count' numbers at each place of an axis; 'step' numbers lie between its neighbours. */
+/* The weighted sum of 'size' rows of 'count' elements; rows begin 'step' elements apart. */
 static void sum_axis(const window_axis *a, const double *from, int64_t count, int64_t step,
                      double *to)
 {

@@ -35,7 +35,7 @@ typedef struct pons_loss_operations {
                          pons_error *err);
 } pons_loss_operations;
 
-/* The target as f32 channels [N, D, H, W, classes]: one-hot for labels, else itself; mixed. */
+/* The target f32 [N, D, H, W, classes]: one-hot for labels, else itself; mixed with 'other'. */
 pons_node *pons_target_one_hot(pons_graph *g, const pons_task *task, const pons_target *target);
 /* The logits after the target's activation. */
 pons_node *pons_probabilities(pons_graph *g, pons_node *logits, const pons_target *target);

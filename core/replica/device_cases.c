@@ -99,7 +99,7 @@ pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_er
     return check_memory(r, err);
 }
 
-/* *why: the first process whose devices have no room for the cases says why. */
+/* Look for room on the devices. *why has the error of the first process that lacks it, if any. */
 static pons_status find_room(replicas *r, const cache *held, int count, pons_error *why,
                              pons_error *err)
 {

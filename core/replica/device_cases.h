@@ -12,9 +12,9 @@
  */
 pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err);
 /*
- * Leave the cases of [data] cache = device in the host's memory where they do not fit into that of
- * the devices, in any process: [data] cache of 'e' is then memory, with a warning, and *moved is
- * true. The caller builds the network again, for patches of the host, which have the same bits.
+ * Keep the cases of [data] cache = device in host memory if they do not fit into the memory of the
+ * devices of any process. [data] cache of 'e' is then memory, with a warning, and *moved is true.
+ * The caller builds the network again for patches cut by the host, which have the same bits.
  */
 pons_status device_cases_choose(replicas *r, experiment *e, const cache *held, int count,
                                 bool *moved, pons_error *err);

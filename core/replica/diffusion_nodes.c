@@ -24,7 +24,7 @@ static pons_node *draw_numbers(pons_graph *g, const char *stream, int64_t count,
     return pons_floor(g, pons_scale(g, u, end));
 }
 
-/* The visits of the samples [N]: those behind the first N / 2 + 1 are opposite to the first. */
+/* The visits [N] of the samples. Visit n is opposite to visit n - (N / 2 + 1), if there is one. */
 static pons_node *draw_visits(pons_graph *g, int64_t batch, int count)
 {
     pons_node *first = draw_numbers(g, "diffusion.timestep", batch / 2 + 1, count);

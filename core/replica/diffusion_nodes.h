@@ -9,8 +9,8 @@
 /*
  * Each sample draws one channel as target. The first N / 2 + 1 samples draw a timestep of the
  * schedule; each of the others has the timestep opposite to that of the sample N / 2 + 1 places
- * before it. The channel takes the target with noise of that timestep, and the output approaches
- * this noise.
+ * before it. The drawn channel receives the target with noise of that timestep, and the output
+ * approaches this noise.
  */
 pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node *image,
                                   pons_node *label, task_inputs *out, pons_error *err);

@@ -7,11 +7,12 @@
  *            voxels likewise, that of a whole image by the share of the clipped box
  *
  * x' is the partner of x. All draws come from streams of the graph (R5), so they depend on seed,
- * step and micro-batch alone. A sample takes one of both ways if both are asked for.
+ * step and micro-batch alone. Each sample is mixed in one of the two ways if both are set.
  *
- * With u and v uniform, w = 1 - u^(1 / alpha) and c = cos(2 pi v), the number
- * b = 1/2 + sign(c) / 2 sqrt(w c^2 / (1 - w + w c^2)) has the distribution Beta(alpha, alpha)
- * (Bailey 1994 through Student's t of 2 alpha degrees of freedom).
+ * Draws of Beta(alpha, alpha) follow from two uniform numbers u and v (Bailey 1994, through
+ * Student's t of 2 alpha degrees of freedom):
+ *
+ *   b = 1/2 + sign(c) / 2 sqrt(w c^2 / (1 - w + w c^2)),  w = 1 - u^(1 / alpha),  c = cos(2 pi v)
  */
 #include "replica/mixing_nodes.h"
 
@@ -69,7 +70,7 @@ static void draw_side(const mixing *m, int axis, pons_node *edge, pons_node **lo
     *high = clamp(g, pons_add(g, centre, half), extent);
 }
 
-/* Add the box of one axis to 'box' and take its share from 'kept', which holds that of the box. */
+/* Limit 'box' along one axis. 'kept' holds the share of the box until all axes are limited. */
 static void cut_axis(mixing *m, int axis, pons_node *edge)
 {
     pons_graph *g = m->g;
@@ -92,7 +93,7 @@ static int count_axes(const mixing *m)
     return axes;
 }
 
-/* A box along the axes of more than one voxel; 'takes' is 1 for the samples that have one. */
+/* Draw a box along the axes of more than one voxel; 'takes' is 1 for the samples that have one. */
 static void draw_box(mixing *m, double alpha, pons_node *takes)
 {
     pons_graph *g = m->g;

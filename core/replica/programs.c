@@ -81,7 +81,7 @@ static pons_node *split_ignored(pons_graph *g, pons_node **target)
     return pons_cast(g, valid, PONS_U8);
 }
 
-/* The target of a head. Voxels count where they do in both of mixed targets. */
+/* The target of a head. A voxel of two mixed targets counts if it counts in both. */
 static pons_target target_of_head(const experiment *e, pons_graph *g, const mixed_target *mixed,
                                   pons_node *head)
 {

@@ -20,12 +20,13 @@ typedef struct resnet_depth {
 /* A row for each word of resnet_depth_names. */
 extern const resnet_depth resnet_depths[];
 
-/* Channels of the result of a bottleneck for each of its width. */
+/* Ratio of a bottleneck's output channels to its width. */
 enum { RESNET_EXPANSION = 4 };
 
 /*
- * The path of a block, convolutions of 3 and 3 to 'width' channels, as a bottleneck of 1, 3 and 1
- * to 'width', 'width' and 4 'width'. The first convolution of extent 3 has the stride.
+ * The path of a block: two convolutions of extent 3 to 'width' channels. A bottleneck has extents
+ * 1, 3 and 1 to 'width', 'width' and 4 'width' channels. The first convolution of extent 3 has the
+ * stride.
  */
 typedef struct resnet_path {
     const char *conv[3], *norm[3];     /* names of the convolutions and of their batch norms      */

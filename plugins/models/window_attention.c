@@ -121,8 +121,8 @@ static pons_node *from_windows(pons_graph *g, const windows *w, pons_node *x)
 /* ---- mask ------------------------------------------------------------------------------------ */
 
 /*
- * The region of each voxel, [windows, voxels]. Along a shifted axis the last window has two: from
- * its start, and from its end minus the shift, where the voxels of the other end are.
+ * The region of each voxel, [windows, voxels]. The last window of a shifted axis has two regions.
+ * The second begins 'shift' voxels before its end; roll puts the map's other end there.
  */
 static pons_node *regions(pons_graph *g, const windows *w)
 {

@@ -12,7 +12,7 @@ typedef struct window_attention {
     bool shifted;          /* windows start at half of their extent                               */
     int64_t heads;         /* a divisor of the channels                                           */
     bool qkv_bias;
-    double attention_drop; /* of the weights after the softmax                                    */
+    double attention_drop; /* dropout of the weights after the softmax                            */
     double projection_drop;
 } window_attention;
 
@@ -24,7 +24,7 @@ typedef struct window_attention {
  * q, k and v are thirds of the layer NAME.qkv. bias is the entry of
  * NAME.relative_position_bias_table [(2 wd - 1) (2 wh - 1) (2 ww - 1), heads] for the distance of
  * two voxels. The map is padded with zeros to whole windows. Shifted windows wrap around the ends;
- * mask is -100 between voxels of a window that were not neighbours.
+ * mask is -100 between voxels of a window that come from opposite ends of the map.
  */
 pons_node *attend_in_windows(pons_graph *g, const char *name, const window_attention *a,
                              pons_node *x);

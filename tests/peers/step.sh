@@ -43,7 +43,7 @@ for r in $rows; do
 done
 keep "${3:-}"
 export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
-# A thread of PyTorch that waits spins, which is no work.
+# Threads of PyTorch sleep while they wait: spinning would count as processor time.
 [ "$clock" = wall ] || export OMP_WAIT_POLICY=passive
 
 # What a row is: a title, PyTorch's words, the file and the words of pons.

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* Write a text; one with a comma, quote or line break in quotes. */
+/* Write a text. Quotes surround a text with a comma, a quote or a line break. */
 void csv_put_text(FILE *to, const char *text);
 
 #endif

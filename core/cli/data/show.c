@@ -111,7 +111,7 @@ static pons_status open_captions(showing *s, pons_error *err)
     return s->captions != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
 }
 
-/* Close the captions, and write them if all pictures were. */
+/* Close the captions, and write their file if every picture has been written. */
 static void close_captions(showing *s, pons_error *err)
 {
     char path[4096];
@@ -133,7 +133,7 @@ static void close_captions(showing *s, pons_error *err)
     free(s->text);
 }
 
-/* The rows of a picture: "T1, T2". */
+/* Write the channels, which are the rows of a picture: "T1, T2". */
 static void put_channels(const showing *s)
 {
     const dataset *d = s->data;

@@ -249,7 +249,7 @@ static const ini_line monai_values[] = {
     { NULL, NULL, NULL, NULL }
 };
 
-/* Whether [augment] profile turns a patch as the plan: within the slices, or around all axes. */
+/* Whether [augment] profile rotates a patch as the plan does: within slices, or about all axes. */
 static bool profile_has_planes(const network_plan *n)
 {
     int64_t within = min_i64(n->patch[1], n->patch[2]);

@@ -320,8 +320,8 @@ pons_status plugin_check_differences(pons_graph *g, pons_node *loss, pons_error 
 /* ---- model ----------------------------------------------------------------------------------- */
 
 /*
- * Every input that a task may have; a model takes those that it knows. 'whole': the model gives one
- * output for the whole image.
+ * Build the model with the inputs of all tasks; it reads those that it knows. 'whole': the model
+ * gives one row of logits for the whole image.
  */
 static pons_status build_model(const plugin *p, const void *config, bool whole,
                                const int64_t extent[3], pons_graph *g, pons_outputs *out,

@@ -72,7 +72,7 @@ typedef struct job {
     predictor *dropped;      /* the network with its dropout, for --passes; or NULL               */
     int case_count, case_room;
     predict_input *cases;
-    dataset **datasets;      /* of the cases, open until all are predicted                        */
+    dataset **datasets;      /* sources of the cases, open until all are predicted                */
     int dataset_count;
     bool folder;             /* output is a folder                                                */
     predict_classes table;   /* task = classification: the rows of all cases                      */
@@ -90,7 +90,7 @@ typedef struct predict_task {
     /* Check -o; 'of_folder': a folder or a dataset is among the images. Sets 'folder'. */
     pons_status (*check_output)(job *j, bool of_folder, pons_error *err);
     bool table;              /* all cases are rows of the file -o                                 */
-    /* 'record' has room for the probabilities of the classes. */
+    /* Write the result of a case. 'record' has room for the probabilities of the classes. */
     pons_status (*write)(const job *j, const char *path, const predict_result *r, float *record,
                          pons_error *err);
     /* Called after 'write' in all processes, in order of cases. */
@@ -243,7 +243,7 @@ static pons_status list_cases(job *j, pons_error *err)
     return task_of(j)->check_output(j, of_folder, err);
 }
 
-/* A file for one image, else a folder. */
+/* Expect -o to be a file for one image, else a folder. */
 static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
 {
     const char *output = j->flags->output;
@@ -583,7 +583,7 @@ static pons_status note_failure(job *j, int number, const char *problem, pons_er
 /* The outcome of a case for all ranks: the error that prevented its result, or "". */
 typedef struct outcome {
     char problem[sizeof ((pons_error *)NULL)->text];
-    float probability[];     /* of the classes, if the task has them as rows                      */
+    float probability[];     /* one for each class, if the task writes a table                    */
 } outcome;
 
 static pons_status take_result(void *context, int number, const predict_result *r,

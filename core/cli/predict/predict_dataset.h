@@ -13,9 +13,9 @@ typedef enum predict_split {
 /* Whether an argument names a dataset: a list, a folder without volumes in it, or patterns. */
 bool predict_dataset_is(const char *argument);
 /*
- * Open it, by a layout that tells 'target', without labels. 'auto' takes the cases that it keeps
- * for tests if it has some, else all cases. A case that lacks a file is PONS_DATA. The caller
- * closes *out.
+ * Open a dataset without its labels, by a layout that provides 'target'. PREDICT_SPLIT_AUTO takes
+ * the cases that the dataset keeps for tests, or all cases if it keeps none. A case that lacks a
+ * file is PONS_DATA. The caller closes *out.
  */
 pons_status predict_dataset_open(const char *argument, dataset_target target, predict_split split,
                                  dataset **out, pons_error *err);

@@ -61,7 +61,7 @@ static pons_status hash_file(hash128 *total, const char *path, pons_error *err)
     return err->status;
 }
 
-/* The bytes of an image, and its extents, which the bytes do not tell. */
+/* Hash the bytes of an image and its extents, which do not follow from the bytes. */
 static pons_status hash_slice(const data_case *c, hash128 *out)
 {
     const idx_file *stack = c->stack;

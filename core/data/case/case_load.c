@@ -16,7 +16,7 @@ typedef struct case_loading {
     pons_error image_problem;
 } case_loading;
 
-/* An image of a stack, whose bytes are in memory. */
+/* Load an image of a stack, whose bytes are in memory. */
 static void load_slice(case_loading *r)
 {
     volume_facts facts;

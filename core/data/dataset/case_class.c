@@ -15,7 +15,7 @@
 
 typedef struct word_list {
     int count;
-    const char **word;         /* different ones                                                  */
+    const char **word;         /* distinct words                                                  */
     bool numbers;              /* all are label ids                                               */
 } word_list;
 
@@ -68,7 +68,7 @@ static pons_status collect_words(const layout_result *found, word_list *out, pon
     return PONS_OK;
 }
 
-/* A word becomes a class of 'labels' in resolved.ini, as NAME:ID. */
+/* Refuse a word that 'labels' of resolved.ini cannot hold as NAME:ID. */
 static pons_status check_word(const char *word, const char *origin, pons_error *err)
 {
     bool plain = word[0] != '\0';

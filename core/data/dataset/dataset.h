@@ -26,7 +26,7 @@ typedef struct data_class {
     const int *id;
 } data_class;
 
-/* What a network learns from the cases. */
+/* Kinds of targets: labels of voxels, one class for each case, or none. */
 typedef enum dataset_target {
     TARGET_OF_VOXELS = 0,      /* the label file of each case, class by class or as regions       */
     TARGET_OF_CASE,            /* one class for the whole image                                   */
@@ -38,12 +38,12 @@ typedef struct data_case {
     int rank;                  /* position in 'cases'; the 'case' of R5                           */
     int image_count;
     const char *const *image;  /* one file per channel, or one 4D file with all                   */
-    /* NULL: files are volumes. Else the image is this one of a stack, and 'image' is its name. */
+    /* The stack whose image number 'slice' is the image, named 'image'; NULL: files are volumes. */
     const idx_file *stack;
     int64_t slice;
     const char *label;         /* NULL: the case has no label                                     */
     const char *class_name;    /* TARGET_OF_CASE: the layout's word for the class; NULL: none     */
-    const char *class_place;   /* where it stands, as in "'cases.csv' line 3"; NULL: a folder     */
+    const char *class_place;   /* its source, as "'cases.csv' line 3"; NULL: a folder's name      */
     int class_index;           /* TARGET_OF_CASE: its class; -1: none                             */
     bool incomplete;           /* files are missing; only with 'keep_problems'                    */
 } data_case;
@@ -90,20 +90,20 @@ typedef struct dataset {
     const char *layout;            /* name of the layout in use                                   */
     bool layout_recognised;        /* found by 'auto'                                             */
     const char *origin;            /* folder, file or pattern that was read                       */
-    const char *sign;              /* the file that 'auto' recognised                             */
+    const char *sign;              /* the file by which 'auto' recognised the layout              */
     const char *recognised;        /* family and label ids that the names tell; NULL: none        */
     dataset_target target;
     int channels;                  /* image globs, or entries of "modality"; a 4D file holds all  */
     const char *const *channel_names; /* may be NULL                                              */
     int class_count;
-    const data_class *classes;     /* from 'labels'; of voxels, [0] is background                 */
+    const data_class *classes;     /* from 'labels'; with labels of voxels [0] is background      */
     const data_class *ignored;     /* label ids that no loss and no metric counts; NULL: none     */
     int region_count;
     const data_class *regions;     /* region_count 0: the target is class indices                 */
     int case_count;
     const data_case *cases;        /* sorted by id                                                */
     bool own_split;                /* 'validation' is the dataset's own list or fold              */
-    const char *spare_splits;      /* the dataset's file of folds, if 'validation' is another     */
+    const char *spare_splits;      /* the dataset's file of folds, if 'validation' skips it       */
     int unused_count;              /* cases of neither part, which are not in 'cases'             */
     bool lists_tests;              /* 'tests' would find some of them                             */
     int training_count, validation_count;
@@ -141,7 +141,7 @@ typedef struct dataset_facts {
     int64_t foreground;         /* voxels whose class index is not 0 */
 } dataset_facts;
 
-/* Voxels of a class in all cases, and the cases that have some; 0 voxels where cases have one. */
+/* Voxels of a class, and cases with the class. The class of a whole image has 0 voxels. */
 typedef struct label_total {
     int64_t voxels, cases;
 } label_total;

@@ -414,7 +414,7 @@ static bool class_occurs(const checker *c, const data_class *class)
     return false;
 }
 
-/* Whether a case tells a class. */
+/* Whether a class is known of any case: TARGET_OF_CASE, or a label id that has been read. */
 static bool has_classes(const checker *c)
 {
     return c->data->target == TARGET_OF_CASE || c->ids.count > 0;

@@ -22,7 +22,7 @@
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
 
-/* The images alone can be read wherever labels of voxels can. */
+/* A layout with labels of voxels can also be read for its images alone. */
 enum { OF_VOXELS = 1 << TARGET_OF_VOXELS | 1 << TARGET_NONE, OF_CASE = 1 << TARGET_OF_CASE };
 
 static const struct layout {
@@ -33,7 +33,7 @@ static const struct layout {
     layout_sign *is_folder;    /* whether a folder tells it; NULL: its files alone do             */
     const char *looked_for;    /* the sign in messages                                            */
     bool tests;                /* whether it may have cases for tests (dataset_settings.tests)    */
-    unsigned targets;          /* bit T: it tells a dataset_target T                              */
+    unsigned targets;          /* bit T: the layout provides dataset_target T                     */
 } layouts[] = {
     { "globs", layout_globs_read, NULL, NULL, NULL, NULL, false, OF_VOXELS },
     { "decathlon", layout_decathlon_read, "dataset.json", layout_decathlon_is, NULL,
@@ -58,7 +58,7 @@ typedef struct sign_search {
     arena *memory;
     const char *folder;
     const struct layout *only; /* NULL: all layouts                                               */
-    dataset_target target;     /* which the layout has to tell                                    */
+    dataset_target target;     /* target that the layout has to provide                           */
     int count;
     struct { const struct layout *layout; const char *file; } found[2]; /* the first ones         */
 } sign_search;
@@ -253,7 +253,7 @@ static pons_status check_names(const dataset_settings *s, pons_error *err)
     return PONS_OK;
 }
 
-/* Refuse a layout that does not tell what the task learns. */
+/* Refuse a layout that does not provide the target of the task. */
 static pons_status check_target(const dataset_settings *s, const struct layout *l, pons_error *err)
 {
     if ((l->targets >> s->target & 1) != 0 || (s->labels_optional && s->target == TARGET_OF_CASE))

@@ -24,14 +24,14 @@ typedef struct layout_result {
     int region_count;          /* the target unless the INI file has 'labels' or 'regions'        */
     const data_class *regions;
     const char *recognised;    /* the family of the dataset; NULL: the layout has none            */
-    const char *sign;          /* a file whose name tells the layout; NULL: that of the choice    */
+    const char *sign;          /* file by which it is recognised; NULL: that of layout_choose     */
     int case_count;            /* in any order                                                    */
     layout_case *cases;
     bool holds_out;            /* the layout has a validation list                                */
     bool has_folds;            /* at least one case has a fold                                    */
     const char *splits;        /* the file of folds beside the cases (split_file.c); NULL: none   */
     int unused_count;          /* cases that the layout keeps for tests                           */
-    bool lists_tests;          /* it can read them (dataset_settings.tests)                       */
+    bool lists_tests;          /* the layout can read them (dataset_settings.tests)               */
     int problem_count, problem_room;
     dataset_problem *problem;  /* problems of single cases, which do not stop the reader          */
     int warning_count, warning_room;
@@ -110,8 +110,9 @@ pons_status layout_json_numbered(const layout_json *r, const char *field, json_t
 /* Read the names of channels 0, 1, and so on into the result. */
 pons_status layout_json_channels(const layout_json *r, const char *field, pons_error *err);
 
-/* Whether a folder has folders of images, or files of MNIST. */
+/* Whether a folder has a folder of images for each class. */
 bool layout_folders_is(const char *folder);
+/* Whether a folder has files of MNIST. */
 bool layout_idx_is(const char *folder);
 /* Whether the names in 'folder', or up to two levels below it, are those of BraTS. */
 bool layout_brats_is(const char *folder);

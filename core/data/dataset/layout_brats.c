@@ -353,7 +353,7 @@ static void find_families(search *s)
     }
 }
 
-/* Tell which ids stand for all cases where the ids of 'narrow' are a part of those of 'wide'. */
+/* Warn that all cases are read with the ids of 'wide', which include those of 'narrow'. */
 static void warn_of_mixture(search *s, const found_case *narrow, const found_case *wide)
 {
     layout_warning(s->out, NULL, narrow->folder, "'%s' is of %s and '%s' of %s: all cases are read "

@@ -144,7 +144,7 @@ static const char *const train_words[3] = { "train", NULL };
 static const char *const validation_words[3] = { "val", "valid", "validation" };
 static const char *const test_words[3] = { "test", NULL };
 
-/* Cases for tests are read alone; else those of training, and the validation list if it counts. */
+/* Read the cases for tests alone, or those for training and the validation list if it is used. */
 static pons_status read_parts(folders_reader *r, const folder_entry *entry, int count,
                               pons_error *err)
 {

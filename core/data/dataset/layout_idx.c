@@ -15,7 +15,7 @@ enum { CASES_MAX = 1 << 26 };
 
 /* The two files of a part of the dataset. */
 typedef struct idx_part {
-    const char *word;          /* with which the names begin                                      */
+    const char *word;          /* beginning of the names                                          */
     const char *images, *labels;
 } idx_part;
 

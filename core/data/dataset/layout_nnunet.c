@@ -187,7 +187,7 @@ static pons_status check_single_ids(const layout_json *r, const data_class *labe
     return PONS_OK;
 }
 
-/* The id of 'ignore' is its own alone. nnU-Net expects it to be the largest. */
+/* Check that no other label has the id of 'ignore'. nnU-Net expects it to be the largest. */
 static pons_status check_ignore(const layout_json *r, const data_class *label, int count,
                                 pons_error *err)
 {
@@ -482,7 +482,7 @@ static void check_training_count(const layout_json *r)
                        text_plural(r->out->case_count));
 }
 
-/* Look for splits_final.json in the folder, and in that of the preprocessed cases of its name. */
+/* Look for splits_final.json in the folder, then under its name in nnUNet_preprocessed. */
 static void find_splits(const layout_json *r)
 {
     size_t size = strlen(r->folder), begin = size > 0 ? size - 1 : 0;

@@ -31,8 +31,8 @@ typedef struct batch_layout {
 } batch_layout;
 
 /*
- * 'on_device': the device extracts patches. 'extent' is in file axes, as in memory. Without
- * 'label_channels' the target is the class of the case, an I32.
+ * 'on_device': the device extracts patches. 'extent' is in file axes, as in memory. A count of 0
+ * 'label_channels' makes the class of the case, an I32, the target.
  */
 pons_status batch_layout_make(bool on_device, const pipeline *augment, const int extent[3],
                               int channels, int label_channels, batch_layout *out, pons_error *err);

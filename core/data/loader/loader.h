@@ -34,7 +34,7 @@ typedef struct loader_settings {
     int class_weight_count;      /* classes: length of the list; 0: equal weights                 */
     const double *class_weights;
     loader_pad pad;
-    dataset_target target;       /* the target part; NONE: it is not used                         */
+    dataset_target target;       /* kind of the target part; TARGET_NONE: the part is unused      */
     int threads;                 /* 0: loader_next does the work; -1: loader_threads_chosen       */
     /* The layout of the cases on a device that extracts patches; NULL: the host extracts them. */
     const device_case_layout *layout;
@@ -55,7 +55,7 @@ typedef struct loader_batch {
     int part_count;
     const loader_part *part;     /* image and target first                                        */
     float *image;                /* image part [N, D, H, W, C]; NULL: the device extracts it      */
-    uint8_t *label;              /* target part [N, D, H, W, 1 | R]; NULL likewise, and OF_CASE   */
+    uint8_t *label;              /* target part [N, D, H, W, 1 | R]; NULL: likewise, or no voxels */
     int case_count;              /* batch                                                         */
     const char *const *case_id;  /* in order; sample n belongs to case_id[n / per_case]           */
 } loader_batch;

@@ -30,8 +30,8 @@ typedef struct interpolation {
     bool repeat;               /* outside of the case the nearest voxel; else zeros               */
     uint8_t outside;           /* label outside of the case                                       */
     double centre[3];          /* position in the volume of the patch's centre                    */
-    int64_t stride[3];         /* voxels; 0 along the first two axes where they have one voxel    */
-    double end[3];             /* from 0 to below it all neighbours along the axis are inside     */
+    int64_t stride[3];         /* voxels; 0 along each of the first two axes that has one voxel   */
+    double end[3];             /* positions of [0, end) have all neighbours along the axis inside */
     int64_t ahead;             /* voxels of the case to the one that is prefetched                */
 } interpolation;
 
@@ -528,8 +528,8 @@ AVX2_CLONE void interpolate_avx2(const interpolation *c, int64_t d, int64_t h, f
 }
 
 /*
- * The end of positions whose neighbours along an axis are in the case. Of the only voxel along one
- * of the first two axes, as in a picture, the upper neighbour has no weight and is the voxel itself.
+ * The end of the positions whose neighbours along an axis are in the case. A picture has one voxel
+ * along one of the first two axes. This voxel is its own upper neighbour, which has weight 0.
  */
 static double inside_end(int axis, int64_t extent)
 {

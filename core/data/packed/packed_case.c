@@ -15,7 +15,7 @@ enum { SLOT_BITS_MIN = 8, SLOT_BITS_MAX = 18 }; /* load factor of at most 1/4 */
 
 /* A hash table of bit patterns with open addressing; values are numbered in order of appearance. */
 typedef struct value_table {
-    int slot_bits;    /* there are 2^slot_bits slots, few for a small image */
+    int slot_bits;    /* log2 of the number of slots; small for a small image */
     uint32_t *bits;   /* [a quarter of the slots] */
     int32_t *slot;    /* index into bits; -1: free */
     int count;
@@ -47,7 +47,7 @@ static int value_number(value_table *t, float x)
     return t->count++;
 }
 
-/* Make room for the different values of 'values' ones, or for VALUES_MAX. */
+/* Make room for the distinct values among 'values' elements, at most VALUES_MAX. */
 static bool value_table_init(value_table *t, int64_t values)
 {
     size_t slots;

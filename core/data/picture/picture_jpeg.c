@@ -14,7 +14,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-enum { SCANS_MAX = 500 };      /* of a progressive picture, whose encoders make about ten         */
+enum { SCANS_MAX = 500 };      /* limit of a progressive picture; encoders make about ten scans   */
 
 typedef struct jpeg_reading {
     struct jpeg_error_mgr errors;
@@ -72,7 +72,7 @@ static void count_scans(j_common_ptr jpeg)
     longjmp(r->leave, 1);
 }
 
-/* Choose the colours that libjpeg gives, and find the number of channels of the picture. */
+/* Choose the colour space that libjpeg returns. The result is the channel count of the picture. */
 static int choose_colours(jpeg_reading *r)
 {
     struct jpeg_decompress_struct *jpeg = &r->jpeg;
@@ -95,7 +95,7 @@ static int choose_colours(jpeg_reading *r)
     }
 }
 
-/* (255 - ink) (255 - black) / 255, rounded. Files by Adobe store 255 - ink. */
+/* A colour is (255 - ink) (255 - black) / 255, rounded. Files by Adobe store 255 - ink. */
 static void convert_cmyk(const JSAMPLE *from, int64_t count, bool inverted, unsigned char *to)
 {
     for (int64_t n = 0; n < count; n++, from += 4, to += 3)

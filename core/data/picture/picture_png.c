@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-enum { DEFLATE_RATIO_MAX = 1032 }; /* no deflated byte holds more                                 */
+enum { DEFLATE_RATIO_MAX = 1032 }; /* most bytes of one deflated byte */
 
 typedef struct png_reading {
     const picture_bytes *bytes;
@@ -44,7 +44,7 @@ static void ignore_warning(png_structp png, png_const_charp text)
 {
 }
 
-/* Ask libpng for 8 or 16 bits in native order, without alpha, and colours unless 'use' is label. */
+/* Set 8 or 16 bits in native order, no alpha, and colours for a palette unless 'use' is a label. */
 static void set_conversion(png_reading *r, picture_use use)
 {
     png_byte colour = png_get_color_type(r->png, r->info);

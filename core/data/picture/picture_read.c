@@ -13,7 +13,7 @@
 #include "base/thread/parallel.h"
 #include "data/picture/picture_internal.h"
 
-/* No file of PICTURE_PIXELS_MAX pixels needs more. */
+/* Bytes of the largest file that is read. */
 enum { FILE_SIZE_MAX = 0x7fffffff };
 /* NIfTI's codes of the types. */
 enum { TYPE_UINT8 = 2, TYPE_UINT16 = 512 };

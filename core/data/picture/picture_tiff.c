@@ -1,6 +1,7 @@
 /*
- * picture_tiff.c - decode the first page of a TIFF file by libtiff: strips or tiles, samples side
- * by side or in planes of their own, grey, colours or a palette, with 1, 2, 4, 8 or 16 bits.
+ * picture_tiff.c - decode the first page of a TIFF file by libtiff. Pixels lie in strips or tiles,
+ * samples side by side or in separate planes. Samples are grey, colours or indices of a palette,
+ * with 1, 2, 4, 8 or 16 bits.
  *
  * Messages of libtiff go to the handlers of the open file, so nothing is printed. Its first error
  * becomes our line; warnings concern tags that are not needed.
@@ -43,7 +44,7 @@ typedef struct tiff_reading {
     uint32_t width, height;
     uint16_t bits, samples, photometric, planes;
     const uint16_t *palette[3]; /* NULL: no palette is applied                                    */
-    uint32_t block_width, block_height; /* of a tile, or of a strip                               */
+    uint32_t block_width, block_height; /* pixels of a tile or a strip                            */
     unsigned char *block;
     tmsize_t block_size;
 } tiff_reading;
@@ -51,7 +52,7 @@ typedef struct tiff_reading {
 /* ---- the library --------------------------------------------------------------------------- */
 
 /*
- * Open libtiff, which stays open. It brings a dozen libraries, one of them of C++, so a program
+ * Open libtiff, which stays open. It depends on a dozen libraries, one of them in C++, so a program
  * that reads no TIFF file does not load it.
  */
 static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
@@ -135,7 +136,7 @@ static TIFF *open_tiff(tiff_reading *r)
         return NULL;
     r->lib->TIFFOpenOptionsSetErrorHandlerExtR(options, refuse_tiff, r);
     r->lib->TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, r);
-    /* m: no mapping of the file. */
+    /* The mode 'm' turns off memory mapping of the file. */
     tiff = r->lib->TIFFClientOpenExt(r->bytes->path, "rm", r, read_bytes, refuse_writing, seek,
                                      keep_open, size_of, NULL, NULL, options);
     r->lib->TIFFOpenOptionsFree(options);
@@ -273,7 +274,7 @@ static unsigned value_of(const tiff_reading *r, picture_use use, unsigned sample
     return r->bits < 8 ? sample * 255 / top : sample;
 }
 
-/* Put channels first .. end - 1 of a row: of sample 'from' and following, or all of one sample. */
+/* Write a row of pixels. Separate planes without a palette give the channel 'plane', others all. */
 static void put_row(const tiff_reading *r, picture_use use, const unsigned char *row, int plane,
                     int64_t count, unsigned char *to, const picture *out)
 {
@@ -305,7 +306,7 @@ static tmsize_t fetch_block(tiff_reading *r, uint32_t x, uint32_t y, uint16_t pl
                                      r->block_size);
 }
 
-/* Read the block whose first pixel is (x, y); 'plane' is its sample where planes are apart. */
+/* Read the block whose first pixel is (x, y); 'plane' is the sample if planes are separate. */
 static pons_status read_block(tiff_reading *r, picture_use use, uint32_t x, uint32_t y, int plane,
                               picture *out)
 {

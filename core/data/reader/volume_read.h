@@ -8,8 +8,8 @@
 #include "data/volume/volume.h"
 
 /*
- * As the functions of nifti_read.h and picture_read.h, which tell types and errors. 'facts' of the
- * last three may be NULL.
+ * Types and errors are those of nifti_read.h and picture_read.h. 'facts' of the last three may be
+ * NULL.
  */
 pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err);
 pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err);

@@ -9,7 +9,7 @@
 #include <pons/plugin.h>
 #include <stdbool.h>
 
-/* True if the name ends in .nii, .nii.gz or as that of a picture. */
+/* True if the name ends in .nii, .nii.gz or the ending of a picture. */
 bool volume_file_has_suffix(const char *path);
 /* The file's name without folders and without such an ending. */
 const char *volume_file_stem(arena *memory, const char *path);

@@ -7,7 +7,7 @@
 #include "graph/ir/node.h"
 
 void graph_sort(pons_graph *g); /* Move each argument before its readers. */
-/* Whether x is computed from 'from', directly or by nodes between them; or is the same node. */
+/* Whether x depends on 'from', directly or through other nodes, or is the same node. */
 bool node_is_computed_from(const pons_node *x, const pons_node *from);
 
 #endif

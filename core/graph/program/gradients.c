@@ -33,8 +33,8 @@ static pons_node *scaled_loss(program *p)
 }
 
 /*
- * Add the gradients of all parameters. Parameters without a path from the loss are untrained, and
- * listed if no output is left out on their account.
+ * Add the gradients of all parameters. A parameter without a path from the loss is untrained. The
+ * list of untrained parameters has those that are not left_out.
  */
 pons_status gradients_differentiate(program *p, pons_error *err)
 {

@@ -25,7 +25,7 @@ typedef struct program_gradients {
     pons_node **contribution;  /* The contribution of each state.                                 */
     int root_count;            /* Nodes that must be in memory.                                   */
     pons_node **root;          /* These nodes: outputs, loss, gradients, contributions.           */
-    int untrained_count;       /* Parameters without a path from the loss, but for those left out.*/
+    int untrained_count;       /* Parameters without a path from the loss, except those left_out. */
     const char **untrained;    /* Their names.                                                    */
 } program_gradients;
 

@@ -8,7 +8,7 @@
 
 enum { JITTER_BRIGHTNESS = 0, JITTER_CONTRAST, JITTER_SATURATION, JITTER_HUE, JITTER_COUNT };
 
-/* The changes in their order. Factors that leave a patch as it is are 1, of hue 0. */
+/* The changes in their order. A factor of 1, or of 0 for the hue, leaves a patch as it is. */
 typedef struct jitter_record {
     bool wanted;
     int order[JITTER_COUNT];

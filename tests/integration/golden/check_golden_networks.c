@@ -303,7 +303,7 @@ static void check_case(const golden *g, const json_t *c, const golden_mode *m, d
 
 typedef void net_check(const golden *, const json_t *, const golden_mode *, device *);
 
-/* A made-up card takes minutes for a network with more products, one per parameter and voxel. */
+/* The simulated GPU takes minutes for a network with more products of parameters and voxels. */
 #define MADE_UP_PRODUCTS 6e10
 
 static bool is_too_large(const golden *g, const json_t *c, const golden_mode *m)

@@ -11,7 +11,7 @@
 
 # ---- the stages ----------------------------------------------------------------------------------
 
-# direct_floats RUN: arguments for the convolutions of 0.1, which had no Winograd kernels in fp32.
+# direct_floats RUN: arguments for the convolutions of 0.1, which has no Winograd kernels in fp32.
 direct_floats() { [ "$1" = dynunet ] || echo "--set device.winograd=no"; }
 
 # follow RUN DEVICE: values in $folder/DEVICE/RUN; those of stage 'through' in RUN.through.

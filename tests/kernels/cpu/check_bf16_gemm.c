@@ -281,7 +281,7 @@ static pons_status prepare_winograd(int threads, const pons_request *request, po
     return prepare_by_solver("winograd", ISA_AVX512BF16, threads, request, kernel, supported, err);
 }
 
-static pons_type image_type = PONS_BF16; /* of the images of all families */
+static pons_type image_type = PONS_BF16; /* type of the images of all families */
 
 static void describe_shape(const shape_case *s, char *to, size_t size)
 {
@@ -669,7 +669,7 @@ START_TEST(winograd_rounding_error_follows_from_its_terms)
 END_TEST
 
 /*
- * In float the transformed factors are rounded to 2^-24 relatively, which is 2^15 times less, and
+ * Transformed factors in float are rounded to 2^-24 relatively, which is 2^15 times less, and
  * sums of a few hundred terms add about as much.
  */
 START_TEST(winograd_error_of_floats_is_one_of_float)

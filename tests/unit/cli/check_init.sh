@@ -14,8 +14,8 @@ plans() {
     return 1
 }
 
-# trains NAME: two steps of NAME.ini, and the check of its data. No parameter is told as untrained: outputs of weight 0
-# are so by the plan.
+# trains NAME: two steps of NAME.ini, and the check of its data. No parameter is reported as untrained: the plan
+# gives some outputs the weight 0.
 trains() {
     "$program" data check "$1.ini" && "$program" train "$1.ini" --set train.epochs= --set train.steps=2 \
         --set train.validate_steps=0 --set train.validate_every=0 --set distribute.devices=cpu >train.log 2>&1 &&
@@ -120,7 +120,7 @@ check "a CT is clipped and normalised by its foreground" has ct 'steps = normali
     'lower = -50' 'upper = 254' 'plugin = normalize'
 check "the plan of a CT trains" trains ct
 
-# The profile would turn this patch within planes along j, nnU-Net around all axes.
+# The profile would rotate this patch within planes along j; nnU-Net rotates it about all axes.
 phantom narrow 3 64,16,48
 check "a narrow volume is planned" plans narrow narrow
 check "what the profile takes for planes is written" has narrow 'profile = nnunet' 'rotate_range = 0.5235988' \

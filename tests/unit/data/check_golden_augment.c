@@ -208,7 +208,7 @@ static const struct { const char *name; jitter_record record; } jitters[] = {
     { "color_h_s_c_b", { true, { 3, 2, 1, 0 }, JITTER_ALL } },
 };
 
-/* 'normalised': the values stand for others, by which neither the record nor the result differs. */
+/* 'normalised': values are scaled by mean and std, which changes neither record nor result. */
 static void assert_jitter(int i, bool normalised)
 {
     static const float mean[] = { 0.485F, 0.456F, 0.406F }, std[] = { 0.229F, 0.224F, 0.225F };

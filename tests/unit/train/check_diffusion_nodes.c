@@ -74,7 +74,7 @@ static int visit_of(const drawing *d, int sample)
     return found;
 }
 
-/* Independent draws have a sum of 9 in one of ten pairs, these in each of 900. */
+/* The sum of opposite visits is 9 in each of 900 pairs; independent ones have it in a tenth. */
 START_TEST(timesteps_of_a_pair_are_opposite)
 {
     const int apart = BATCH / 2 + 1;

@@ -21,7 +21,7 @@ static pons_error error;
 
 enum { SAMPLES = 65536, FEW = 512, OUT_IMAGE = 0, OUT_NODE, OUT_SHARE, OUT_OTHER, OUTPUTS };
 
-/* A step of which the outputs are the mixed image and the target. */
+/* A step whose outputs are the mixed image and the target. */
 typedef struct mixed {
     experiment experiment;
     device device;
@@ -109,8 +109,8 @@ static pons_shape image_of(int64_t n, int64_t d, int64_t h, int64_t w)
 }
 
 /*
- * With x = 2 b - 1 of Beta(a, a): E x^2 = 1 / (2 a + 1), E x^4 = 3 / ((2 a + 1) (2 a + 3)). A mean
- * of 65,536 numbers between 0 and 1 is within 0.002 with one standard deviation, at most.
+ * x = 2 b - 1 of Beta(a, a) has E x^2 = 1 / (2 a + 1), E x^4 = 3 / ((2 a + 1) (2 a + 3)). A mean
+ * of 65,536 numbers between 0 and 1 has a standard deviation of at most 0.002.
  */
 START_TEST(shares_of_mixup_have_the_moments_of_beta)
 {
@@ -176,9 +176,9 @@ static int box_of(const mixed *m, int64_t i)
 }
 
 /*
- * With alpha = 1 the edge e of the box has a uniform e^2 (in 3D e^3), and e - e^2 / 4 of it is in the
- * image on average. So the mean box has 0.32 of the image in 2D and 0.24 in 3D, less what is lost
- * by rounding two ends down; the standard deviation of the mean of 512 is 0.012.
+ * The edge e of the box at alpha = 1 has a uniform e^2 (e^3 in 3D), and e - e^2 / 4 of it is in the
+ * image on average. The mean box has 0.32 of the image in 2D and 0.24 in 3D, less the loss by
+ * rounding two ends down. The standard deviation of the mean of 512 is 0.012.
  */
 START_TEST(cutmix_puts_a_box_of_the_partner_into_a_sample)
 {

@@ -44,7 +44,7 @@ static bool width_fits(const pons_map *m, int width)
 
 /*
  * Whether a thread has registers for arrays of 'width': the loads along the last axis, two sums of
- * each reduction that keeps it, and what is stored along it, two 16-bit numbers in a register.
+ * each reduction that keeps it, and the stores along it. Two 16-bit elements share a register.
  */
 static bool registers_fit(const pons_map *m, int width)
 {

@@ -85,7 +85,7 @@ typedef struct gemm_line {
 
 /* Pack 'count' channels from 'from' on: a line of a panel for each pair. Zeros fill up to 16. */
 void gemm_pack_line(void *to, const char *from, const gemm_line *line, int count);
-/* As gemm_pack_rows, of floats at 16 positions. */
+/* gemm_pack_rows for floats at 16 positions. */
 void gemm_pack_float_rows(void *to, int64_t pitch, const char *const *position, int first,
                           int count);
 /* Turn 16 rows of 32 elements, or of 16 floats, into the columns of a panel. */

@@ -23,7 +23,7 @@ enum {
     SUMS = GEMM_TILE / 2 * GEMM_ACROSS
 };
 
-/* sum + a times b: of the products of pairs, or of floats. */
+/* sum + a b, where a and b are pairs of bf16, or floats. */
 DOTS INLINE __m512 add_product(bool floats, __m512 sum, __m512i a, __m512i b)
 {
     if (floats)
@@ -193,7 +193,7 @@ DOTS static void all_of_floats(const gemm_row_product *p)
     line_block(true, p, 0, GEMM_TILE, 1);
 }
 
-/* One column by all rows has as many sums as there are registers for. */
+/* Registers hold the sums of one column by all rows; two columns take two calls. */
 INLINE void multiply_rows(const gemm_row_product *p, void (*all)(const gemm_row_product *),
                           void (*half)(const gemm_row_product *, int))
 {

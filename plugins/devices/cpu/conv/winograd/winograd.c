@@ -117,7 +117,7 @@ static int64_t point_size(const winograd *w, int channels)
     return (int64_t)channels * winograd_size(w->type);
 }
 
-/* The byte offset of a line of a tensor with points of so many bytes. */
+/* The byte offset of a line of a tensor whose points have 'point' bytes. */
 static int64_t line_at(const int extent[3], int64_t point, int image, int d, int h)
 {
     return (((int64_t)image * extent[ALONG_D] + d) * extent[ALONG_H] + h) * extent[ALONG_W] *

@@ -103,9 +103,9 @@ typedef struct winograd_read {
 /* The channels of a tile are filled with zeros to whole pairs. One more tile may be written. */
 void winograd_read_tiles(winograd_kind kind, const winograd_read *r);
 /*
- * Read as many rows of tiles as a pair has elements, of at most 16 channels, of a convolution's
- * forms. The sources of a tile of all rows are a line of a panel (bf16_gemm.h); lines are 'pitch'
- * apart. row[0] has the type, the destination and the counts.
+ * Read tiles of a convolution's forms with at most 16 channels: one row of tiles for each element
+ * of a pair. The sources of a tile of all rows are a line of a panel (bf16_gemm.h); lines are
+ * 'pitch' apart. row[0] has the type, the destination and the counts.
  */
 void winograd_read_pairs(winograd_kind kind, const winograd_read row[2]);
 
@@ -129,8 +129,8 @@ void winograd_factors(winograd_kind kind, pons_type type, bool turned, const cha
                       char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS]);
 
 /*
- * Transform a channel of y's gradient at the four points of the tiles of 16 pairs. Of bf16 these
- * are 32, of which k and 16 + k lie side by side. The gradients of all sums become rows
+ * Transform a channel of y's gradient at the four points of the tiles of 16 pairs. 16 pairs of bf16
+ * have 32 tiles, of which k and 16 + k lie side by side. The gradients of all sums become rows
  * (bf16_gemm.h), 'apart' bytes apart. winograd_gradient_of_weights applies the sign of -y1.
  */
 void winograd_gradient_of_sums(winograd_kind kind, pons_type type,
@@ -148,7 +148,7 @@ typedef struct winograd_panels {
     pons_type type;
     bool gradient;
     int ins, outs, depth;   /* channels of what is read and made; planes along D */
-    int columns, steps;     /* GEMM_TILE channels of outs, as many pairs of ins */
+    int columns, steps;     /* blocks of GEMM_TILE channels of outs, and of pairs of ins */
 } winograd_panels;
 
 /* Bytes: panels lie as [factor][column][plane][step]. */

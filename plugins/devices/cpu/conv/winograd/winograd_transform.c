@@ -40,7 +40,7 @@ PAIRS INLINE __m512i both(__m512 a, __m512 b) { return (__m512i)_mm512_cvtne2ps_
 /* Side by side. */
 PAIRS INLINE __m512i pair(__m512 a, __m512 b) { return bf16_interleave(both(a, b)); }
 
-/* A line of pairs: of bf16 from two vectors, of floats the first one. */
+/* A line of pairs: both vectors as bf16, or the first one as floats. */
 PAIRS INLINE __m512i line_of(pons_type type, const __m512 *v)
 {
     return type == PONS_F32 ? _mm512_castps_si512(v[0]) : pair(v[0], v[1]);

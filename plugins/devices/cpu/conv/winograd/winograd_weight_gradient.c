@@ -75,7 +75,7 @@ static void find_points(const winograd_weight_gradient *g, const char *plane, in
     }
 }
 
-/* The addresses of a block's tiles, by point: of bf16 tiles k and 16 + k lie side by side. */
+/* The addresses of a block's tiles by point; tiles k and 16 + k of bf16 lie side by side. */
 static void find_tiles(const winograd_weight_gradient *g, const char *y, const gemm_weight_span *s,
                        int64_t block, const char *to[WINOGRAD_POINTS][GEMM_ELEMENTS])
 {
@@ -230,7 +230,7 @@ static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
     g->rows = (g->y[ALONG_H] + 1) / MAKES;
 }
 
-/* A line is as many rows of tiles of a plane as a pair has elements, of one image or two. */
+/* A line has one row of tiles of a plane for each element of a pair, from one image or two. */
 static void read_shapes(winograd_weight_gradient *g, const conv_problem *p)
 {
     gemm_weight_rows *w = &g->lines;

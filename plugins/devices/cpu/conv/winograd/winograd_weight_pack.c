@@ -29,7 +29,7 @@ typedef struct work {
 /* A block of weights: rows of neighbouring channels, of one plane. */
 typedef struct block {
     int column, plane, step;
-    int rows, length, bytes; /* inside; elements and bytes of a row */
+    int rows, length, bytes; /* rows inside; elements and bytes of a row */
     const char *from;
     int64_t row, tap;       /* bytes to the next */
 } block;
@@ -87,7 +87,7 @@ static void pack_float_rows(const block *b, int tap, char *to)
         memcpy(to + r * GEMM_STEP, b->from + r * b->row + tap * b->tap, (size_t)b->bytes);
 }
 
-/* The same of bf16: 32 rows of 16 elements. */
+/* pack_float_rows for bf16: 32 rows of 16 elements. */
 static void pack_rows(const block *b, int tap, char *to)
 {
     static const char none[GEMM_TILE * sizeof(uint16_t)];
