@@ -357,7 +357,7 @@ static pons_status try_model(const plugin *p, const void *config, bool whole,
     return status;
 }
 
-/* Whether the model gives one output for a whole image, and none for each voxel. */
+/* Whether the model gives one row of logits for a whole image instead of one for each voxel. */
 static bool gives_whole(const plugin *p, const void *config, const int64_t extent[3])
 {
     return try_model(p, config, true, extent) == PONS_OK;
