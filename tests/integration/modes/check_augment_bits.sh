@@ -63,7 +63,7 @@ ends 3 "[augment] 'rotate': transform 'affine' works on the host only" \
     "$program" train --fresh a.ini --set experiment.name=d --set data.cache=device
 
 # The estimate of memory has two floats per voxel for steps that need a second place, six for displacements.
-sed '/^\[augment/,/^\[model/{/^\[model/!d}' a.ini >b.ini
+sed '/^\[augment/,/^\[loss/{/^\[loss/!d}' a.ini >b.ini
 bytes() {
     "$program" explain b.ini --set experiment.name=e --json "$@" | sed -n 's/.*"loader": *\([0-9]*\).*/\1/p'
 }
