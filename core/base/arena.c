@@ -92,6 +92,15 @@ void *arena_alloc(arena *a, size_t size)
     return piece;
 }
 
+void *arena_grow(arena *a, const void *from, size_t used, size_t size)
+{
+    void *more = arena_alloc(a, size);
+
+    if (used > 0)
+        memcpy(more, from, used);
+    return more;
+}
+
 char *arena_string(arena *a, const char *text)
 {
     size_t size = strlen(text) + 1;

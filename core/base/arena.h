@@ -16,6 +16,8 @@ typedef struct arena arena;
 arena *arena_new(void);
 void arena_free(arena *a);
 void *arena_alloc(arena *a, size_t size);
+/* A copy of the first 'used' bytes of 'from' with room for 'size' bytes; the rest is zero. */
+void *arena_grow(arena *a, const void *from, size_t used, size_t size);
 char *arena_string(arena *a, const char *text);
 char *arena_format(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vformat(arena *a, const char *format, va_list list);

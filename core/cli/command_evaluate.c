@@ -113,7 +113,7 @@ static pons_status read_pair(const evaluation *e, const pair *p, volume *predict
 {
     volume_facts facts;
 
-    if (volume_read_facts(p->prediction, &facts, err) != PONS_OK)
+    if (volume_read_label_facts(p->prediction, &facts, err) != PONS_OK)
         return err->status;
     if (facts.channels > 1) {
         if (evaluation_read_regions(e, p->prediction, p->label, prediction, label, err) == PONS_OK)
@@ -233,7 +233,8 @@ static pons_status choose_file_metrics(const evaluate_flags *f, evaluation *e, p
     if (e->images && e->asks_surfaces != NULL)
         return pons_fail(err, PONS_USAGE, "--%s is for surfaces of labels, but --metrics has "
                          "metrics of images", e->asks_surfaces);
-    if (!e->images && f->range > 0)
+    if (f->range > 0 && !metric_set_has(e->metrics, METRIC_PSNR)
+        && !metric_set_has(e->metrics, METRIC_SSIM))
         return pons_fail(err, PONS_USAGE, "--range is for psnr and ssim, which --metrics does not "
                          "list");
     return PONS_OK;

@@ -28,13 +28,8 @@ config_entry *config_entry_find(const config *c, const char *section, const char
 /* Double the size of an array. The arena keeps the old array until it is freed. */
 static void *grown_array(arena *a, const void *old, int count, int *room, size_t size)
 {
-    void *larger;
-
     *room = *room > 0 ? 2 * *room : 64;
-    larger = arena_alloc(a, (size_t)*room * size);
-    if (count > 0)
-        memcpy(larger, old, (size_t)count * size);
-    return larger;
+    return arena_grow(a, old, (size_t)count * size, (size_t)*room * size);
 }
 
 pons_status config_entry_add(config *c, config_entry entry, pons_error *err)

@@ -135,6 +135,29 @@ release:
     return err->status;
 }
 
+/* The number of images with a logit that is not finite. */
+static int count_not_finite(const classification *s)
+{
+    int classes = s->experiment->class_count, images = 0;
+
+    for (int i = 0; i < s->validation->count; i++) {
+        bool finite = true;
+        for (int c = 0; c < classes; c++)
+            finite = finite && isfinite(s->probability[(int64_t)i * classes + c]);
+        images += !finite;
+    }
+    return images;
+}
+
+static void warn_of_logits(const classification *s)
+{
+    int images = count_not_finite(s);
+
+    if (images > 0)
+        log_warning(s->experiment->log, "validation: the logits of %d of %d images are not finite",
+                    images, s->validation->count);
+}
+
 static pons_status score_images(classification *s, validation_result *result, pons_error *err)
 {
     const validation *v = s->validation;
@@ -153,6 +176,7 @@ static pons_status score_images(classification *s, validation_result *result, po
         exchange_logits(s, &result->interrupted, err);
     if (err->status != PONS_OK || result->interrupted)
         return err->status;
+    warn_of_logits(s);
     activation_apply(e->activation, s->probability, v->count, e->class_count);
     const class_ranking r = { v->count, e->class_count, s->label, s->probability };
     result->cases = v->count;

@@ -16,15 +16,6 @@
 
 enum { CLASSES_PRINTED = 12, COLUMN_WIDTH = 6 };
 
-static void *grown(arena *memory, const void *from, size_t used, size_t size)
-{
-    void *more = arena_alloc(memory, size);
-
-    if (used > 0)
-        memcpy(more, from, used);
-    return more;
-}
-
 void decisions_add(evaluation *e, const char *name, int label, const float *probability)
 {
     size_t row = (size_t)e->class_count * sizeof *probability;
@@ -34,9 +25,9 @@ void decisions_add(evaluation *e, const char *name, int label, const float *prob
         d = e->decisions = arena_alloc(e->memory, sizeof *d);
     if (d->count == d->room) {
         size_t n = (size_t)d->count, room = 2 * n + 64;
-        d->name = grown(e->memory, d->name, n * sizeof *d->name, room * sizeof *d->name);
-        d->label = grown(e->memory, d->label, n * sizeof *d->label, room * sizeof *d->label);
-        d->probability = grown(e->memory, d->probability, n * row, room * row);
+        d->name = arena_grow(e->memory, d->name, n * sizeof *d->name, room * sizeof *d->name);
+        d->label = arena_grow(e->memory, d->label, n * sizeof *d->label, room * sizeof *d->label);
+        d->probability = arena_grow(e->memory, d->probability, n * row, room * row);
         d->room = (int)room;
     }
     d->name[d->count] = arena_string(e->memory, name);
@@ -260,13 +251,19 @@ static int next_worst(const evaluation *e, const decision_sums *s, const bool *p
     return worst;
 }
 
+/* A column has its name or a value, with two blanks before it. */
+static int column_width(int kind)
+{
+    return 2 + max_int((int)strlen(metric_facts[kind].name), COLUMN_WIDTH);
+}
+
 static void print_class(const evaluation *e, const decision_sums *s, int class, int width, FILE *to)
 {
     print_name(e->classes[class].name, width, to);
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        if (is_of_class(e, kind))
-            print_value(metric_summary_mean(&s->summary[class], (metric_kind)kind),
-                        2 + (int)strlen(metric_facts[kind].name), to);
+    for (int n = 0; n < METRIC_KIND_COUNT; n++)
+        if (is_of_class(e, e->column[n]))
+            print_value(metric_summary_mean(&s->summary[class], e->column[n]),
+                        column_width(e->column[n]), to);
     fputc('\n', to);
 }
 
@@ -276,9 +273,9 @@ static void print_classes(const evaluation *e, const decision_sums *s, bool all,
     bool *printed = calloc((size_t)e->class_count, sizeof *printed);
 
     fprintf(to, "%-*s", width, "class");
-    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        if (is_of_class(e, kind))
-            fprintf(to, "  %s", metric_facts[kind].name);
+    for (int n = 0; n < METRIC_KIND_COUNT; n++)
+        if (is_of_class(e, e->column[n]))
+            fprintf(to, "%*s", column_width(e->column[n]), metric_facts[e->column[n]].name);
     fputc('\n', to);
     for (int n = 0; n < count && printed != NULL; n++) {
         int class = all ? n : next_worst(e, s, printed);
@@ -328,10 +325,10 @@ pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_
     all = all || e->class_count <= CLASSES_PRINTED;
     if (sum_up(e, &s, err) == PONS_OK) {
         fprintf(to, "%d images, %d classes\n", e->decisions->count, e->class_count);
-        for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-            if (metric_set_has(e->metrics, (metric_kind)kind)) {
-                fprintf(to, "%-18s ", metric_facts[kind].name);
-                print_value(mean_of(e, s.summary, kind), 0, to);
+        for (int n = 0; n < METRIC_KIND_COUNT; n++)
+            if (metric_set_has(e->metrics, e->column[n])) {
+                fprintf(to, "%-18s ", metric_facts[e->column[n]].name);
+                print_value(mean_of(e, s.summary, e->column[n]), 0, to);
                 fputc('\n', to);
             }
         fputc('\n', to);

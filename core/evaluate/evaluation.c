@@ -95,7 +95,7 @@ static pons_status mark_ids(const char *path, bool *seen, pons_error *err)
     volume v;
     volume_facts facts;
 
-    if (volume_read_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
+    if (volume_read_label_facts(path, &facts, err) != PONS_OK || facts.channels > 1)
         return err->status;
     memset(&v, 0, sizeof v);
     if (read_label_ids(path, &v, NULL, err) == PONS_OK) {
@@ -421,7 +421,7 @@ pons_status evaluation_add_files(evaluation *e, const char *name, const char *pr
 
     memset(&p, 0, sizeof p);
     memset(&g, 0, sizeof g);
-    if (volume_read_facts(prediction, &facts_p, err) != PONS_OK)
+    if (volume_read_label_facts(prediction, &facts_p, err) != PONS_OK)
         return err->status;
     if (facts_p.channels > 1)
         return add_regions(e, name, prediction, label, err);

@@ -41,7 +41,7 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
                               .stack = in->stack, .slice = in->slice };
     loaded_case read;
 
-    if (case_load(&files, false, &read, err) != PONS_OK)
+    if (case_load(&files, e->task.channels, false, &read, err) != PONS_OK)
         return err->status;
     c->name = in->name;
     c->image = read.image;

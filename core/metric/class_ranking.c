@@ -7,28 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const float *row_of(const class_ranking *r, int image)
+/* The probability of a class; NaN ranks below all numbers. */
+static float value_at(const class_ranking *r, int image, int class)
 {
-    return r->probability + (int64_t)image * r->classes;
+    float x = r->probability[(int64_t)image * r->classes + class];
+
+    return isnan(x) ? -INFINITY : x;
 }
 
 int class_ranking_decide(const class_ranking *r, int image)
 {
-    const float *x = row_of(r, image);
     int best = 0;
 
     for (int c = 1; c < r->classes; c++)
-        best = x[c] > x[best] ? c : best;
+        best = value_at(r, image, c) > value_at(r, image, best) ? c : best;
     return best;
 }
 
 int class_ranking_place(const class_ranking *r, int image)
 {
-    const float *x = row_of(r, image);
     int label = r->label[image], place = 0;
+    float own = value_at(r, image, label);
 
-    for (int c = 0; c < r->classes; c++)
-        place += x[c] > x[label] || (x[c] == x[label] && c < label);
+    for (int c = 0; c < r->classes; c++) {
+        float x = value_at(r, image, c);
+        place += x > own || (x == own && c < label);
+    }
     return place;
 }
 
@@ -76,7 +80,7 @@ pons_status class_ranking_auc(const class_ranking *r, int class, double *out, po
     if (v == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the ranks of %d images", r->count);
     for (int i = 0; i < r->count; i++) {
-        v[i] = (ranked_value){ row_of(r, i)[class], r->label[i] == class };
+        v[i] = (ranked_value){ value_at(r, i, class), r->label[i] == class };
         positives += v[i].positive;
     }
     qsort(v, (size_t)r->count, sizeof *v, compare_values);

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* The images of an evaluation; 'probability' is [count][classes]. */
+/* The images of an evaluation; 'probability' is [count][classes]. NaN ranks below all numbers. */
 typedef struct class_ranking {
     int count, classes;
     const int32_t *label;         /* [count], 0 .. classes - 1                                    */

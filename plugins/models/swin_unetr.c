@@ -77,10 +77,11 @@ static const unet_style plain_style = { .norm = { .kind = PONS_NORM_INSTANCE },
 static pons_node *drop_path(const net *n, const char *name, double p, pons_node *x)
 {
     const int64_t shape[5] = { pons_shape_of(x).extent[0], 1, 1, 1, 1 };
-    pons_node *kept = pons_broadcast(n->g, pons_scalar(n->g, 1), pons_shape_make(5, shape));
+    pons_node *kept;
 
     if (p <= 0)
         return x;
+    kept = pons_broadcast(n->g, pons_scalar(n->g, 1), pons_shape_make(5, shape));
     return pons_mul(n->g, x, pons_dropout(n->g, kept, p, name));
 }
 

@@ -104,15 +104,10 @@ static pons_status read_cell(csv_reader *r, const char **cell, char *end, pons_e
 /* A list with room for one more entry. */
 static void *grow_list(arena *memory, void *list, int count, int *room, size_t size)
 {
-    void *more;
-
     if (count < *room)
         return list;
     *room = 2 * count + 16;
-    more = arena_alloc(memory, (size_t)*room * size);
-    if (count > 0)
-        memcpy(more, list, (size_t)count * size);
-    return more;
+    return arena_grow(memory, list, (size_t)count * size, (size_t)*room * size);
 }
 
 static void skip_line_end(csv_reader *r, char end)

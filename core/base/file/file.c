@@ -180,6 +180,21 @@ pons_status folder_make(const char *path, pons_error *err)
     return status;
 }
 
+pons_status folder_make_for(const char *path, pons_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder;
+
+    if (slash == NULL || slash == path)
+        return PONS_OK;
+    folder = strndup(path, (size_t)(slash - path));
+    if (folder == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    folder_make(folder, err);
+    free(folder);
+    return err->status;
+}
+
 /* ---- write ----------------------------------------------------------------------------------- */
 
 static const char *kind_of(mode_t mode)

@@ -47,7 +47,7 @@ static pons_status read_unlisted(const dataset *d, const data_case *info, pons_c
                                  pons_error *err)
 {
     loaded_case files;
-    pons_status status = case_load(info, false, &files, err);
+    pons_status status = case_load(info, d->channels, false, &files, err);
 
     *out = (pons_case){ .size = sizeof *out, .name = info->id, .image = files.image,
                         .label = files.label };

@@ -626,7 +626,7 @@ static void close_table(job *j, pons_error *err)
 {
     int rows = j->case_count - j->failed;
 
-    if (j->table.open && predict_classes_close(&j->table, err) == PONS_OK)
+    if (j->table.open && predict_classes_close(&j->table, err) == PONS_OK && rows > 0)
         log_line(j->call->log, "%d image%s -> %.4000s", rows, text_plural(rows),
                  j->flags->output);
 }

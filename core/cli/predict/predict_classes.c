@@ -5,12 +5,13 @@
 
 #include "base/file/csv_text.h"
 #include "base/file/json.h"
+#include "metric/class_ranking.h"
 
 pons_status predict_classes_open(predict_classes *t, const experiment *e, const char *path,
                                  pons_error *err)
 {
     *t = (predict_classes){ .experiment = e };
-    if (safe_file_open(&t->file, path, err) != PONS_OK)
+    if (folder_make_for(path, err) != PONS_OK || safe_file_open(&t->file, path, err) != PONS_OK)
         return err->status;
     t->open = true;
     fputs("file,class", t->file.file);
@@ -25,14 +26,13 @@ pons_status predict_classes_open(predict_classes *t, const experiment *e, const 
 void predict_classes_add(predict_classes *t, const char *image, const float *probability)
 {
     const experiment *e = t->experiment;
+    const class_ranking one = { 1, e->class_count, NULL, probability };
     FILE *to = t->file.file;
-    int best = 0;
 
-    for (int c = 1; c < e->class_count; c++)
-        best = probability[c] > probability[best] ? c : best;
+    t->rows++;
     csv_put_text(to, image);
     fputc(',', to);
-    csv_put_text(to, e->classes[best].name);
+    csv_put_text(to, e->classes[class_ranking_decide(&one, 0)].name);
     for (int c = 0; c < e->class_count; c++) {
         fputc(',', to);
         json_put_number(to, probability[c]);
@@ -45,7 +45,7 @@ pons_status predict_classes_close(predict_classes *t, pons_error *err)
     if (!t->open)
         return err->status;
     t->open = false;
-    if (err->status == PONS_OK)
+    if (err->status == PONS_OK && t->rows > 0)
         return safe_file_commit(&t->file, err);
     safe_file_discard(&t->file);
     return err->status;

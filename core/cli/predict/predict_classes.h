@@ -14,14 +14,16 @@
 typedef struct predict_classes {
     const experiment *experiment;
     safe_file file;
+    int rows;
     bool open;
 } predict_classes;
 
+/* Begin the file. Missing folders of 'path' are made. */
 pons_status predict_classes_open(predict_classes *t, const experiment *e, const char *path,
                                  pons_error *err);
 /* Add the row of an image. */
 void predict_classes_add(predict_classes *t, const char *image, const float *probability);
-/* Complete the file, or leave the older one if 'err' says that the prediction failed. */
+/* Complete the file. The older one stays if no image has a row, or 'err' tells of a failure. */
 pons_status predict_classes_close(predict_classes *t, pons_error *err);
 
 #endif

@@ -7,10 +7,12 @@
 
 #include "base/thread/parallel.h"
 #include "data/dataset/case_file.h"
+#include "data/picture/picture_read.h"
 #include "data/reader/volume_read.h"
 
 typedef struct case_loading {
     const data_case *info;
+    int channels;
     bool ids;
     loaded_case *out;
     pons_error image_problem;
@@ -31,8 +33,9 @@ static void load_image(case_loading *r)
         load_slice(r);
         return;
     }
-    volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
-                        &r->image_problem);
+    if (volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,
+                             &r->image_problem) == PONS_OK)
+        picture_match_channels(r->info->image[0], r->channels, &r->out->image, &r->image_problem);
 }
 
 static void load_label(case_loading *r)
@@ -52,15 +55,17 @@ static void load_part(void *context, int64_t first, int64_t end)
         (n == 0 ? load_image : load_label)(context);
 }
 
-pons_status case_load(const data_case *info, bool ids, loaded_case *out, pons_error *err)
+pons_status case_load(const data_case *info, int channels, bool ids, loaded_case *out,
+                      pons_error *err)
 {
-    case_loading r = { info, ids, out, PONS_ERROR_INIT };
+    case_loading r = { info, channels, ids, out, PONS_ERROR_INIT };
 
     memset(out, 0, sizeof *out);
     out->label_problem = (pons_error)PONS_ERROR_INIT;
     parallel_run(info->label != NULL ? 2 : 1, 1, load_part, &r);
     if (r.image_problem.status == PONS_OK)
         return PONS_OK;
+    pons_volume_clear(&out->image);
     pons_volume_clear(&out->label);
     return pons_fail(err, r.image_problem.status, "%s", r.image_problem.text);
 }

@@ -18,10 +18,12 @@ typedef struct loaded_case {
 } loaded_case;
 
 /*
- * Read image and label at the same time. 'ids': labels whose ids are below 256 are stored as U8
- * (volume_read_label_compact); else labels are I32. An error of the image is returned and leaves
- * 'out' empty; an error of the label goes to label_problem.
+ * Read image and label at the same time. A grey picture gets 3 channels if 'channels' is 3
+ * (picture_match_channels); the caller compares the numbers of others. 'ids': labels whose ids are
+ * below 256 are stored as U8 (volume_read_label_compact); else labels are I32. An error of the
+ * image is returned and leaves 'out' empty; an error of the label goes to label_problem.
  */
-pons_status case_load(const data_case *info, bool ids, loaded_case *out, pons_error *err);
+pons_status case_load(const data_case *info, int channels, bool ids, loaded_case *out,
+                      pons_error *err);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "data/case/case_load.h"
 #include "data/dataset/label_map.h"
-#include "data/picture/picture_read.h"
 #include "data/volume/geometry.h"
 
 /* Put the case's id before the message, unless it is there. */
@@ -41,10 +40,8 @@ pons_status case_read(const dataset *d, int rank, pons_case *out, pons_error *er
     pons_error cause = PONS_ERROR_INIT;
     volume valid = { .voxels = NULL };
     loaded_case files;
-    pons_status status = case_load(info, true, &files, &cause);
+    pons_status status = case_load(info, d->channels, true, &files, &cause);
 
-    if (status == PONS_OK)
-        status = picture_match_channels(info->image[0], d->channels, &files.image, &cause);
     if (status == PONS_OK && files.image.channels != d->channels)
         status = pons_fail(&cause, PONS_DATA, "'%s' has %d channel%s, expected %d", info->image[0],
                            files.image.channels, files.image.channels == 1 ? "" : "s",

@@ -162,6 +162,9 @@ pons_status case_class_resolve(const dataset_settings *s, layout_result *found, 
     if (class_index_of_name(d->classes, d->class_count, "ignore") >= 0)
         return pons_fail(err, PONS_CONFIG, "'labels' has 'ignore', which is for voxels, expected "
                          "classes of whole images");
+    if (d->class_count == 0 && !s->labels_optional && found->problem_count == 0)
+        return pons_fail(err, PONS_DATA, "'%s' tells the class of no image, expected one for each",
+                         found->origin);
     if (d->class_count == 1 && found->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s' has one class, '%s', expected at least 2",
                          found->origin, d->classes[0].name);

@@ -25,24 +25,15 @@ typedef struct folders_reader {
     int room;
 } folders_reader;
 
-static void *grown(arena *memory, const void *from, size_t used, size_t size)
-{
-    void *more = arena_alloc(memory, size);
-
-    if (used > 0)
-        memcpy(more, from, used);
-    return more;
-}
-
 static layout_case *new_case(folders_reader *r, const char *part)
 {
     layout_result *out = r->out;
 
     if (out->case_count == r->room) {
         size_t n = (size_t)out->case_count, room = 2 * n + 16;
-        out->cases = grown(out->memory, out->cases, n * sizeof *out->cases,
+        out->cases = arena_grow(out->memory, out->cases, n * sizeof *out->cases,
                            room * sizeof *out->cases);
-        r->part = grown(out->memory, r->part, n * sizeof *r->part, room * sizeof *r->part);
+        r->part = arena_grow(out->memory, r->part, n * sizeof *r->part, room * sizeof *r->part);
         r->room = (int)room;
     }
     r->part[out->case_count] = part;

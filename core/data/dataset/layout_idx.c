@@ -19,13 +19,26 @@ typedef struct idx_part {
     const char *images, *labels;
 } idx_part;
 
-/* Find the file of a part and rank in a folder; NULL: there is none. PONS_DATA: there are two. */
+/* Whether 'packed' is 'path' with .gz, as torchvision leaves it beside the file it unpacked. */
+static bool is_packed_twin(const char *path, const char *packed)
+{
+    size_t size = strlen(path);
+
+    return strncmp(path, packed, size) == 0 && strcmp(packed + size, ".gz") == 0;
+}
+
+/*
+ * Find the file of a part and rank in a folder sorted by name; NULL: there is none. PONS_DATA:
+ * there are two.
+ */
 static pons_status find_file(const folder_entry *entry, int count, const char *word, int rank,
                              const char **out, pons_error *err)
 {
     for (int i = 0; i < count; i++) {
         if (entry[i].folder || strncmp(entry[i].name, word, strlen(word)) != 0
             || !idx_file_is(entry[i].name, rank))
+            continue;
+        if (*out != NULL && is_packed_twin(*out, entry[i].path))
             continue;
         if (*out != NULL)
             return pons_fail(err, PONS_DATA, "'%s' and '%s' are both %s of '%s', expected one file",

@@ -78,28 +78,11 @@ static int label_datatype(const volume *v)
     return 2;
 }
 
-/* Make the folder of a path if it is missing. */
-static pons_status make_folder_of(const char *path, pons_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder;
-    pons_status status;
-
-    if (!slash || slash == path)
-        return PONS_OK;
-    folder = strndup(path, (size_t)(slash - path));
-    if (!folder)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    status = folder_make(folder, err);
-    free(folder);
-    return status;
-}
-
 static pons_status write_file(const char *path, const unsigned char *data, size_t size,
                               bool unsynced, pons_error *err)
 {
     safe_file f;
-    pons_status status = make_folder_of(path, err);
+    pons_status status = folder_make_for(path, err);
 
     if (!status)
         status = safe_file_open_swept(&f, path, err);

@@ -7,10 +7,21 @@
 #include "data/picture/picture_read.h"
 
 typedef enum picture_use {
-    PICTURE_FACTS = 0,         /* the header alone                                                */
+    PICTURE_FACTS = 0,         /* the header alone of an image                                    */
+    PICTURE_LABEL_FACTS,       /* the header alone of a label                                     */
     PICTURE_IMAGE,             /* palettes become colours, fewer than 8 bits are stretched to 8   */
     PICTURE_LABEL              /* values as stored                                                */
 } picture_use;
+
+static inline bool picture_is_label(picture_use use)
+{
+    return use == PICTURE_LABEL || use == PICTURE_LABEL_FACTS;
+}
+
+static inline bool picture_has_values(picture_use use)
+{
+    return use == PICTURE_IMAGE || use == PICTURE_LABEL;
+}
 
 typedef struct picture_bytes {
     const char *path;
@@ -38,7 +49,7 @@ pons_status picture_decode_jpeg(const picture_bytes *bytes, picture_use use, pic
 pons_status picture_decode_tiff(const picture_bytes *bytes, picture_use use, picture *out,
                                 pons_error *err);
 
-/* Take the shape of a picture, and memory for its values unless 'use' is PICTURE_FACTS. */
+/* Take the shape of a picture, and memory for its values if 'use' has any. */
 pons_status picture_begin(const picture_bytes *bytes, picture_use use, const picture *shape,
                           picture *out, pons_error *err);
 /* PONS_DATA if the picture has no pixel, or more than PICTURE_PIXELS_MAX. */

@@ -95,13 +95,15 @@ static int choose_colours(jpeg_reading *r)
     }
 }
 
-/* A colour is (255 - ink) (255 - black) / 255, rounded. Files by Adobe store 255 - ink. */
-static void convert_cmyk(const JSAMPLE *from, int64_t count, bool inverted, unsigned char *to)
+/*
+ * A colour is (255 - ink) (255 - black) / 255, rounded. Files store 255 - ink and 255 - black, as
+ * Adobe's do and as PIL takes all files.
+ */
+static void convert_cmyk(const JSAMPLE *from, int64_t count, unsigned char *to)
 {
     for (int64_t n = 0; n < count; n++, from += 4, to += 3)
         for (int c = 0; c < 3; c++) {
-            unsigned light = inverted ? from[3] : 255u - from[3];
-            unsigned ink = inverted ? 255u - from[c] : from[c];
+            unsigned light = from[3], ink = 255u - from[c];
             unsigned product = ink * light + 128;
             to[c] = (unsigned char)(light - (((product >> 8) + product) >> 8));
         }
@@ -116,7 +118,7 @@ static void read_rows(jpeg_reading *r, picture *out)
         JSAMPROW row = cmyk ? r->row : to;
         jpeg_read_scanlines(&r->jpeg, &row, 1);
         if (cmyk)
-            convert_cmyk(r->row, out->width, r->jpeg.saw_Adobe_marker, to);
+            convert_cmyk(r->row, out->width, to);
     }
 }
 
@@ -135,7 +137,8 @@ static void read_jpeg(jpeg_reading *r, picture_use use, picture *out)
         return;
     shape = (picture){ .height = r->jpeg.image_height, .width = r->jpeg.image_width,
                        .channels = choose_colours(r), .size = 1 };
-    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK || use == PICTURE_FACTS)
+    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK
+        || !picture_has_values(use))
         return;
     jpeg_start_decompress(&r->jpeg);
     r->row = r->jpeg.mem->alloc_small((j_common_ptr)&r->jpeg, JPOOL_IMAGE,

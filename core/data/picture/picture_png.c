@@ -50,13 +50,13 @@ static void set_conversion(png_reading *r, picture_use use)
     png_byte colour = png_get_color_type(r->png, r->info);
     bool little = *(const unsigned char *)&(const uint16_t){ 1 } == 1;
 
-    if (use == PICTURE_LABEL)
+    if (picture_is_label(use))
         png_set_packing(r->png);
     else if (colour == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(r->png);
     else if (colour == PNG_COLOR_TYPE_GRAY)
         png_set_expand_gray_1_2_4_to_8(r->png);
-    if (use != PICTURE_LABEL || (colour & PNG_COLOR_MASK_ALPHA) != 0)
+    if (!picture_is_label(use) || (colour & PNG_COLOR_MASK_ALPHA) != 0)
         png_set_strip_alpha(r->png);
     if (little)
         png_set_swap(r->png);
@@ -95,7 +95,8 @@ static void read_png(png_reading *r, picture_use use, picture *out)
                        .width = png_get_image_width(r->png, r->info),
                        .channels = png_get_channels(r->png, r->info),
                        .size = png_get_bit_depth(r->png, r->info) / 8 };
-    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK || use == PICTURE_FACTS)
+    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK
+        || !picture_has_values(use))
         return;
     for (; passes > 0; passes--)
         for (int64_t y = 0; y < out->height; y++)

@@ -62,7 +62,7 @@ pons_status picture_begin(const picture_bytes *bytes, picture_use use, const pic
     if (use == PICTURE_LABEL && shape->channels != 1)
         return pons_fail(err, PONS_DATA, "cannot read label '%s': it has %d channels, expected 1: "
                          "grey, or indices of a palette", bytes->path, shape->channels);
-    if (use == PICTURE_FACTS)
+    if (!picture_has_values(use))
         return PONS_OK;
     out->values = huge_pages_alloc(size);
     if (out->values == NULL)
@@ -212,13 +212,24 @@ pons_status picture_match_channels(const char *path, int channels, volume *image
     return PONS_OK;
 }
 
-pons_status picture_read_facts(const char *path, volume_facts *facts, pons_error *err)
+static pons_status read_facts(const char *path, picture_use use, volume_facts *facts,
+                              pons_error *err)
 {
     picture p;
 
-    if (read_picture(path, PICTURE_FACTS, &p, err) == PONS_OK)
+    if (read_picture(path, use, &p, err) == PONS_OK)
         *facts = facts_of(&p);
     return err->status;
+}
+
+pons_status picture_read_facts(const char *path, volume_facts *facts, pons_error *err)
+{
+    return read_facts(path, PICTURE_FACTS, facts, err);
+}
+
+pons_status picture_read_label_facts(const char *path, volume_facts *facts, pons_error *err)
+{
+    return read_facts(path, PICTURE_LABEL_FACTS, facts, err);
 }
 
 pons_status picture_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)

@@ -22,6 +22,8 @@
 enum { PICTURE_PIXELS_MAX = 1 << 28 };
 
 pons_status picture_read_facts(const char *path, volume_facts *facts, pons_error *err);
+/* The facts of a label file: a palette has 1 channel, its indices. */
+pons_status picture_read_label_facts(const char *path, volume_facts *facts, pons_error *err);
 /* The following return F32, I32, and U8 if all ids are at most 255. 'facts' may be NULL. */
 pons_status picture_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err);
 pons_status picture_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err);

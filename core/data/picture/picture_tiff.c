@@ -4,7 +4,8 @@
  * with 1, 2, 4, 8 or 16 bits.
  *
  * Messages of libtiff go to the handlers of the open file, so nothing is printed. Its first error
- * becomes our line; warnings concern tags that are not needed.
+ * becomes our line. Warnings on tags concern what is not needed; a warning on pixels is damage,
+ * such as that of a JPEG strip that ends too early.
  */
 #include "data/picture/picture_internal.h"
 
@@ -47,6 +48,7 @@ typedef struct tiff_reading {
     uint32_t block_width, block_height; /* pixels of a tile or a strip                            */
     unsigned char *block;
     tmsize_t block_size;
+    bool in_block;             /* libtiff decodes pixels                                          */
 } tiff_reading;
 
 /* ---- the library --------------------------------------------------------------------------- */
@@ -121,10 +123,12 @@ static int refuse_tiff(TIFF *tiff, void *context, const char *module, const char
     return 1;
 }
 
-static int ignore_warning(TIFF *tiff, void *context, const char *module, const char *format,
-                          va_list arguments)
+static int take_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                        va_list arguments)
 {
-    return 1;
+    const tiff_reading *r = context;
+
+    return r->in_block ? refuse_tiff(tiff, context, module, format, arguments) : 1;
 }
 
 static TIFF *open_tiff(tiff_reading *r)
@@ -135,7 +139,7 @@ static TIFF *open_tiff(tiff_reading *r)
     if (options == NULL)
         return NULL;
     r->lib->TIFFOpenOptionsSetErrorHandlerExtR(options, refuse_tiff, r);
-    r->lib->TIFFOpenOptionsSetWarningHandlerExtR(options, ignore_warning, r);
+    r->lib->TIFFOpenOptionsSetWarningHandlerExtR(options, take_warning, r);
     /* The mode 'm' turns off memory mapping of the file. */
     tiff = r->lib->TIFFClientOpenExt(r->bytes->path, "rm", r, read_bytes, refuse_writing, seek,
                                      keep_open, size_of, NULL, NULL, options);
@@ -314,8 +318,14 @@ static pons_status read_block(tiff_reading *r, picture_use use, uint32_t x, uint
     int64_t rows = min_i64(r->block_height, (int64_t)r->height - y);
     tmsize_t row_size = r->lib->TIFFIsTiled(r->tiff) ? r->lib->TIFFTileRowSize(r->tiff)
                                                      : r->lib->TIFFScanlineSize(r->tiff);
+    tmsize_t fetched;
 
-    if (fetch_block(r, x, y, (uint16_t)plane) < rows * row_size)
+    r->in_block = true;
+    fetched = fetch_block(r, x, y, (uint16_t)plane);
+    r->in_block = false;
+    if (r->err->status != PONS_OK)
+        return r->err->status;
+    if (fetched < rows * row_size)
         return pons_fail(r->err, PONS_DATA, "cannot read '%s': the block at column %u, row %u ends "
                          "too early", r->bytes->path, x, y);
     for (int64_t i = 0; i < rows; i++)
@@ -345,13 +355,14 @@ static pons_status read_page(tiff_reading *r, picture_use use, picture *out)
 
     if (read_tags(r) != PONS_OK)
         return r->err->status;
-    palette = r->photometric == PHOTOMETRIC_PALETTE && use != PICTURE_LABEL;
+    palette = r->photometric == PHOTOMETRIC_PALETTE && !picture_is_label(use);
     coloured = palette || r->photometric == PHOTOMETRIC_RGB;
     shape = (picture){ .height = r->height, .width = r->width, .channels = coloured ? 3 : 1,
                        .size = r->bits == 16 ? 2 : 1 };
     if (palette && read_palette(r) != PONS_OK)
         return r->err->status;
-    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK || use == PICTURE_FACTS)
+    if (picture_begin(r->bytes, use, &shape, out, r->err) != PONS_OK
+        || !picture_has_values(use))
         return r->err->status;
     return read_blocks(r, use, out);
 }

@@ -17,12 +17,14 @@ typedef pons_status read_voxels(const char *path, volume *out, volume_facts *fac
 
 typedef struct volume_format {
     pons_status (*facts)(const char *path, volume_facts *facts, pons_error *err);
+    pons_status (*label_facts)(const char *path, volume_facts *facts, pons_error *err);
     read_voxels *image, *label, *label_compact;
 } volume_format;
 
-static const volume_format nifti = { nifti_read_facts, nifti_read_image, nifti_read_label,
-                                     nifti_read_label_compact };
-static const volume_format picture = { picture_read_facts, picture_read_image, picture_read_label,
+static const volume_format nifti = { nifti_read_facts, nifti_read_facts, nifti_read_image,
+                                     nifti_read_label, nifti_read_label_compact };
+static const volume_format picture = { picture_read_facts, picture_read_label_facts,
+                                       picture_read_image, picture_read_label,
                                        picture_read_label_compact };
 
 static const volume_format *format_of(const char *path)
@@ -33,6 +35,11 @@ static const volume_format *format_of(const char *path)
 pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err)
 {
     return format_of(path)->facts(path, facts, err);
+}
+
+pons_status volume_read_label_facts(const char *path, volume_facts *facts, pons_error *err)
+{
+    return format_of(path)->label_facts(path, facts, err);
 }
 
 pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err)

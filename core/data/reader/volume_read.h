@@ -12,6 +12,8 @@
  * NULL.
  */
 pons_status volume_read_facts(const char *path, volume_facts *facts, pons_error *err);
+/* The facts of a label file: in a picture with a palette the indices are its only channel. */
+pons_status volume_read_label_facts(const char *path, volume_facts *facts, pons_error *err);
 pons_status volume_read_image(const char *path, volume *out, volume_facts *facts, pons_error *err);
 pons_status volume_read_label(const char *path, volume *out, volume_facts *facts, pons_error *err);
 pons_status volume_read_label_compact(const char *path, volume *out, volume_facts *facts,

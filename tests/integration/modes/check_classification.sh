@@ -99,11 +99,21 @@ check "of equal networks" cmp tests.csv both.csv
 "$program" evaluate --run runs/a --csv cases.csv >table 2>/dev/null || fail "no evaluation"
 check "evaluate prints the accuracy" grep -qx 'accuracy           1.0000' table
 check "and the matrix" grep -Eqx '0 +4 +0 +0 +0' table
+check "a class has a column of its own for each metric" grep -Eqx '0 +1\.0000 +1\.0000' table
+"$program" evaluate --run runs/a --metrics "auc accuracy" >table 2>/dev/null || fail "no evaluation of two metrics"
+check "metrics have the order of the call" [ "$(sed -n '2s/ .*//p; 3s/ .*//p' table | tr '\n' ' ')" = "auc accuracy " ]
 cut -d, -f3- cases.csv | sed 1d >decided
 cut -d, -f2- tests.csv | sed 1d >predicted
 check "its table has the decisions" cmp decided predicted
 check "JSON" sh -c "'$program' evaluate --run runs/a --json >evaluated.json"
 check "has the matrix" grep -qF '"confusion":[[4,0,0,0],[0,3,0,0],[0,0,3,0],[0,0,0,3]]' evaluated.json
+check "folders of the table are made" "$program" predict runs/a rows -o made/here/tests.csv
+check "which is the same" cmp tests.csv made/here/tests.csv
+echo kept >kept.csv
+cp a.ini one.nii
+cp a.ini two.nii
+expect 4 "2 of 2 cases could not be predicted" "$program" predict runs/a one.nii two.nii -o kept.csv
+check "a table without a row replaces none" grep -qx kept kept.csv
 expect 2 "expected a file .csv" "$program" predict runs/a rows -o x.nii.gz
 expect 2 "are for volumes" "$program" predict runs/a rows -o x.csv --logits
 expect 2 "task = classification does not measure" "$program" evaluate --run runs/a --metrics dice
@@ -231,8 +241,13 @@ copy; cp rows/t10k-labels-idx1-ubyte $labels
 damaged "has 13 labels, expected 48, one for each image"
 copy; rm $labels
 damaged "has no file 'train-labels-idx1-ubyte' or .gz"
-copy; gzip -nc $images >$images.gz
-damaged "train-images-idx3-ubyte' and '$folder/x/train-images-idx3-ubyte.gz' are both images of 'train', expected one"
+copy; cp $images x/train-old-images-idx3-ubyte
+damaged "are both images of 'train', expected one file"
+copy; gzip -nc $images >$images.gz; gzip -nc $labels >$labels.gz
+check "a file beside its .gz is read once" ends 0 '' "$program" data check a.ini --set data.source=x
+rm -r x
+expect 4 "rows/train-images-idx3-ubyte' tells the class of no image" "$program" train a.ini --set experiment.name=x \
+    --set data.source=rows/train-images-idx3-ubyte --set data.validation=none
 copy; cp $labels x/train-old-labels-idx1-ubyte
 damaged "are both labels of 'train', expected one file"
 copy; { printf '\0\0\10\3\4\0\0\0\0\0\0\1\0\0\0\1'; head -c 67108864 /dev/zero; } | gzip -1n >$images.gz

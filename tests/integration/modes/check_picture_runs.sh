@@ -65,6 +65,8 @@ check 'all caches and threads give the same weights' run train a.ini --set exper
 check 'the weights are the same' same_weights a b
 check 'a picture is predicted' run predict runs/a rgba.png -o d.nii.gz
 check 'the prediction is evaluated against a picture' run evaluate --prediction d.nii.gz --label ids_rgba.png
+"$program" evaluate --prediction ids_rgba.png --label ids_rgba.png --metrics dice >table 2>said || cat said
+check 'the indices of a palette are its classes' test "$(grep -c '^ids_rgba  *[1-9][0-9]*  *1.0000' table)" -ge 2
 mkdir in
 cp rgb.png grey.png in
 check 'a folder of pictures is predicted, a grey one with three channels' run predict runs/a in -o predicted

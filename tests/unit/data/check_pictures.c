@@ -94,12 +94,15 @@ static double id_at(const volume *v, int64_t n)
 static void assert_label(const char *name, const safetensor *expected)
 {
     double *value = malloc((size_t)expected->count * sizeof *value), largest = 0;
+    volume_facts facts;
     volume v[2];
 
     ck_assert_ptr_nonnull(value);
     safetensor_doubles(expected, value);
     MUST(volume_read_label(golden_path(name), &v[0], NULL, &golden_error));
     MUST(volume_read_label_compact(golden_path(name), &v[1], NULL, &golden_error));
+    MUST(volume_read_label_facts(golden_path(name), &facts, &golden_error));
+    ck_assert_msg(facts.channels == 1, "%s: a label has %d channels", name, facts.channels);
     for (int64_t n = 0; n < expected->count; n++) {
         largest = value[n] > largest ? value[n] : largest;
         for (int i = 0; i < 2; i++)
@@ -320,6 +323,64 @@ START_TEST(the_extents_of_a_tiff_are_checked)
 }
 END_TEST
 
+/* The bytes of a golden picture as the file 'as', with some of them changed. */
+static const char *changed_copy(const char *name, const char *as,
+                                size_t (*change)(unsigned char *bytes, size_t size))
+{
+    char *bytes;
+    size_t size;
+
+    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+    size = change((unsigned char *)bytes, size);
+    write_bytes(in_root(as), bytes, size);
+    free(bytes);
+    return in_root(as);
+}
+
+/* Put markers of an end into the second half of the coded pixels. */
+static size_t end_early(unsigned char *bytes, size_t size)
+{
+    unsigned char *scan = memmem(bytes, size, "\xff\xda", 2), *end;
+
+    ck_assert_ptr_nonnull(scan);
+    end = memmem(scan, size - (size_t)(scan - bytes), "\xff\xd9", 2);
+    ck_assert_ptr_nonnull(end);
+    for (unsigned char *at = scan + (end - scan) / 2; at + 1 < end; at += 2)
+        memcpy(at, "\xff\xd9", 2);
+    return size;
+}
+
+START_TEST(a_jpeg_strip_of_a_tiff_that_ends_too_early_is_refused)
+{
+    const char *path = changed_copy("jpeg.tif", "cut_strip.tif", end_early);
+
+    ck_assert(is_refused(path, PONS_DATA, NULL, "a cut strip"));
+}
+END_TEST
+
+/* Leave out Adobe's marker, APP14. */
+static size_t drop_adobe(unsigned char *bytes, size_t size)
+{
+    unsigned char *marker = memmem(bytes, size, "\xff\xee", 2);
+    size_t length;
+
+    ck_assert_ptr_nonnull(marker);
+    length = 2 + ((size_t)marker[2] << 8) + marker[3];
+    memmove(marker, marker + length, size - (size_t)(marker - bytes) - length);
+    return size - length;
+}
+
+START_TEST(inks_without_a_marker_are_those_of_adobe)
+{
+    const char *path = changed_copy("cmyk.jpg", "plain.jpg", drop_adobe);
+    volume whole;
+
+    MUST(volume_read_image(golden_path("cmyk.jpg"), &whole, NULL, &golden_error));
+    ck_assert(!is_refused(path, PONS_DATA, &whole, "CMYK without a marker"));
+    pons_volume_clear(&whole);
+}
+END_TEST
+
 /* ---- channels and builds --------------------------------------------------------------------- */
 
 START_TEST(a_grey_picture_beside_coloured_ones_gets_three_channels)
@@ -377,9 +438,13 @@ int main(void)
         tcase_add_test(c, a_label_with_colours_is_refused);
         tcase_add_test(c, extents_are_checked_before_memory_is_taken);
     }
-    if (has_format(FORMAT_JPEG))
+    if (has_format(FORMAT_JPEG)) {
         tcase_add_test(c, the_extents_of_a_jpeg_are_checked);
-    if (has_format(FORMAT_TIFF))
+        tcase_add_test(c, inks_without_a_marker_are_those_of_adobe);
+    }
+    if (has_format(FORMAT_TIFF)) {
         tcase_add_test(c, the_extents_of_a_tiff_are_checked);
+        tcase_add_test(c, a_jpeg_strip_of_a_tiff_that_ends_too_early_is_refused);
+    }
     return suite_run();
 }

@@ -342,6 +342,24 @@ START_TEST(places_areas_and_confusion_of_a_small_ranking)
 }
 END_TEST
 
+START_TEST(nan_ranks_below_all_numbers)
+{
+    const int32_t label[] = { 0, 1, 0 };
+    const float x[] = { NAN, 0.3f, 0.4f, 0.6f, NAN, 0.3f, NAN, NAN, NAN };
+    const class_ranking r = { 3, 3, label, x };
+    double area;
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_int_eq(class_ranking_decide(&r, 0), 2);
+    ck_assert_int_eq(class_ranking_place(&r, 0), 2);
+    ck_assert_int_eq(class_ranking_place(&r, 1), 2);
+    ck_assert_int_eq(class_ranking_auc(&r, 0, &area, &err), PONS_OK);
+    ck_assert_double_eq(area, 0);
+    ck_assert_int_eq(class_ranking_auc(&r, 1, &area, &err), PONS_OK);
+    ck_assert_double_eq(area, 0.25);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("metric");
@@ -358,5 +376,6 @@ int main(void)
     tcase_add_test(c, regions_are_counted_by_channel);
     tcase_add_test(c, runs_of_labels_are_whole_in_all_types_and_channels);
     tcase_add_test(c, places_areas_and_confusion_of_a_small_ranking);
+    tcase_add_test(c, nan_ranks_below_all_numbers);
     return suite_run();
 }
