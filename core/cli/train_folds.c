@@ -101,6 +101,16 @@ static bool has_folder(const data_options *d)
     return found;
 }
 
+/* Tell once that the folds of --folds are not those of the dataset. */
+static void warn_of_own(config *c, const sections *s, const invocation *call, const fold_range *all,
+                        int fold)
+{
+    if (fold == all->first && config_given(c, "data", "validation")
+        && strcmp(s->data.validation, "own") == 0)
+        log_warning(call->log, "the folds divide all cases anew, and [data] validation = own is "
+                    "not used; [data] fold takes one of the dataset's own folds without --folds");
+}
+
 /* Write the values of the fold. Its cache in files is that of the folder above, common to all. */
 static pons_status write_values(config *c, const sections *s, const invocation *call, int count,
                                 int fold, fold_call *out, pons_error *err)
@@ -155,7 +165,9 @@ pons_status train_fold_open(const invocation *call, const fold_range *range, int
     *out = (fold_call){ .call = *call };
     out->call.set = NULL;
     out->call.word = NULL;
-    if (read_sections(call, &c, &s, err) == PONS_OK
+    if (read_sections(call, &c, &s, err) == PONS_OK)
+        warn_of_own(c, &s, call, range, fold);
+    if (err->status == PONS_OK
         && write_values(c, &s, call, range->count, fold, out, err) == PONS_OK)
         copy_call(call, several, out, err);
     if (c != NULL)

@@ -509,7 +509,8 @@ static pons_status fill_tier(config *c, data_options *d, int place, pons_error *
                          (int)size, word, cache_words[d->cache]);
     if (place > 0 && (!takes_rest(to->mode) || to->mode == d->cache
                       || (to->mode == CACHE_MEMORY && d->cache == CACHE_DEVICE)))
-        return refuse_limit(c, word, "another kind of memory, disk and lmdb", err);
+        return refuse_limit(c, word, d->cache == CACHE_DEVICE ? "disk or lmdb behind device"
+                            : "another kind of memory, disk and lmdb", err);
     if (sections_lack_value("data", "cache", word, size))
         return pons_fail(err, PONS_CONFIG, "%s: [data] cache_limit = '%s': '%.*s' is not in this "
                          "build", config_origin(c, "data", "cache_limit"), word, (int)size, word);

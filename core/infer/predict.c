@@ -89,10 +89,10 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
 
 static pons_status refuse_absent(const char *run, pons_error *err)
 {
-    bool name = file_exists("runs", run);
-
-    return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'%s%s", run,
-                     name ? "\nhint: a run is named by its folder, runs/" : "", name ? run : "");
+    if (file_exists("runs", run))
+        return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'\n"
+                         "hint: a run is named by its folder, runs/%.1000s", run, run);
+    return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'", run);
 }
 
 static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,

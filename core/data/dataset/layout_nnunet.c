@@ -131,12 +131,35 @@ static pons_status set_classes(const layout_json *r, const data_class *label, in
                             classes, PONS_DATA, err);
 }
 
-/* One id for each region: the order in which they are painted over each other. */
-static pons_status check_class_order(const layout_json *r, int regions, pons_error *err)
+static bool has_id(const data_class *c, int id)
+{
+    return class_index_of_id(c, 1, id) == 0;
+}
+
+/*
+ * Warn if a region is to be painted with an id that is not its own: an id of another region, or of
+ * one that is painted later. 'pons predict --label-map' paints each region with an id of its own.
+ */
+static void check_painted_id(const layout_json *r, const data_class *region, int count, int i,
+                             int id)
+{
+    bool own = has_id(&region[i], id);
+
+    for (int k = i + 1; k < count; k++)
+        own = own && !has_id(&region[k], id);
+    if (!own)
+        layout_warning(r->out, NULL, r->path, "'%s': 'regions_class_order[%d]' paints '%s' as %d, "
+                       "expected an id of it that no later region has", r->path, i, region[i].name,
+                       id);
+}
+
+/* One id for each region: nnU-Net paints the regions over each other in this order. */
+static pons_status check_class_order(const layout_json *r, const data_class *region, int regions,
+                                     pons_error *err)
 {
     static const char key[] = "regions_class_order";
     const json_t *order = json_object_get(r->root, key);
-    int id;
+    int id = 0;
 
     if (!json_is_array(order))
         return layout_json_wrong_type(r, key, order, "a list with an id for each region", err);
@@ -148,6 +171,7 @@ static pons_status check_class_order(const layout_json *r, int regions, pons_err
         if (read_id(r, arena_format(r->memory, "%s[%d]", key, i), json_array_get(order, (size_t)i),
                     &id, err) != PONS_OK)
             return err->status;
+        check_painted_id(r, region, regions, i, id);
     }
     return PONS_OK;
 }
@@ -170,7 +194,7 @@ static pons_status set_regions(const layout_json *r, const data_class *label, in
     if (class_list_check(arena_format(r->memory, "labels of %s", r->path), true, region, regions,
                          PONS_DATA, err) != PONS_OK)
         return err->status;
-    return check_class_order(r, regions, err);
+    return check_class_order(r, region, regions, err);
 }
 
 /* Ids of single labels differ. */

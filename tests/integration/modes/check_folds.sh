@@ -47,6 +47,8 @@ check "folds differ" sh -c '! cmp -s runs/a/fold_0/checkpoints/step-00000004/mod
     runs/a/fold_1/checkpoints/step-00000004/model.safetensors'
 check "folds share one cache" sh -c "[ -d runs/.cache ] && [ ! -e runs/a/.cache ] &&
     grep -q '4 of 4 cases in .*, 4 of them from before' runs/a/fold_1/log.txt"
+check "folds of the dataset are not those of the command" ends 0 "the folds divide all cases anew" \
+    train --folds 2 --fold 0 --set data.validation=own --set experiment.name=own
 check "two folds keep their cases in memory" train --folds 2 --set experiment.name=kept --set data.cache=memory
 check "the second fold has those of the first" \
     grep -q 'cache: 4 of 4 cases in memory, 4 of them from before' runs/kept/fold_1/log.txt
@@ -56,6 +58,7 @@ check "a fold's resolved.ini runs again as it is" \
     ends 0 "is finished" "$program" train runs/a/fold_1/resolved.ini
 check "a bare name leads to the folder" ends 3 "hint: a run is named by its folder, runs/a" \
     "$program" predict a heads/imagesTr/phantom_000.nii.gz -o none.nii.gz
+check "in a line of its own" grep -qx "hint: a run is named by its folder, runs/a" "$folder/out"
 check "a file with fold:K/N names the number of folds" train --fold 1 \
     --set data.validation=fold:0/2 --set experiment.name=b
 check "a fold alone is the one of all folds" same_fold a b 1

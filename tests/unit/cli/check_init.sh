@@ -86,6 +86,17 @@ printf '{"training":[%s,%s,%s],"labels":{"0":"b","1":"w","2":"g","3":"l"}}\n' "$
 check "a list with folds is planned" plans own folds.json
 check "its folds are the split" has own 'validation = own'
 check "the held-out case is that of the list" ends 0 "1 for validation: phantom_001" "$program" data check own.ini
+mkdir -p raw/Dataset007_X/imagesTr
+cp -r four/labelsTr raw/Dataset007_X/
+for file in four/imagesTr/*; do
+    name=${file##*/}
+    cp "$file" "raw/Dataset007_X/imagesTr/${name%.nii.gz}_0000.nii.gz"
+done
+echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"w":1,"g":2,"l":3},"numTraining":3,"file_ending":".nii.gz"}' \
+    >raw/Dataset007_X/dataset.json
+echo '[{"train":["phantom_000","phantom_002"],"val":["phantom_001"]}]' >raw/Dataset007_X/splits_final.json
+check "a dataset of nnU-Net with folds is planned" plans nnsplit raw/Dataset007_X
+check "by its folds" has nnsplit 'validation = own'
 check "missing labels are not blamed on --set" refused 3 "error: [data] labels: 'labels' is not given" \
     one.csv -o bad.ini
 check "a wrong value of --set is" refused 3 "error: --set: [data] validation: " \

@@ -149,6 +149,21 @@ START_TEST(another_number_of_cases_is_a_warning_of_the_check)
 }
 END_TEST
 
+START_TEST(a_class_order_that_paints_other_ids_is_a_warning)
+{
+    make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [3, 2, 1] }");
+    dataset *d = open_folder(NULL);
+    ck_assert_int_eq(d->warning_count, 2);
+    ck_assert_ptr_nonnull(strstr(d->warning[0].text, "'regions_class_order[0]' paints 'whole' as 3"));
+    ck_assert_ptr_nonnull(strstr(d->warning[1].text, "[2]' paints 'enhancing' as 1"));
+    dataset_close(d);
+    make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [1, 2, 3] }");
+    d = open_folder(NULL);
+    ck_assert_int_eq(d->warning_count, 0);
+    dataset_close(d);
+}
+END_TEST
+
 /* The file lies in the folder (0), or among the preprocessed datasets (1). */
 START_TEST(folds_beside_the_cases_are_used_if_asked_for)
 {
@@ -298,6 +313,7 @@ int main(void)
     tcase_add_test(c, the_label_ignore_is_no_class_and_no_region);
     tcase_add_test(c, an_ignore_that_is_not_the_largest_id_is_a_warning);
     tcase_add_test(c, another_number_of_cases_is_a_warning_of_the_check);
+    tcase_add_test(c, a_class_order_that_paints_other_ids_is_a_warning);
     tcase_add_loop_test(c, folds_beside_the_cases_are_used_if_asked_for, 0, 2);
     tcase_add_test(c, a_list_of_one_id_is_a_class);
     tcase_add_test(c, labels_and_regions_of_the_ini_override_dataset_json);
