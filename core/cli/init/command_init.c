@@ -131,7 +131,9 @@ static pons_status open_dataset(init_plan *x, dataset **out, pons_error *err)
 
     x->validation = NULL;
     if (open_split(x, &all, err) == PONS_OK) {
-        x->validation = all->own_split || all->spare_splits != NULL ? "own" : all->case_count >= 5 ? "fold:0/5"
+        bool has_folds = all->own_split || all->spare_splits != NULL;
+
+        x->validation = has_folds ? "own" : all->case_count >= 5 ? "fold:0/5"
                         : all->case_count > 1 ? "last:1" : "none";
         open_split(x, out, err);
     }
