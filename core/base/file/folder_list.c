@@ -48,3 +48,20 @@ pons_status folder_list(arena *memory, const char *folder, folder_entry **out, i
     *count = n;
     return PONS_OK;
 }
+
+bool folder_has(const char *folder, bool (*is)(const folder_entry *entry))
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    arena *memory = arena_new();
+    folder_entry *entry;
+    int count;
+    bool found = false;
+
+    if (memory == NULL)
+        return false;
+    if (folder_list(memory, folder, &entry, &count, &ignored) == PONS_OK)
+        for (int i = 0; i < count && !found; i++)
+            found = is(&entry[i]);
+    arena_free(memory);
+    return found;
+}

@@ -20,5 +20,7 @@ typedef struct folder_entry {
  */
 pons_status folder_list(arena *memory, const char *folder, folder_entry **out, int *count,
                         pons_error *err);
+/* Whether one of the entries is as asked; false if the folder cannot be read. */
+bool folder_has(const char *folder, bool (*is)(const folder_entry *entry));
 
 #endif

@@ -168,29 +168,13 @@ static void put_header(const init_plan *x, ini_text *t)
         ini_text_comment(t, NULL, "Cases are single slices, so the network is 2D.");
 }
 
-/* Make the folder of a path. */
-static pons_status make_parent(const char *path, pons_error *err)
-{
-    const char *slash = strrchr(path, '/');
-    char *folder;
-
-    if (slash == NULL || slash == path)
-        return PONS_OK;
-    folder = strndup(path, (size_t)(slash - path));
-    if (folder == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    folder_make(folder, err);
-    free(folder);
-    return err->status;
-}
-
 static pons_status write_plan(const init_plan *x, const char *path, pons_error *err)
 {
     ini_text text = { .memory = x->memory };
 
     put_header(x, &text);
     init_plan_ini(x, &x->network, &text);
-    if (make_parent(path, err) != PONS_OK)
+    if (folder_make_for(path, err) != PONS_OK)
         return err->status;
     return ini_text_write(&text, path, err);
 }

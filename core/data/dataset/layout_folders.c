@@ -156,37 +156,21 @@ static pons_status read_parts(folders_reader *r, const folder_entry *entry, int 
     return read_classes(r, held->name, held->path, true, err);
 }
 
-static bool has_image(arena *memory, const char *folder)
+static bool is_image(const folder_entry *entry)
 {
-    pons_error ignored = PONS_ERROR_INIT;
-    folder_entry *file;
-    int count;
+    return !entry->folder && volume_file_has_suffix(entry->name);
+}
 
-    if (folder_list(memory, folder, &file, &count, &ignored) != PONS_OK)
-        return false;
-    for (int i = 0; i < count; i++)
-        if (!file[i].folder && volume_file_has_suffix(file[i].name))
-            return true;
-    return false;
+/* Whether a folder is that of a part or of a class. */
+static bool is_part_or_class(const folder_entry *entry)
+{
+    return entry->folder && (find_part(entry, 1, train_words) != NULL
+                             || folder_has(entry->path, is_image));
 }
 
 bool layout_folders_is(const char *folder)
 {
-    pons_error ignored = PONS_ERROR_INIT;
-    arena *memory = arena_new();
-    folder_entry *entry;
-    int count;
-    bool found = false;
-
-    if (memory == NULL)
-        return false;
-    if (folder_list(memory, folder, &entry, &count, &ignored) == PONS_OK) {
-        found = find_part(entry, count, train_words) != NULL;
-        for (int i = 0; i < count && !found; i++)
-            found = entry[i].folder && has_image(memory, entry[i].path);
-    }
-    arena_free(memory);
-    return found;
+    return folder_has(folder, is_part_or_class);
 }
 
 /* The channels of the first image that can be read. */

@@ -144,21 +144,14 @@ static pons_status read_folder(const dataset_settings *s, layout_result *out, po
                                                  : err->status;
 }
 
+static bool is_images(const folder_entry *entry)
+{
+    return !entry->folder && idx_file_is(entry->name, 3);
+}
+
 bool layout_idx_is(const char *folder)
 {
-    pons_error ignored = PONS_ERROR_INIT;
-    arena *memory = arena_new();
-    folder_entry *entry;
-    int count;
-    bool found = false;
-
-    if (memory == NULL)
-        return false;
-    if (folder_list(memory, folder, &entry, &count, &ignored) == PONS_OK)
-        for (int i = 0; i < count; i++)
-            found = found || (!entry[i].folder && idx_file_is(entry[i].name, 3));
-    arena_free(memory);
-    return found;
+    return folder_has(folder, is_images);
 }
 
 pons_status layout_idx_read(const dataset_settings *settings, layout_result *out, pons_error *err)
