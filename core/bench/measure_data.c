@@ -64,7 +64,7 @@ static pons_status time_case(const data_bench *b, int rank, const pipeline *chai
 
     if (case_read(b->data, rank, &one, err) == PONS_OK) {
         if (chain != NULL)
-            pipeline_apply(chain, &one, NULL, err);
+            pipeline_apply(chain, PIPELINE_TRAINING, &one, NULL, err);
         *seconds += seconds_now() - begin;
         case_clear(&one);
     }

@@ -29,6 +29,7 @@ static const char *const fold_words[] = { "first", NULL };
 static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "smart", "device",
                                            NULL };
 static const char *const cache_share_words[] = { "node", "rank", NULL };
+static const char *const step_case_words[] = { "all", "training", "validation", NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
@@ -135,6 +136,9 @@ const pons_option step_option_table[] = {
               "The transform; needed where NAME is not a transform, as for one that occurs twice."),
     PONS_INTEGERS(step_options, channels, "", 0, 1023,
                   "Channels that the transform changes; all if empty."),
+    PONS_CHOICE(step_options, cases, "all", step_case_words,
+                "Cases that a step of [preprocess] changes: all, those of training, or those of "
+                "validation and prediction."),
     PONS_OPTIONS_END
 };
 

@@ -185,6 +185,7 @@ typedef struct steps_options {
 typedef struct step_options {
     const char *plugin;       /* NULL: the transform NAME                                         */
     pons_integers channels;   /* empty: all                                                       */
+    int cases;                /* 0 all, 1 those of training, 2 those of validation, prediction    */
 } step_options;
 
 typedef struct sections {

@@ -33,6 +33,7 @@ libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_lay
 	core/data/loader/device_case_layout.c core/data/loader/device_case_layout.h \
 	core/data/loader/epoch_order.c core/data/loader/epoch_order.h core/data/loader/loader.c \
 	core/data/loader/loader.h core/data/loader/patch_batch.c core/data/loader/patch_batch.h \
+	core/data/loader/patch_crop.c core/data/loader/patch_crop.h \
 	core/data/loader/patch_extract.h core/data/loader/patch_interpolate.h core/data/loader/sampler.c \
 	core/data/loader/sampler.h
 libvoxels_la_SOURCES += core/data/loader/patch_extract.c core/data/loader/patch_interpolate.c
@@ -75,5 +76,6 @@ libcore_la_SOURCES += core/data/volume/geometry.h core/data/volume/interpolation
 	core/data/volume/inverse_resample.h core/data/volume/transpose.h core/data/volume/volume.c \
 	core/data/volume/volume.h core/data/volume/volume_files.c core/data/volume/volume_files.h \
 	core/data/reader/volume_read.c core/data/reader/volume_read.h
-libvoxels_la_SOURCES += core/data/volume/geometry.c core/data/volume/interpolation.c \
+libvoxels_la_SOURCES += core/data/volume/axis_resize.c core/data/volume/axis_resize.h \
+	core/data/volume/geometry.c core/data/volume/interpolation.c \
 	core/data/volume/inverse_resample.c core/data/volume/resample.c core/data/volume/transpose.c

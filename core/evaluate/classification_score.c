@@ -72,11 +72,13 @@ static bool is_stopped(void *context)
 static pons_status read_image(void *context, int number, float *to, pons_error *err)
 {
     const classification *s = context;
+    int rank = s->validation->ranks[number];
     pons_case c = { .size = sizeof c };
 
-    if (cache_read(s->validation->cache, s->validation->ranks[number], &c, err) != PONS_OK)
+    if (cache_read(s->validation->cache, rank, &c, err) != PONS_OK)
         return err->status;
-    if (classifier_check(s->experiment, &c, err) == PONS_OK)
+    if (classifier_check(s->experiment, c.name, s->experiment->data->cases[rank].image[0],
+                         &c.image, err) == PONS_OK)
         memcpy(to, c.image.voxels, pons_volume_size(&c.image));
     case_clear(&c);
     return err->status;

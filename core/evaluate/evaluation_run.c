@@ -159,7 +159,7 @@ static pons_status score_synthesis(scoring *s, predictor *p, int number, class_s
 
     if (case_read(s->data, s->data->validation[number], &c, err) != PONS_OK)
         return err->status;
-    if (pipeline_apply(x->preprocess, &c, x->log, err) == PONS_OK)
+    if (pipeline_apply(x->preprocess, PIPELINE_VALIDATION, &c, x->log, err) == PONS_OK)
         synthesis_score_case(predictor_replicas(p), &c, note_progress, s, out, err);
     case_clear(&c);
     return err->status;

@@ -289,6 +289,21 @@ static pons_status find_best(experiment *e, pons_error *err)
                      task_words[e->sections.experiment.task], rules->best);
 }
 
+/* Refuse rules of sampling that a step of [augment] would pass over. */
+static pons_status check_crop(experiment *e, pons_error *err)
+{
+    const char *step = pipeline_cropping_step(e->augment);
+    const patch_options *p = &e->sections.patch;
+
+    if (step == NULL || (p->sampling == SAMPLING_UNIFORM && p->foreground_share == 0))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [patch] %s: step '%s' of [augment] chooses the box of "
+                     "a patch, expected sampling = uniform without foreground_share",
+                     experiment_location(e, "patch", p->foreground_share > 0 ? "foreground_share"
+                                                                             : "sampling"),
+                     p->foreground_share > 0 ? "foreground_share" : "sampling", step);
+}
+
 static pons_status open_training(experiment *e, pons_error *err)
 {
     if (experiment_resolve_steps(e, err) != PONS_OK || open_dataset(e, err) != PONS_OK
@@ -296,8 +311,8 @@ static pons_status open_training(experiment *e, pons_error *err)
         return err->status;
     if (class_weights_resolve(e, err) != PONS_OK)
         return err->status;
-    if (pipeline_open(e->config, "augment", true, e->task.channels, &e->augment, err)
-        != PONS_OK || !experiment_device_extracts(e))
+    if (pipeline_open(e->config, "augment", true, e->task.channels, &e->augment, err) != PONS_OK
+        || check_crop(e, err) != PONS_OK || !experiment_device_extracts(e))
         return err->status;
     return pipeline_check_device(e->augment, err);
 }

@@ -20,18 +20,19 @@ int classifier_batches(const experiment *e, int count)
     return ceil_div_int(count, (int)e->sections.window.batch);
 }
 
-pons_status classifier_check(const experiment *e, const pons_case *c, pons_error *err)
+pons_status classifier_check(const experiment *e, const char *name, const char *file,
+                             const pons_volume *image, pons_error *err)
 {
-    const int64_t *found = c->image.extent;
+    const int64_t *found = image->extent;
     const int *expected = e->window;
 
     if (found[0] == expected[0] && found[1] == expected[1] && found[2] == expected[2])
         return PONS_OK;
-    return pons_fail(err, PONS_DATA, "case '%s': the image has %lld x %lld x %lld voxels after "
-                     "[preprocess], expected %d x %d x %d, which the network classifies\nhint: a "
-                     "step of [preprocess] gives all images one extent, such as resize",
-                     c->name, (long long)found[0], (long long)found[1], (long long)found[2],
-                     expected[0], expected[1], expected[2]);
+    return pons_fail(err, PONS_DATA, "case '%s', '%.1000s': the image has %lld x %lld x %lld "
+                     "voxels after [preprocess], expected %d x %d x %d, which the network "
+                     "classifies\nhint: a step of [preprocess] gives all images one extent, such "
+                     "as resize", name, file, (long long)found[0], (long long)found[1],
+                     (long long)found[2], expected[0], expected[1], expected[2]);
 }
 
 /* Run one batch of this replica. */

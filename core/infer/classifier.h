@@ -28,8 +28,10 @@ pons_status classifier_run(replicas *r, const classifier_work *work, float *out,
 /* The number of batches. */
 int classifier_batches(const experiment *e, int count);
 /*
- * Check that a preprocessed image is as large as the window. PONS_DATA: extent found and expected.
+ * Check that a preprocessed image is as large as the window. PONS_DATA: the case with its file, and
+ * the extents found and expected.
  */
-pons_status classifier_check(const experiment *e, const pons_case *c, pons_error *err);
+pons_status classifier_check(const experiment *e, const char *name, const char *file,
+                             const pons_volume *image, pons_error *err);
 
 #endif

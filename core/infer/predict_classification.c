@@ -49,12 +49,13 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
         return pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d",
                          in->name, c->image.channels, c->image.channels == 1 ? "" : "s",
                          e->task.channels);
-    if (pipeline_apply(e->preprocess, c, NULL, err) != PONS_OK)
+    if (pipeline_apply(e->preprocess, PIPELINE_VALIDATION, c, NULL, err) != PONS_OK)
         return err->status;
     pthread_mutex_lock(&s->lock);
     predict_foreign(&member, c, s->work->force, &s->foreign, s->p[0]->log, err);
     pthread_mutex_unlock(&s->lock);
-    return err->status != PONS_OK ? err->status : classifier_check(e, c, err);
+    return err->status != PONS_OK ? err->status
+           : classifier_check(e, in->name, in->file[0], &c->image, err);
 }
 
 /* A case that cannot be read is noted, and zeros stand in its place. */

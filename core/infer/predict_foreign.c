@@ -164,10 +164,11 @@ pons_status predict_foreign(const predict_member *m, const pons_case *c, bool fo
                             logger *l, pons_error *err)
 {
     const predictor *p = m->all[m->at];
-    arena *memory = p->compares ? arena_new() : NULL;
+    bool alike = pipeline_moves_alike(p->experiment->preprocess);
+    arena *memory = p->compares && alike ? arena_new() : NULL;
     case_geometry image;
 
-    if (!p->compares)
+    if (!p->compares || !alike)
         return PONS_OK;
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

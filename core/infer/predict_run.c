@@ -102,7 +102,7 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
         volume_copy(&s->image, &m->c.image, err);
     }
     if (err->status == PONS_OK)
-        pipeline_apply(e->preprocess, &m->c, &said, err);
+        pipeline_apply(e->preprocess, PIPELINE_VALIDATION, &m->c, &said, err);
     if (err->status == PONS_OK)
         predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);

@@ -107,7 +107,8 @@ static pons_status make_image(synthesis *s, pons_error *err)
     bool foreign = false;
 
     if (read_others(s, err) != PONS_OK
-        || pipeline_apply(s->predictor->experiment->preprocess, &s->c, s->predictor->log, err)
+        || pipeline_apply(s->predictor->experiment->preprocess, PIPELINE_VALIDATION, &s->c,
+                          s->predictor->log, err)
            != PONS_OK
         || predict_foreign(&one, &s->c, s->work->force, &foreign, s->predictor->log, err)
            != PONS_OK

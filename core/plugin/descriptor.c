@@ -170,7 +170,8 @@ static const unsigned not_functions[] = {
                             | WORD(pons_transform_operations, pointwise)
                             | WORD(pons_transform_operations, number_count)
                             | WORD(pons_transform_operations, voxel_normals)
-                            | WORD(pons_transform_operations, resamples),
+                            | WORD(pons_transform_operations, resamples)
+                            | WORD(pons_transform_operations, crops),
     [PONS_KIND_SINK] = 0
 };
 

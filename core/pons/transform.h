@@ -162,6 +162,13 @@ typedef struct pons_sample {
                              /* nearest one; any step may set it                                  */
     bool displaced;
     const float *displacement; /* set by the core before it reads the patch                       */
+    int64_t case_extent[3];  /* voxels of the case, set by the core                               */
+    /*
+     * A box of the case that is resized to the patch before 'map' is applied; crop_extent 0: the
+     * core chooses the patch's position. One step of a transform with 'crops' sets it.
+     */
+    int64_t crop_start[3], crop_extent[3];
+    bool crop_antialias;     /* linear over as many voxels as a new one covers; else between two  */
 } pons_sample;
 
 void pons_sample_compose(pons_sample *s, const double map[3][4]);
@@ -247,6 +254,7 @@ typedef struct pons_transform_operations {
     /* Add displacements by the record; NULL: none. */
     pons_status (*displace)(const void *config, const void *record, pons_displacement *out,
                             pons_error *err);
+    bool crops;              /* sets the crop of pons_sample; then also 'resamples'               */
 } pons_transform_operations;
 
 #define PONS_SAMPLE_PARAMS_MAX 8

@@ -12,6 +12,7 @@
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
 #include "graph/program/explain.h"
+#include "infer/classifier.h"
 #include "replica/device_cases.h"
 
 static void note_reading(void *context)
@@ -35,6 +36,8 @@ static void warn_large_patch(const experiment *e, const case_geometry *g)
 {
     double inside = 1;
 
+    if (pipeline_cropping_step(e->augment) != NULL)
+        return;
     for (int a = 0; a < 3; a++)
         inside *= fmin(1, (double)g->largest[a] / e->patch[a]);
     if (inside < 0.5)
@@ -50,7 +53,8 @@ static pons_status note_geometry(trainer *t, pons_error *err)
     experiment *e = t->experiment;
     const case_geometry *g = cache_geometry(t->cache);
 
-    warn_validation(e, g, cache_validation_geometry(t->cache));
+    if (pipeline_moves_alike(e->preprocess))
+        warn_validation(e, g, cache_validation_geometry(t->cache));
     warn_large_patch(e, g);
     if (case_geometry_orientation_count(g) > 1)
         log_warning(e->log, "images of different orientations are trained on together: %s; step "
@@ -86,6 +90,16 @@ static void find_lanes(const experiment *e, cache_settings *out)
     out->lane_count = local * e->device_count * e->accumulate;
 }
 
+/* The network classifies whole images, so an image of another extent ends the run at its start. */
+static pons_status check_validation_image(void *context, int rank, const pons_volume *image,
+                                          pons_error *err)
+{
+    const trainer *t = context;
+    const data_case *c = &t->experiment->data->cases[rank];
+
+    return classifier_check(t->experiment, c->id, c->image[0], image, err);
+}
+
 static pons_status read_cases(trainer *t, pons_error *err)
 {
     experiment *e = t->experiment;
@@ -106,6 +120,7 @@ static pons_status read_cases(trainer *t, pons_error *err)
     settings.peers = &peers;
     settings.keep = t->settings->keep;
     settings.progress = note_reading;
+    settings.check = e->task.whole ? check_validation_image : NULL;
     settings.context = t;
     memcpy(ranks, e->data->training, (size_t)t->training_count * sizeof *ranks);
     memcpy(ranks + t->training_count, e->data->validation,

@@ -12,8 +12,9 @@ transform_LTLIBRARIES += plugins/transforms/center_crop.la plugins/transforms/cl
 	plugins/transforms/random/contrast.la \
 	plugins/transforms/random/gaussian_sharpen.la plugins/transforms/random/gaussian_smooth.la \
 	plugins/transforms/random/low_resolution.la plugins/transforms/random/affine.la \
+	plugins/transforms/random/random_resized_crop.la \
 	plugins/transforms/random/elastic.la plugins/transforms/random/zoom.la
-AXIS_RESIZE = plugins/transforms/axis_resize.c plugins/transforms/axis_resize.h
+AXIS_RESIZE = core/data/volume/axis_resize.c core/data/volume/axis_resize.h
 NNUNET_RESAMPLE = plugins/transforms/nnunet_resample.c plugins/transforms/nnunet_resample.h $(AXIS_RESIZE)
 RANDOM_NUMBER = plugins/transforms/random_number.c plugins/transforms/random_number.h
 CHANNEL_DRAWS = %D%/random/channel_draws.c %D%/random/channel_draws.h
@@ -40,5 +41,5 @@ plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensi
 plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c $(RANDOM_NUMBER)
 plugins_transforms_spacing_la_SOURCES = plugins/transforms/spacing.c $(NNUNET_RESAMPLE)
 $(transform_LTLIBRARIES:.la=.lo) plugins/transforms/resize_case.lo plugins/transforms/nnunet_resample.lo \
-	plugins/transforms/axis_resize.lo plugins/transforms/filled_mask.lo plugins/transforms/random_number.lo \
+	core/data/volume/axis_resize.lo plugins/transforms/filled_mask.lo plugins/transforms/random_number.lo \
 	%D%/random/channel_draws.lo %D%/random/gaussian_filter.lo: private CFLAGS := $(VOXEL_LOOPS) $(CFLAGS)

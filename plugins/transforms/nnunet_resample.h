@@ -4,7 +4,7 @@
 #ifndef PLUGINS_TRANSFORMS_NNUNET_RESAMPLE_H
 #define PLUGINS_TRANSFORMS_NNUNET_RESAMPLE_H
 
-#include "axis_resize.h"
+#include "data/volume/axis_resize.h"
 
 /* The modes of the image within slices and across them; labels are linear for each class. */
 typedef struct nnunet_modes {

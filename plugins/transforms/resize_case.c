@@ -7,7 +7,7 @@
  * rounded down, as in torchvision's Resize, whose mode is antialias. An axis of one voxel, as of a
  * picture, then stays so and is not the shortest.
  */
-#include "axis_resize.h"
+#include "data/volume/axis_resize.h"
 
 #include <math.h>
 

@@ -124,7 +124,7 @@ static pons_status write_case(const dataset *d, const pipeline *chain, int rank,
     pons_status status = preprocess_read(d, rank, &c, err);
 
     if (!status)
-        status = pipeline_apply(chain, &c, l, err);
+        status = pipeline_apply(chain, dataset_step_cases(d, rank), &c, l, err);
     packed_case_mark_ignored(&c);
     if (!status)
         status = write_both(folder, info, &c, err);

@@ -233,7 +233,8 @@ static pons_status show_case(const showing *s, int rank, pons_error *err)
 
     if (preprocess_read(s->data, rank, &before, err) == PONS_OK
         && copy_case(&before, &after, err) == PONS_OK
-        && pipeline_apply(s->preprocess, &after, s->log, err) == PONS_OK)
+        && pipeline_apply(s->preprocess, dataset_step_cases(s->data, rank), &after, s->log, err)
+               == PONS_OK)
         draw_case(s, rank, &before, &after, err);
     case_clear(&before);
     case_clear(&after);

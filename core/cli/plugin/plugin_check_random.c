@@ -70,6 +70,7 @@ static pons_status plan(const random_trial *t, int number, drawn *out)
     memset(out->record, 0, size);
     memset(out->record + size, 0xa5, GUARD);
     out->sample = (pons_sample){ .size = sizeof out->sample, .extent = { 8, 6, 4 },
+                                 .case_extent = { 12, 10, 8 },
                                  .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
     pons_status status = t->o->plan(t->config, &draws, &out->sample, out->record, t->err);
     if (plugin_status(status, "the transform", "plan", t->err) != PONS_OK)
@@ -83,6 +84,8 @@ static pons_status plan(const random_trial *t, int number, drawn *out)
 
 static bool is_identity(const pons_sample *s)
 {
+    if (s->crop_extent[0] != 0)
+        return false;
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 4; c++)
             if (s->map[r][c] != (r == c))
@@ -93,6 +96,8 @@ static bool is_identity(const pons_sample *s)
 /* Whether the map only mirrors and exchanges axes. */
 static bool is_permutation(const pons_sample *s)
 {
+    if (s->crop_extent[0] != 0)
+        return false;
     for (int r = 0; r < 3; r++) {
         int count = 0;
         for (int c = 0; c < 3; c++) {
@@ -111,6 +116,21 @@ static double determinant(const double m[3][4])
     return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
            - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
            + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
+}
+
+static pons_status check_crop(const random_trial *t, const pons_sample *s, int number)
+{
+    if ((s->crop_extent[0] != 0) != t->o->crops)
+        return pons_fail(t->err, PONS_PLUGIN, "sample %d has %s crop, but the transform %s 'crops'",
+                         number, t->o->crops ? "no" : "a", t->o->crops ? "has" : "lacks");
+    for (int a = 0; a < 3 && t->o->crops; a++)
+        if (s->crop_start[a] < 0 || s->crop_extent[a] < 1
+            || s->crop_start[a] + s->crop_extent[a] > s->case_extent[a])
+            return pons_fail(t->err, PONS_PLUGIN, "sample %d cuts %lld voxels from voxel %lld of "
+                             "axis %d, expected a box in the %lld voxels of the case", number,
+                             (long long)s->crop_extent[a], (long long)s->crop_start[a], a,
+                             (long long)s->case_extent[a]);
+    return PONS_OK;
 }
 
 static pons_status check_plan(random_trial *t, int number)
@@ -134,6 +154,8 @@ static pons_status check_plan(random_trial *t, int number)
     if (!t->o->resamples && (s->displaced || !is_permutation(s)))
         return pons_fail(t->err, PONS_PLUGIN, "sample %d is moved by other than quarters, which "
                          "only a transform with 'resamples' may", number);
+    if (check_crop(t, s, number) != PONS_OK)
+        return t->err->status;
     if (!t->o->geometric && (s->displaced || !is_identity(s)))
         return pons_fail(t->err, PONS_PLUGIN, "sample %d is moved, which only a transform with "
                          "'geometric' may", number);

@@ -54,7 +54,8 @@ static pons_status read_preprocessed(const cache *c, int rank, logger *l, pons_c
 {
     if (case_read(c->data, rank, out, err) != PONS_OK)
         return err->status;
-    if (c->chain == NULL || (pipeline_apply(c->chain, out, l, err) == PONS_OK
+    if (c->chain == NULL || (pipeline_apply(c->chain, dataset_step_cases(c->data, rank), out, l,
+                                            err) == PONS_OK
                              && check_class_range(c->data, out, err) == PONS_OK)) {
         packed_case_mark_ignored(out);
         return PONS_OK;

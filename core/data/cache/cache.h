@@ -59,6 +59,11 @@ typedef struct cache_settings {
      */
     bool centres[2];
     void (*progress)(void *context); /* after each case that was read, in one thread; may be NULL */
+    /*
+     * Check a validation case after the steps, in any thread; its failure is that of cache_open.
+     * NULL: cases for validation that are not held are read without the steps.
+     */
+    pons_status (*check)(void *context, int rank, const pons_volume *image, pons_error *err);
     void *context;
     const cache_peers *peers;  /* NULL: this process is alone                                     */
     /*

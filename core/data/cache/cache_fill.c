@@ -95,17 +95,6 @@ static void record_classes(fill *f, const packed_case *packed)
     class_coverage_add(&f->seen, packed->target, pons_volume_count(&packed->label));
 }
 
-static int compare_ranks(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
-
-static bool is_for_training(const dataset *d, int rank)
-{
-    return d->training_count > 0
-        && bsearch(&rank, d->training, (size_t)d->training_count, sizeof rank, compare_ranks);
-}
-
 static void join_geometry(fill *f, const case_geometry *g)
 {
     pthread_mutex_lock(&f->lock);
@@ -124,12 +113,21 @@ static void record_orientation(const fill_task *p, const volume *image)
     pthread_mutex_unlock(&p->fill->lock);
 }
 
-static void record_geometry(const fill_task *p, const packed_case *packed)
+static void check_image(fill_task *p, const volume *image)
+{
+    const fill *f = p->fill;
+
+    if (f->check != NULL)
+        f->check(f->context, p->rank, image, &p->refused);
+}
+
+static void record_geometry(fill_task *p, const packed_case *packed)
 {
     case_geometry g;
 
-    if (!is_for_training(p->fill->cache->data, p->rank)) {
+    if (!dataset_trains_on(p->fill->cache->data, p->rank)) {
         record_orientation(p, &packed->image);
+        check_image(p, &packed->image);
         return;
     }
     case_geometry_of_packed(packed, &g);
@@ -146,7 +144,7 @@ static void warn_empty_set(const fill_task *p, const packed_case *packed)
     const data_case *info = &c->data->cases[p->rank];
     char limit[64] = "";
 
-    if (!sampling_sets_balanced(packed->sets) || !is_for_training(c->data, p->rank))
+    if (!sampling_sets_balanced(packed->sets) || !dataset_trains_on(c->data, p->rank))
         return;
 
     bool empty[2] = { sampling_index_count(packed, 0) == 0, sampling_index_count(packed, 1) == 0 };
@@ -161,7 +159,7 @@ static void warn_empty_set(const fill_task *p, const packed_case *packed)
                     "alone", info->id, limit);
 }
 
-void fill_record(const fill_task *p, const packed_case *packed)
+void fill_record(fill_task *p, const packed_case *packed)
 {
     record_classes(p->fill, packed);
     record_geometry(p, packed);
@@ -184,11 +182,15 @@ pons_status fill_pack(fill_task *p, pons_error *err)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Read a case that will not be held. A training case is preprocessed as it will be each time. */
-static void verify_case(const fill_task *p, pons_error *err)
+/*
+ * Read a case that will not be held. A training case is preprocessed as it will be each time, and
+ * one for validation where its image is checked.
+ */
+static void verify_case(fill_task *p, pons_error *err)
 {
     cache *c = p->fill->cache;
-    bool training = is_for_training(c->data, p->rank);
+    bool training = dataset_trains_on(c->data, p->rank);
+    bool preprocessed = training || p->fill->check != NULL;
     case_geometry g;
     packed_case packed;
     pons_case one;
@@ -200,7 +202,7 @@ static void verify_case(const fill_task *p, pons_error *err)
         }
         return;
     }
-    if (training)
+    if (preprocessed)
         cache_read(c, p->rank, &one, err);
     else
         case_read(c->data, p->rank, &one, err);
@@ -210,8 +212,10 @@ static void verify_case(const fill_task *p, pons_error *err)
     if (training) {
         case_geometry_of(&one.image, &g);
         join_geometry(p->fill, &g);
-    } else if (!pipeline_has(c->chain, "orient")) {
-        record_orientation(p, &one.image); /* the steps were not applied */
+    } else {
+        if (preprocessed || !pipeline_has(c->chain, "orient"))
+            record_orientation(p, &one.image);
+        check_image(p, &one.image);
     }
     case_clear(&one);
 }
@@ -256,13 +260,15 @@ static void fill_one(fill *f, int position)
     FILE *stream = open_memstream(&note->text, &note->size);
     logger log = { .terminal = stream, .level = LOG_NORMAL };
     fill_task here = { .fill = f, .rank = f->rank[position], .entry = &f->shared->entry[position],
-                       .note = note, .stream = stream, .log = &log };
+                       .note = note, .stream = stream, .log = &log, .refused = PONS_ERROR_INIT };
 
     here.entry->process = f->memory.self;
     if (stream == NULL)
         pons_fail(&err, PONS_DEVICE, "out of memory");
     else
         fill_case(&here, &packed, &err);
+    if (err.status == PONS_OK)
+        err = here.refused;
     if (stream != NULL)
         fclose(stream);
     if (f->memory.count > 1 && note->size > 0)
@@ -501,7 +507,8 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
                        pons_error *err)
 {
     fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .centres = s->centres,
-               .progress = s->progress, .context = s->context, .begin = time(NULL),
+               .progress = s->progress, .check = s->check,
+               .context = s->context, .begin = time(NULL),
                .report = { .position = count } };
 
     if (count == 0)

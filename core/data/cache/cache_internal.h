@@ -93,6 +93,7 @@ typedef struct fill {
     int running;
     thread_budget spare;       /* threads without a case, which help others                       */
     void (*progress)(void *context);
+    pons_status (*check)(void *context, int rank, const pons_volume *image, pons_error *err);
     void *context;
     fill_report report;        /* of this process; after the exchange, of all                     */
     class_coverage seen;
@@ -110,6 +111,7 @@ typedef struct fill_task {
     logger *log;
     packed_case made;          /* the case, if this process has preprocessed it; else no codes    */
     size_t warned[2];          /* begin and end of the warnings of preprocessing, in 'note'       */
+    pons_error refused;        /* the check of the image has failed                               */
 } fill_task;
 
 /*
@@ -182,7 +184,7 @@ pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settin
 /* Preprocess the case into p->made, once, and record its classes and its geometry. */
 pons_status fill_pack(fill_task *p, pons_error *err);
 /* Record the classes and the geometry of a case that was found. */
-void fill_record(const fill_task *p, const packed_case *packed);
+void fill_record(fill_task *p, const packed_case *packed);
 /* Reserve bytes of the tier's limit. False: too few are left; the tier takes no further case. */
 bool fill_reserve(fill_task *p, size_t size);
 bool fill_has_room(fill_task *p, size_t size);

@@ -39,11 +39,18 @@ static void add_channels(sha256 *h, const pipeline_step *step)
         add_number(h, step->restricted ? (int64_t)step->channels[word] : -1);
 }
 
-static void add_pipeline(sha256 *h, const pipeline *chain)
+/* The steps that change such cases. */
+static void add_pipeline(sha256 *h, const pipeline *chain, pipeline_cases cases)
 {
-    add_number(h, chain != NULL ? chain->count : 0);
+    int count = 0;
+
+    for (int n = 0; chain != NULL && n < chain->count; n++)
+        count += (chain->step[n].cases & cases) != 0;
+    add_number(h, count);
     for (int n = 0; chain != NULL && n < chain->count; n++) {
         const pipeline_step *step = &chain->step[n];
+        if ((step->cases & cases) == 0)
+            continue;
         add_text(h, step->name);
         add_text(h, step->plugin);
         add_text(h, step->sha256);
@@ -66,7 +73,7 @@ void cache_key(const dataset *d, const pipeline *chain, const sampling_spec *spe
     add_classes(&h, d->region_count, d->regions);
     if (d->ignored != NULL)
         add_classes(&h, 1, d->ignored);
-    add_pipeline(&h, chain);
+    add_pipeline(&h, chain, dataset_step_cases(d, rank));
     add_number(&h, spec->sets);
     add_number(&h, spec->set_count);
     sha256_add(&h, &spec->background_above, sizeof spec->background_above);

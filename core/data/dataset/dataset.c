@@ -389,6 +389,23 @@ void dataset_close(dataset *d)
         arena_free(d->memory);
 }
 
+static int compare_ranks(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+bool dataset_trains_on(const dataset *d, int rank)
+{
+    return d->training_count > 0
+           && bsearch(&rank, d->training, (size_t)d->training_count, sizeof rank, compare_ranks)
+                  != NULL;
+}
+
+pipeline_cases dataset_step_cases(const dataset *d, int rank)
+{
+    return dataset_trains_on(d, rank) ? PIPELINE_TRAINING : PIPELINE_VALIDATION;
+}
+
 void dataset_log(const dataset *d, logger *l)
 {
     const dataset_problem *first = d->warning;

@@ -122,6 +122,10 @@ const char *dataset_layout_text(const dataset *d);
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,
                                   pons_error *err);
 
+/* Whether the case is one of training. */
+bool dataset_trains_on(const dataset *d, int rank);
+/* The steps of [preprocess] that change the case. */
+pipeline_cases dataset_step_cases(const dataset *d, int rank);
 /* Log the layout's line, and the first warning with the number of warnings. */
 void dataset_log(const dataset *d, logger *l);
 

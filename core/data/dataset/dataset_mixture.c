@@ -43,7 +43,7 @@ static bool geometry_of_case_after(const dataset_facts *f, const pipeline *moves
     pons_error inner = PONS_ERROR_INIT;
     pons_case c;
     bool good = make_voxel_case(f, channels, &c, &inner) == PONS_OK
-                && pipeline_apply(moves, &c, NULL, &inner) == PONS_OK;
+                && pipeline_apply(moves, PIPELINE_TRAINING, &c, NULL, &inner) == PONS_OK;
 
     if (good)
         case_geometry_of_position(&c.image, out);

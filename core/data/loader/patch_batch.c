@@ -15,6 +15,7 @@
 #include "base/integer.h"
 #include "base/random.h"
 #include "data/loader/device_case_layout.h"
+#include "data/loader/patch_crop.h"
 #include "data/loader/patch_extract.h"
 #include "data/loader/sampler.h"
 
@@ -158,6 +159,26 @@ static pons_status displace(const patch_batch *m, const patch_scratch *b, pons_s
     return augment_displace(&m->augment, b->records, &d, err);
 }
 
+/*
+ * The case that the patch is read from, and the position there: the case itself, or what a step of
+ * [augment] cuts out of it, which 'cut' holds.
+ */
+static pons_status find_source(const packed_case **source, sampler_input *sampler,
+                               const pons_sample *sample, packed_case *cut, int64_t start[3],
+                               pons_error *err)
+{
+    int64_t box[3];
+
+    patch_extract_box(sample, box);
+    if (sample->crop_extent[0] == 0)
+        return sampler_choose(*source, sampler, box, start, err);
+    if (patch_crop(*source, sample, box, cut, err) != PONS_OK)
+        return err->status;
+    *source = cut;
+    memset(start, 0, 3 * sizeof *start);
+    return PONS_OK;
+}
+
 static pons_status make_sample(const patch_batch *m, patch_scratch *b, const packed_case *packed,
                                const pons_rng *draws, const loader_part *part, int micro_batch,
                                int64_t n, pons_error *err)
@@ -170,25 +191,27 @@ static pons_status make_sample(const patch_batch *m, patch_scratch *b, const pac
                          .scratch = b->voxels };
     const loader_settings *s = &m->settings;
     sampler_input sampler = { s, (int64_t)micro_batch * s->batch * s->per_case + n, *draws };
-    int64_t box[3], start[3];
+    packed_case cut = { .codes = NULL };
+    int64_t start[3];
 
+    memcpy(sample.case_extent, packed->image.extent, sizeof sample.case_extent);
     if (augment_plan(&m->augment, draws, &sample, b->records, err) != PONS_OK)
         return err->status;
-    patch_extract_box(&sample, box);
     sampler.draws.stream = random_stream_hash("data.patch");
-    if (sampler_choose(packed, &sampler, box, start, err) != PONS_OK)
+    if (find_source(&packed, &sampler, &sample, &cut, start, err) != PONS_OK)
         return err->status;
     if (m->settings.layout != NULL)
         return write_sample_params(m, b, packed, draws, &sample, start, part, n, err);
-    if (sample.displaced && displace(m, b, &sample, err) != PONS_OK)
-        return err->status;
     patch.image = part_at(m, part, BATCH_IMAGE, n);
     if (s->target == TARGET_OF_CASE)
         *(int32_t *)part_at(m, part, BATCH_TARGET, n)
             = cache_dataset(m->cases)->cases[draws->case_rank].class_index;
     else
         patch.label = part_at(m, part, BATCH_TARGET, n);
-    return extract_and_augment(m, b, packed, &sample, start, &patch, err);
+    if (!sample.displaced || displace(m, b, &sample, err) == PONS_OK)
+        extract_and_augment(m, b, packed, &sample, start, &patch, err);
+    packed_case_clear(&cut);
+    return err->status;
 }
 
 pons_status patch_batch_make(const patch_batch *m, patch_scratch *b, const patch_job *job,

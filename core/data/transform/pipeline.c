@@ -53,6 +53,21 @@ static pons_status check_kind_of_step(const pipeline_step *step, const char *sec
                      section, random ? "preprocess" : "augment");
 }
 
+/* Steps of [augment] are for training alone. */
+static pons_status set_cases(config *c, const char *section, bool random, int chosen,
+                             pipeline_step *step, pons_error *err)
+{
+    static const pipeline_cases cases[] = { PIPELINE_ALL, PIPELINE_TRAINING, PIPELINE_VALIDATION };
+    char where[512];
+
+    step->cases = random ? PIPELINE_TRAINING : cases[chosen];
+    if (!random || chosen == 0)
+        return PONS_OK;
+    print_location(c, section, "cases", where, sizeof where);
+    return pons_fail(err, PONS_CONFIG, "%s: steps of [augment] change cases of training alone",
+                     where);
+}
+
 static pons_status step_open(config *c, const char *list_section, const char *name, bool random,
                              int channels, pipeline_step *step, pons_error *err)
 {
@@ -88,6 +103,8 @@ static pons_status step_open(config *c, const char *list_section, const char *na
     }
     if (!status)
         status = set_channels(c, section, &common.channels, channels, step, err);
+    if (!status)
+        status = set_cases(c, section, random, common.cases, step, err);
     return status;
 }
 
@@ -117,6 +134,26 @@ static pons_status check_repeats(config *c, const char *section, const pons_text
     return PONS_OK;
 }
 
+const char *pipeline_cropping_step(const pipeline *augment)
+{
+    for (int i = 0; augment != NULL && i < augment->count; i++)
+        if (augment->step[i].operations->crops)
+            return augment->step[i].name;
+    return NULL;
+}
+
+/* Two boxes of one patch would contradict each other. */
+static pons_status check_crops(const pipeline *chain, pons_error *err)
+{
+    const char *first = pipeline_cropping_step(chain);
+
+    for (int i = 0; i < chain->count; i++)
+        if (chain->step[i].operations->crops && strcmp(chain->step[i].name, first) != 0)
+            return pons_fail(err, PONS_CONFIG, "[augment] '%s' and '%s' both choose the box of a "
+                             "patch, expected one such step", first, chain->step[i].name);
+    return PONS_OK;
+}
+
 pons_status pipeline_open(config *c, const char *section, bool random, int channels,
                           pipeline **out, pons_error *err)
 {
@@ -141,6 +178,8 @@ pons_status pipeline_open(config *c, const char *section, bool random, int chann
         status = step_open(c, section, list.steps.item[chain->count - 1], random, channels, step,
                            err);
     }
+    if (!status)
+        status = check_crops(chain, err);
     if (status) {
         pipeline_close(chain);
         return status;
@@ -178,6 +217,14 @@ pons_transform_scope volume_step_scope(const pipeline_step *step)
                                    .channels = step->restricted ? step->channels : NULL };
 }
 
+bool pipeline_moves_alike(const pipeline *chain)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        if (chain->step[i].operations->geometric && chain->step[i].cases != PIPELINE_ALL)
+            return false;
+    return true;
+}
+
 bool pipeline_has(const pipeline *chain, const char *plugin)
 {
     for (int i = 0; chain != NULL && i < chain->count; i++)
@@ -186,7 +233,8 @@ bool pipeline_has(const pipeline *chain, const char *plugin)
     return false;
 }
 
-pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l, pons_error *err)
+pons_status pipeline_apply(const pipeline *chain, pipeline_cases cases, pons_case *c, logger *l,
+                           pons_error *err)
 {
     warning_receiver to = { l, c->name ? c->name : "?" };
 
@@ -197,6 +245,8 @@ pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l, pons_
         pons_error inner = PONS_ERROR_INIT;
         pons_status status;
 
+        if ((step->cases & cases) == 0)
+            continue;
         scope.warn = l ? receive_warning : NULL;
         scope.receiver = &to;
         status = step->operations->apply(step->config, &scope, c, &inner);

@@ -11,6 +11,11 @@
 /* Words of a set of the channels that 'channels' can name. */
 enum { STEP_CHANNEL_WORDS = 1024 / 64 };
 
+/* The cases that a step changes. Those of a prediction count as those of validation. */
+typedef enum pipeline_cases {
+    PIPELINE_TRAINING = 1, PIPELINE_VALIDATION = 2, PIPELINE_ALL = 3
+} pipeline_cases;
+
 typedef struct pipeline_step {
     const char *name;        /* as in 'steps'; its section is SECTION.NAME                        */
     const char *plugin;
@@ -19,6 +24,7 @@ typedef struct pipeline_step {
     const pons_transform_operations *operations;
     const pons_option *options;
     const void *config;
+    pipeline_cases cases;
     bool restricted;         /* to 'channels'                                                     */
     uint64_t channels[STEP_CHANNEL_WORDS];
 } pipeline_step;
@@ -40,8 +46,15 @@ void pipeline_close(pipeline *chain);
 pons_transform_scope volume_step_scope(const pipeline_step *step);
 /* Whether a step is of that plugin. */
 bool pipeline_has(const pipeline *chain, const char *plugin);
-/* Apply deterministic steps in order. Warnings go to 'l' (may be NULL) with the case's name. */
-pons_status pipeline_apply(const pipeline *chain, pons_case *c, logger *l,
+/* Whether cases for training and for validation have the same steps that move voxels. */
+bool pipeline_moves_alike(const pipeline *chain);
+/* The name of the step that chooses the patch's box; NULL: none. */
+const char *pipeline_cropping_step(const pipeline *augment);
+/*
+ * Apply the deterministic steps of such cases in order. Warnings go to 'l' (may be NULL) with the
+ * case's name.
+ */
+pons_status pipeline_apply(const pipeline *chain, pipeline_cases cases, pons_case *c, logger *l,
                            pons_error *err);
 
 /* Whether a random transform has a form for devices. */

@@ -208,6 +208,14 @@ expect 0 "images have different extents, as 'train_even_phantom_000' with 6 x 5 
 "$program" data check a.ini --set data.source=x --set 'preprocess.steps=resize scale_range' \
     --set 'preprocess.resize.extent=6 5 4' >table 2>&1 || cat table
 check "unless a step changes them" sh -c "grep -q 'odd one' table && ! grep extents table"
+for cache in memory none; do
+    expect 4 "case 'val_even_large', '$folder/x/val/even/large.nii.gz': the image has 8 x 5 x 4 voxels" \
+        volumes large --fresh --set data.source=x --set data.cache=$cache
+    check "before a step is trained" sh -c "! grep -qs '\"step\"' runs/large/metrics.jsonl"
+done
+check "unless a step for validation changes it" volumes large --fresh --set data.source=x \
+    --set 'preprocess.steps=scale_range resize' --set 'preprocess.resize.extent=6 5 4' \
+    --set preprocess.resize.cases=validation
 rm -r x
 check "a cross-validation" volumes folds --set data.source=plain --folds 2
 "$program" evaluate --run runs/folds --json >folds.json 2>said || cat said

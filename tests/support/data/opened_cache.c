@@ -151,7 +151,7 @@ void assert_true_cases(const opened *o)
 
         ck_assert_int_eq(cache_read(o->held, n, &one, &err), PONS_OK);
         ck_assert_int_eq(case_read(o->data, n, &again, &err), PONS_OK);
-        ck_assert_int_eq(pipeline_apply(o->chain, &again, NULL, &err), PONS_OK);
+        ck_assert_int_eq(pipeline_apply(o->chain, PIPELINE_ALL, &again, NULL, &err), PONS_OK);
         ck_assert_mem_eq(one.image.extent, again.image.extent, sizeof one.image.extent);
         ck_assert_mem_eq(one.image.affine, again.image.affine, sizeof one.image.affine);
         ck_assert_mem_eq(one.image.inside_extent, again.image.inside_extent,

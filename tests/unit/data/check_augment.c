@@ -1,6 +1,7 @@
 /*
  * check_augment.c - random transforms of a sample, from the INI text to voxels.
  */
+#include "data/loader/patch_crop.h"
 #include "data/loader/patch_extract.h"
 #include "data/transform/augment.h"
 
@@ -490,6 +491,152 @@ END_TEST
 
 /* ---- intensity transforms -------------------------------------------------------------------- */
 
+/* The crop of sample 'n' of a case of that extent, for a patch of 'patch' voxels. */
+static pons_sample crop_of(run *r, uint64_t n, const int64_t extent[3], const int64_t patch[3])
+{
+    pons_sample sample = { .size = sizeof sample, .extent = { patch[0], patch[1], patch[2] },
+                           .case_extent = { extent[0], extent[1], extent[2] } };
+    pons_rng draws = { .seed = 3, .sample = n };
+    pons_error err = PONS_ERROR_INIT;
+    char records[64];
+
+    ck_assert_uint_le(augment_record_size(&r->augment), sizeof records);
+    ck_assert_int_eq(augment_plan(&r->augment, &draws, &sample, records, &err), PONS_OK);
+    for (int a = 0; a < 3; a++) {
+        ck_assert_int_ge(sample.crop_start[a], 0);
+        ck_assert_int_ge(sample.crop_extent[a], 1);
+        ck_assert_int_le(sample.crop_start[a] + sample.crop_extent[a], extent[a]);
+    }
+    return sample;
+}
+
+/* The mean of uniform numbers from 'low' to 'high' is within 4.5 deviations. */
+static void assert_uniform(double sum, int count, double low, double high)
+{
+    double deviation = (high - low) / sqrt(12.0 * count);
+
+    ck_assert_double_le(fabs(sum / count - (low + high) / 2), 4.5 * deviation);
+}
+
+/* Boxes of at most half the picture always fit, so none is drawn twice. */
+START_TEST(cut_boxes_have_shares_ratios_and_places_in_their_ranges)
+{
+    enum { COUNT = 2000 };
+    const int64_t extent[] = { 1, 3000, 4000 }, patch[] = { 1, 8, 8 };
+    double area = 0, ratio = 0, place[2] = { 0 };
+    run r;
+
+    run_open(&r, "[augment]\nsteps = random_resized_crop\n"
+                 "[augment.random_resized_crop]\nscale = 0.08 0.5\n");
+    for (uint64_t n = 0; n < COUNT; n++) {
+        pons_sample s = crop_of(&r, n, extent, patch);
+        double j = (double)s.crop_extent[1], k = (double)s.crop_extent[2];
+
+        ck_assert_double_ge(j * k / 12e6, 0.0799);
+        ck_assert_double_le(j * k / 12e6, 0.5005);
+        ck_assert_double_ge(k / j, 0.749);
+        ck_assert_double_le(k / j, 1.335);
+        area += j * k / 12e6;
+        ratio += log(k / j);
+        place[0] += (double)s.crop_start[1] / (3000 - j);
+        place[1] += (double)s.crop_start[2] / (4000 - k);
+        ck_assert(s.crop_antialias);
+    }
+    assert_uniform(area, COUNT, 0.08, 0.5);
+    assert_uniform(ratio, COUNT, log(3.0 / 4), log(4.0 / 3));
+    assert_uniform(place[0], COUNT, 0, 1);
+    assert_uniform(place[1], COUNT, 0, 1);
+    run_close(&r);
+}
+END_TEST
+
+/* A box of 3D also has a drawn ratio of i to the mean of j and k; a flat patch draws its slice. */
+START_TEST(cut_boxes_of_volumes_keep_their_share)
+{
+    const int64_t extent[] = { 1000, 1200, 900 }, patch[] = { 8, 8, 8 }, slice[] = { 1, 8, 8 };
+    double all = 1000.0 * 1200 * 900, sum = 0;
+    run r;
+
+    run_open(&r, "[augment]\nsteps = random_resized_crop\n"
+                 "[augment.random_resized_crop]\nscale = 0.25 0.25\n");
+    for (uint64_t n = 0; n < 400; n++) {
+        pons_sample s = crop_of(&r, n, extent, patch), flat = crop_of(&r, n, extent, slice);
+        double i = (double)s.crop_extent[0], j = (double)s.crop_extent[1];
+        double k = (double)s.crop_extent[2];
+
+        ck_assert_double_le(fabs(i * j * k / all - 0.25), 0.001);
+        ck_assert_double_ge(k / j, 0.747);
+        ck_assert_double_le(k / j, 1.338);
+        ck_assert_double_ge(i / sqrt(j * k), 0.747);
+        ck_assert_double_le(i / sqrt(j * k), 1.338);
+        ck_assert_int_eq(flat.crop_extent[0], 1);
+        sum += (double)flat.crop_start[0] / 999;
+    }
+    assert_uniform(sum, 400, 0, 1);
+    run_close(&r);
+}
+END_TEST
+
+/* torchvision's fallback: the middle, with the nearest allowed ratio. */
+START_TEST(a_box_that_never_fits_is_the_middle)
+{
+    const int64_t tall[] = { 1, 300, 10 }, wide[] = { 1, 10, 301 }, patch[] = { 1, 8, 8 };
+    run r;
+
+    run_open(&r, "[augment]\nsteps = random_resized_crop\n"
+                 "[augment.random_resized_crop]\nscale = 0.9 1\n");
+    for (uint64_t n = 0; n < 20; n++) {
+        pons_sample s = crop_of(&r, n, tall, patch);
+
+        ck_assert_int_eq(s.crop_extent[1], 13); /* 10 / 0.75 */
+        ck_assert_int_eq(s.crop_extent[2], 10);
+        ck_assert_int_eq(s.crop_start[1], (300 - 13) / 2);
+        s = crop_of(&r, n, wide, patch);
+        ck_assert_int_eq(s.crop_extent[1], 10);
+        ck_assert_int_eq(s.crop_extent[2], 13);
+        ck_assert_int_eq(s.crop_start[2], (301 - 13) / 2);
+    }
+    run_close(&r);
+}
+END_TEST
+
+START_TEST(a_box_beyond_the_case_is_an_error_of_the_plugin)
+{
+    const int64_t extent[] = { 4, 4, 4 };
+    pons_sample sample = { .size = sizeof sample, .crop_start = { 0, 0, 1 },
+                           .crop_extent = { SIDE, SIDE, SIDE } };
+    pons_error err = PONS_ERROR_INIT;
+    packed_case cut;
+    run r;
+
+    run_open(&r, "[augment]\nsteps = flip\n[augment.flip]\naxes = 0\n");
+    ck_assert_int_eq(patch_crop(&r.packed, &sample, extent, &cut, &err), PONS_PLUGIN);
+    ck_assert_ptr_nonnull(strstr(err.text, "7 voxels from voxel 1 of axis 2, expected a box in "
+                                           "the 7 voxels"));
+    run_close(&r);
+}
+END_TEST
+
+/* Labels of a box that is shrunk are those of the voxels in its middle. */
+START_TEST(labels_of_a_cut_box_are_the_nearest)
+{
+    const int64_t extent[] = { 1, 1, 3 };
+    const pons_sample sample = { .size = sizeof sample, .crop_start = { 2, 3, 0 },
+                                 .crop_extent = { 1, 1, SIDE } };
+    pons_error err = PONS_ERROR_INIT;
+    packed_case cut;
+    run r;
+
+    run_open(&r, "[augment]\nsteps = flip\n[augment.flip]\naxes = 0\n");
+    ck_assert_int_eq(patch_crop(&r.packed, &sample, extent, &cut, &err), PONS_OK);
+    ck_assert_int_eq(cut.target[0], number(2, 3, 1) % 2);
+    ck_assert_int_eq(cut.target[1], number(2, 3, 3) % 2);
+    ck_assert_int_eq(cut.target[2], number(2, 3, 5) % 2);
+    packed_case_clear(&cut);
+    run_close(&r);
+}
+END_TEST
+
 START_TEST(scaling_multiplies_by_a_factor_in_the_range)
 {
     double low = 9, high = 0;
@@ -806,6 +953,16 @@ static const struct { const char *text, *phrase; } broken[] = {
       "max_spatial_size: found 3 along j, expected at least spatial_size, 4" },
     { "[augment]\nsteps = coarse_dropout\n[augment.coarse_dropout]\nspatial_size = 4\n"
       "holes = 3\nmax_holes = 2\n", "max_holes: found 2, expected 0 or at least holes, 3" },
+    { "[augment]\nsteps = random_resized_crop\n[augment.random_resized_crop]\nscale = 0.5 0.2\n",
+      "scale: found 0.5 before 0.2, expected the lower end first" },
+    { "[augment]\nsteps = random_resized_crop\n[augment.random_resized_crop]\nscale = 0 1\n",
+      "scale: found 0, expected more than 0" },
+    { "[augment]\nsteps = random_resized_crop\n[augment.random_resized_crop]\nratio = 2 1\n",
+      "ratio: found 2 before 1" },
+    { "[augment]\nsteps = random_resized_crop b\n[augment.b]\nplugin = random_resized_crop\n",
+      "'random_resized_crop' and 'b' both choose the box of a patch" },
+    { "[augment]\nsteps = flip\n[augment.flip]\naxes = 0\ncases = validation\n",
+      "steps of [augment] change cases of training alone" },
 };
 
 START_TEST(broken_options_are_refused_and_named)
@@ -842,6 +999,11 @@ int main(void)
     tcase_add_test(c, interpolated_regions_are_ignored_together);
     tcase_add_test(c, elastic_fields_have_the_deviation_of_smoothed_offsets);
     tcase_add_test(c, displacements_are_turned_by_the_steps_before);
+    tcase_add_test(c, cut_boxes_have_shares_ratios_and_places_in_their_ranges);
+    tcase_add_test(c, cut_boxes_of_volumes_keep_their_share);
+    tcase_add_test(c, a_box_that_never_fits_is_the_middle);
+    tcase_add_test(c, a_box_beyond_the_case_is_an_error_of_the_plugin);
+    tcase_add_test(c, labels_of_a_cut_box_are_the_nearest);
     tcase_add_test(c, scaling_multiplies_by_a_factor_in_the_range);
     tcase_add_test(c, shifting_adds_a_number_to_the_named_channel);
     tcase_add_test(c, channel_wise_draws_one_factor_per_channel);

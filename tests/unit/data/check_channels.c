@@ -86,7 +86,7 @@ static void transform_all(const char *text, const char *more, bool all)
     snprintf(both, sizeof both, "%s%s", text, more);
     chain = chain_of(&ini, "preprocess", both);
     make_case(&c);
-    ck_assert_msg(pipeline_apply(chain, &c, NULL, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(pipeline_apply(chain, PIPELINE_ALL, &c, NULL, &err) == PONS_OK, "%s", err.text);
     assert_changed(c.image.voxels, all, VOXELS);
     pons_volume_clear(&c.image);
     pipeline_close(chain);
@@ -109,7 +109,7 @@ START_TEST(normalisation_is_per_channel_with_70_channels)
     pons_case c;
 
     make_case(&c);
-    ck_assert_msg(pipeline_apply(chain, &c, NULL, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(pipeline_apply(chain, PIPELINE_ALL, &c, NULL, &err) == PONS_OK, "%s", err.text);
     for (int channel = 0; channel < CHANNELS; channel++) {
         double sum = 0;
         for (int v = 0; v < VOXELS; v++)
@@ -133,7 +133,7 @@ START_TEST(foreground_may_be_defined_by_channel_69)
     make_case(&c);
     for (int v = 0; v < VOXELS; v++)
         ((float *)c.image.voxels)[v * CHANNELS + 69] = v / SIDE == 5;
-    ck_assert_msg(pipeline_apply(chain, &c, NULL, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(pipeline_apply(chain, PIPELINE_ALL, &c, NULL, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(c.image.extent[0], 1);
     ck_assert_int_eq(c.image.extent[1], 1);
     ck_assert_int_eq(c.image.extent[2], SIDE);

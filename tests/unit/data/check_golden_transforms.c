@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "data/loader/patch_crop.h"
 #include "data/nifti/nifti_read.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/volume.h"
@@ -58,7 +59,7 @@ static void preprocess(const char *ini, pons_case *c, const char *name)
     pipeline *steps;
 
     MUST(pipeline_open(file, "preprocess", false, c->image.channels, &steps, &golden_error));
-    ck_assert_msg(!pipeline_apply(steps, c, NULL, &golden_error), "%s: %s", name,
+    ck_assert_msg(!pipeline_apply(steps, PIPELINE_ALL, c, NULL, &golden_error), "%s: %s", name,
                   golden_error.text);
     pipeline_close(steps);
     config_close(file);
@@ -144,6 +145,42 @@ START_TEST(pictures_are_resized_and_normalised_as_by_torchvision)
     assert_extent(&c.image, &expected, name);
     assert_near(c.image.voxels, &expected, IMAGE_OF_RANGE, name);
     clear_case(&c);
+    safetensors_close(arrays);
+}
+END_TEST
+
+/* ---- [augment], torchvision ------------------------------------------------------------------ */
+
+/* Boxes of a picture: name of the result, first row and column, rows, columns, and antialias. */
+static const struct { const char *name; int64_t box[4]; bool antialias; } crops[] = {
+    { "resized_crop_3_plain", { 3, 5, 14, 20 }, false },
+    { "resized_crop_3_antialias", { 3, 5, 14, 20 }, true },
+    { "resized_crop_0_plain", { 0, 0, 24, 30 }, false },
+    { "resized_crop_0_antialias", { 0, 0, 24, 30 }, true },
+    { "resized_crop_6_plain", { 6, 2, 8, 9 }, false },
+    { "resized_crop_6_antialias", { 6, 2, 8, 9 }, true },
+};
+
+START_TEST(boxes_are_cut_and_resized_as_by_torchvision)
+{
+    const char *name = crops[_i].name;
+    const int64_t *box = crops[_i].box;
+    const sampling_spec spec = { SAMPLING_SETS_NONE, 0, 0 };
+    const pons_sample sample = { .size = sizeof sample, .crop_start = { 0, box[0], box[1] },
+                                 .crop_extent = { 1, box[2], box[3] },
+                                 .crop_antialias = crops[_i].antialias };
+    safetensors *arrays = open_arrays("transforms_more.safetensors");
+    safetensor source = picture_of(arrays, "picture"), expected = picture_of(arrays, name);
+    pons_case c = { .size = sizeof c, .name = name };
+    packed_case packed, cut;
+
+    volume_from(&source, PONS_F32, &c.image);
+    MUST(packed_case_init(&packed, &c, &spec, &golden_error));
+    MUST(patch_crop(&packed, &sample, expected.extent + 1, &cut, &golden_error));
+    assert_extent(&cut.image, &expected, name);
+    assert_near(cut.codes, &expected, IMAGE_OF_RANGE, name);
+    packed_case_clear(&cut);
+    packed_case_clear(&packed);
     safetensors_close(arrays);
 }
 END_TEST
@@ -341,5 +378,7 @@ int main(void)
                         sizeof planned_cases / sizeof planned_cases[0]);
     tcase_add_loop_test(c, pictures_are_resized_and_normalised_as_by_torchvision, 0,
                         sizeof pictures / sizeof pictures[0]);
+    tcase_add_loop_test(c, boxes_are_cut_and_resized_as_by_torchvision, 0,
+                        sizeof crops / sizeof crops[0]);
     return suite_run();
 }

@@ -282,11 +282,11 @@ START_TEST(every_transform_equals_its_result_on_one_thread)
 
         make_case(&one, extents[e]);
         lend_threads(1);
-        ck_assert_msg(!pipeline_apply(chain, &one, NULL, &err), "%s", err.text);
+        ck_assert_msg(!pipeline_apply(chain, PIPELINE_ALL, &one, NULL, &err), "%s", err.text);
         for (int t = 1; t < THREADS; t++) {
             make_case(&many, extents[e]);
             lend_threads(threads[t]);
-            ck_assert_msg(!pipeline_apply(chain, &many, NULL, &err), "%s", err.text);
+            ck_assert_msg(!pipeline_apply(chain, PIPELINE_ALL, &many, NULL, &err), "%s", err.text);
             assert_same(&many.image, &one.image, text, threads[t]);
             assert_same(&many.label, &one.label, text, threads[t]);
             assert_same(&many.valid, &one.valid, text, threads[t]);

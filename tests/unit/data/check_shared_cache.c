@@ -204,7 +204,7 @@ static bool is_true_case(const opened *o, int rank)
 
     if (cache_read(o->held, rank, &one, &err) != PONS_OK
         || case_read(o->data, rank, &again, &err) != PONS_OK
-        || pipeline_apply(o->chain, &again, NULL, &err) != PONS_OK)
+        || pipeline_apply(o->chain, PIPELINE_ALL, &again, NULL, &err) != PONS_OK)
         return false;
     same = memcmp(one.image.extent, again.image.extent, sizeof one.image.extent) == 0
         && memcmp(one.image.voxels, again.image.voxels, pons_volume_size(&one.image)) == 0

@@ -115,7 +115,8 @@ static void assert_chain(const char *volume_name, const char *chain_name, const 
                   err.text);
     read_pair(volume_name, &found);
     read_pair(prefix, &expected);
-    ck_assert_msg(!pipeline_apply(chain, &found, NULL, &err), "%s: %s", prefix, err.text);
+    ck_assert_msg(!pipeline_apply(chain, PIPELINE_ALL, &found, NULL, &err), "%s: %s", prefix,
+                  err.text);
     assert_images_equal(&found.image, &expected.image, prefix);
     assert_labels_equal(&found.label, &expected.label, prefix);
     clear_pair(&found);
@@ -174,7 +175,7 @@ static pons_status run_ini(const char *ini, int channels, pons_case *c, logger *
     pons_status status = pipeline_open(ini_config, "preprocess", false, channels, &chain, err);
 
     if (!status)
-        status = pipeline_apply(chain, c, l, err);
+        status = pipeline_apply(chain, PIPELINE_ALL, c, l, err);
     pipeline_close(chain);
     config_close(ini_config);
     return status;

@@ -4,8 +4,8 @@
  * Voxel i of the result lies at (i + 0.5) old / new - 0.5 of the source. Beyond the last voxel its
  * value is repeated.
  */
-#ifndef PLUGINS_TRANSFORMS_AXIS_RESIZE_H
-#define PLUGINS_TRANSFORMS_AXIS_RESIZE_H
+#ifndef CORE_DATA_VOLUME_AXIS_RESIZE_H
+#define CORE_DATA_VOLUME_AXIS_RESIZE_H
 
 #include <pons/transform.h>
 

@@ -4,7 +4,7 @@
  * Lines along the axis are read in blocks of LANES neighbours. Loops over a block's lanes are
  * innermost and become vectors, also those of the recursive spline filter.
  */
-#include "axis_resize.h"
+#include "data/volume/axis_resize.h"
 
 #include <math.h>
 #include <stdlib.h>
