@@ -4,6 +4,9 @@
 # deep.ini that of check_deep.sh.
 . "${srcdir:-.}/tests/support/checks.sh"
 . "$source/tests/support/idx.sh"
+. "$source/tests/tools/lacks.sh"
+reads_pictures=yes
+lacks libpng && reads_pictures=no
 cd "$folder" || exit 1
 cp "$source"/examples/*.ini .
 
@@ -91,8 +94,75 @@ check "mnist_mlp_ddp trains on two ranks" "$program" launch -n 2 -- train -q mni
     --set distribute.timeout_s="$(patient 100)"
 check "mnist_mlp_ddp predicts from two ranks" classified mnist_mlp_ddp
 
+# pictures FOLDER CLASS...: two pictures of each class for training and one for validation, of two extents.
+pictures() {
+    place=$1
+    shift
+    for class; do
+        mkdir -p "$place/train/$class" "$place/val/$class"
+        cp "$source/tests/golden/pictures/rgb.png" "$place/train/$class/small.png"
+        cp shown/phantom_000.png "$place/train/$class/large.png"
+        cp shown/phantom_001.png "$place/val/$class/large.png"
+        cp "$source/tests/golden/pictures/interlaced.png" "$place/val/$class/small.png"
+    done
+}
+
+# named NAME FOLDER CLASS...: the table of NAME has a row for each picture, a column for each class, and shares of 1.
+named() {
+    "$program" predict -q "runs/$1-debug" "$2"/val/*/* -o "out/$1.csv" || return
+    shift 2
+    columns=$(printf ",%s" "$@")
+    [ "$(head -n 1 "out/$job.csv")" = "file,class$columns" ] &&
+        awk -F, -v classes=$# 'NR > 1 { sum = 0; for (c = 0; c < classes; c++) sum += $(NF - c)
+                                        bad += sum < 0.999 || sum > 1.001 }
+                               END { exit bad || NR != 2 * classes + 1 }' "out/$job.csv"
+}
+
+# picture_job NAME FOLDER CLASS... -- [SETTING...]: train, predict, and both on two ranks.
+precision=
+picture_job() {
+    job=$1 place=$2
+    shift 2
+    classes=
+    while [ "$1" != -- ]; do
+        classes="$classes $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086 # a flag and its value
+    check "$job is explained as it is" "$program" explain "$job.ini" $precision
+    # shellcheck disable=SC2086
+    check "$job trains" "$program" train -q "$job.ini" --debug $precision "$@"
+    # shellcheck disable=SC2086 # words of classes
+    check "$job predicts" named "$job" "$place" $classes
+    # shellcheck disable=SC2086
+    check "$job trains on two ranks" "$program" launch -n 2 -- train -q "$job.ini" --debug $precision "$@" \
+        --set experiment.name="$job-two" --set distribute.timeout_s="$(patient 100)"
+    job=$job-two
+    # shellcheck disable=SC2086
+    check "$job predicts" named "$job" "$place" $classes
+}
+
+if [ $reads_pictures = no ]; then
+    echo "SKIPPED: jobs on pictures: needs libpng"
+else
+    printf '[data]\nsource = phantom\n' >heads.ini
+    "$program" data show -q heads.ini phantom_000 phantom_001 -o shown >log 2>&1 || { cat log; exit 1; }
+    pictures imagenet n01440764 n01443537 n01484850
+    pictures imagewoof2-320 n02086240 n02087394
+    picture_job imagefolder_resnet50 imagenet n01440764 n01443537 n01484850 -- --set patch.extent="1 32 32" \
+        --set preprocess.resize.extent=36 --set preprocess.center_crop.extent="0 32 32" --set model.depth=10 \
+        --set train.batch=2 --set train.micro_batches=2
+    precision="--set train.precision=bf16" # no processor computes in fp16
+    picture_job imagewoof_xresnet50 imagewoof2-320 n02086240 n02087394 -- --set patch.extent="1 32 32" \
+        --set preprocess.resize.extent="1 36 36" --set preprocess.center_crop.extent="0 32 32" \
+        --set model.depth=18 --set train.batch=2
+    rm heads.ini
+fi
+
 # A file of another name would be a job that this test does not run.
 known="brain brats brats_ddp datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
+imagefolder_resnet50 imagewoof_xresnet50 \
 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
