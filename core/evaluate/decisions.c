@@ -14,7 +14,7 @@
 #include "base/integer.h"
 #include "evaluate/classification_score.h"
 
-enum { CLASSES_PRINTED = 12, COLUMN_WIDTH = 6 };
+enum { CLASSES_PRINTED = 12, COLUMN_WIDTH = 6, MATRIX_MAX = 64, CONFUSION_MAX = 1024 };
 
 void decisions_add(evaluation *e, const char *name, int label, const float *probability)
 {
@@ -60,7 +60,8 @@ static bool is_of_class(const evaluation *e, int kind)
 /* The metrics and the confusion matrix. The caller frees both. */
 typedef struct decision_sums {
     metric_summary *summary;      /* [classes + 1]                                                */
-    int64_t *confusion;           /* [classes][classes]                                           */
+    int64_t *images;              /* [classes]                                                    */
+    int64_t *confusion;           /* [classes][classes]; NULL: more than CONFUSION_MAX classes    */
 } decision_sums;
 
 static pons_status sum_up(const evaluation *e, decision_sums *out, pons_error *err)
@@ -69,17 +70,24 @@ static pons_status sum_up(const evaluation *e, decision_sums *out, pons_error *e
     size_t classes = (size_t)e->class_count;
 
     out->summary = calloc(classes + 1, sizeof *out->summary);
-    out->confusion = calloc(classes * classes, sizeof *out->confusion);
-    if (out->summary == NULL || out->confusion == NULL)
+    out->images = calloc(classes + 1, sizeof *out->images);
+    if (e->class_count <= CONFUSION_MAX)
+        out->confusion = calloc(classes * classes, sizeof *out->confusion);
+    if (out->summary == NULL || out->images == NULL
+        || (out->confusion == NULL && e->class_count <= CONFUSION_MAX))
         return pons_fail(err, PONS_DEVICE, "out of memory for a table of %d classes",
                          e->class_count);
-    class_ranking_confusion(&r, out->confusion);
+    for (int i = 0; i < r.count; i++)
+        out->images[r.label[i]]++;
+    if (out->confusion != NULL)
+        class_ranking_confusion(&r, out->confusion);
     return classification_summarise(&r, out->summary, err);
 }
 
 static void free_sums(decision_sums *s)
 {
     free(s->summary);
+    free(s->images);
     free(s->confusion);
 }
 
@@ -138,13 +146,9 @@ static void put_image(const evaluation *e, const class_ranking *r, int image, FI
 
 static void put_class(const evaluation *e, const decision_sums *s, int class, FILE *to)
 {
-    int64_t images = 0;
-
-    for (int c = 0; c < e->class_count; c++)
-        images += s->confusion[(int64_t)class * e->class_count + c];
     fputs(class > 0 ? "," : "", to);
     json_put_text(to, e->classes[class].name);
-    fprintf(to, ":{\"images\":%" PRId64, images);
+    fprintf(to, ":{\"images\":%" PRId64, s->images[class]);
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
         if (!is_of_class(e, kind))
             continue;
@@ -169,13 +173,15 @@ static void put_means(const evaluation *e, const decision_sums *s, FILE *to)
 
 static void put_confusion(const evaluation *e, const decision_sums *s, FILE *to)
 {
-    for (int row = 0; row < e->class_count; row++) {
+    fputs(s->confusion != NULL ? "[" : "null", to);
+    for (int row = 0; row < e->class_count && s->confusion != NULL; row++) {
         fputs(row > 0 ? ",[" : "[", to);
         for (int c = 0; c < e->class_count; c++)
             fprintf(to, "%s%" PRId64, c > 0 ? "," : "",
                     s->confusion[(int64_t)row * e->class_count + c]);
         fputc(']', to);
     }
+    fputs(s->confusion != NULL ? "]" : "", to);
 }
 
 pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err)
@@ -192,9 +198,9 @@ pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err)
             put_class(e, &s, c, to);
         fputs("},\"mean\":{", to);
         put_means(e, &s, to);
-        fputs("},\"confusion\":[", to);
+        fputs("},\"confusion\":", to);
         put_confusion(e, &s, to);
-        fputs("]}\n", to);
+        fputs("}\n", to);
     }
     free_sums(&s);
     return err->status;
@@ -318,6 +324,64 @@ static void print_confusion(const evaluation *e, const decision_sums *s, FILE *t
     fputc('\n', to);
 }
 
+/* A kind of mistake: images of one class that were taken for another one. */
+typedef struct mistake {
+    int32_t class, decision;
+    int count;
+} mistake;
+
+static int compare_kinds(const void *a, const void *b)
+{
+    const mistake *x = a, *y = b;
+
+    return x->class != y->class ? (x->class > y->class) - (x->class < y->class)
+                                : (x->decision > y->decision) - (x->decision < y->decision);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+    const mistake *x = a, *y = b;
+
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+                                : compare_kinds(a, b);
+}
+
+/* Sort the mistakes of all images into 'list', the most frequent first. Returns their number. */
+static int list_mistakes(const class_ranking *r, mistake *list)
+{
+    int single = 0, kinds = 0;
+
+    for (int i = 0; i < r->count; i++) {
+        int decision = class_ranking_decide(r, i);
+
+        if (decision != r->label[i])
+            list[single++] = (mistake){ r->label[i], decision, 1 };
+    }
+    qsort(list, (size_t)single, sizeof *list, compare_kinds);
+    for (int i = 0; i < single; i++)
+        if (kinds > 0 && compare_kinds(&list[kinds - 1], &list[i]) == 0)
+            list[kinds - 1].count++;
+        else
+            list[kinds++] = list[i];
+    qsort(list, (size_t)kinds, sizeof *list, compare_counts);
+    return kinds;
+}
+
+/* The matrix of many classes has more zeros than a reader wants: its largest entries. */
+static void print_mistakes(const evaluation *e, FILE *to)
+{
+    class_ranking r = ranking_of(e);
+    mistake *list = calloc((size_t)r.count + 1, sizeof *list);
+    int kinds = list != NULL ? list_mistakes(&r, list) : 0;
+
+    if (kinds > 0)
+        fprintf(to, "\nthe most frequent of %d kinds of mistakes\n", kinds);
+    for (int i = 0; i < kinds && i < CLASSES_PRINTED; i++)
+        fprintf(to, "%*d %s taken for %s\n", COLUMN_WIDTH, list[i].count,
+                e->classes[list[i].class].name, e->classes[list[i].decision].name);
+    free(list);
+}
+
 pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_error *err)
 {
     decision_sums s = { NULL };
@@ -333,8 +397,10 @@ pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_
             }
         fputc('\n', to);
         print_classes(e, &s, all, to);
-        if (all)
+        if (all && e->class_count <= MATRIX_MAX)
             print_confusion(e, &s, to);
+        else
+            print_mistakes(e, to);
     }
     free_sums(&s);
     return err->status;

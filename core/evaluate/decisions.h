@@ -19,11 +19,14 @@ struct decisions {
 void decisions_add(evaluation *e, const char *name, int label, const float *probability);
 /* Write the images as CSV: case, class, decision and the probability of each class. */
 pons_status decisions_write_csv(const evaluation *e, const char *path, pons_error *err);
-/* One JSON object; rows of "confusion" are classes, columns decisions. */
+/*
+ * One JSON object; rows of "confusion" are classes, columns decisions. It is null with more than
+ * 1,024 classes.
+ */
 pons_status decisions_print_json(const evaluation *e, FILE *to, pons_error *err);
 /*
- * Print metrics and confusion matrix. The table of many classes has the worst ones alone and no
- * matrix; 'all' prints every class.
+ * Print metrics and confusion matrix. The table of many classes has the worst ones alone and,
+ * in place of a matrix, the most frequent mistakes; 'all' prints every class.
  */
 pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_error *err);
 

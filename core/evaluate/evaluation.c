@@ -64,7 +64,8 @@ pons_status evaluation_name_classes(evaluation *e, const pons_texts *items, pons
     pons_error wrong = PONS_ERROR_INIT; /* errors of --labels are usage errors */
     int count;
 
-    if (class_list_parse(e->memory, "--labels", items, &all, &count, &wrong) != PONS_OK)
+    if (class_list_parse(e->memory, "--labels", items, CLASS_COUNT_MAX, &all, &count, &wrong)
+        != PONS_OK)
         return pons_fail(err, PONS_USAGE, "%s", wrong.text);
     mark_listed(e, all, count);
     kept = arena_alloc(e->memory, (size_t)count * sizeof *kept);

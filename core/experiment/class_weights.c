@@ -9,10 +9,11 @@
 
 #include "base/arena.h"
 #include "base/integer.h"
+#include "config/list.h"
 #include "data/case/case_read.h"
 #include "data/dataset/class_list.h"
 
-enum { CASES_MAX = 50 };
+enum { CASES_MAX = 50, WEIGHTS_PRINTED = 32 };
 
 /* The weights of the loss in the options of its plugin; NULL: it has none. */
 static pons_reals *find_weights(const experiment *e)
@@ -42,7 +43,8 @@ static pons_status check(const experiment *e, const pons_reals *weights, pons_er
     return PONS_OK;
 }
 
-static void count_voxels(const pons_case *one, int64_t count[CLASS_COUNT_MAX])
+/* count [CLASS_COUNT_MAX] */
+static void count_voxels(const pons_case *one, int64_t *count)
 {
     const uint8_t *label = one->label.voxels, *valid = one->valid.voxels;
     int64_t voxels = label != NULL ? pons_volume_count(&one->label) : 0;
@@ -53,8 +55,7 @@ static void count_voxels(const pons_case *one, int64_t count[CLASS_COUNT_MAX])
 }
 
 /* Cases from all parts of the list. */
-static pons_status count_cases(const experiment *e, int64_t count[CLASS_COUNT_MAX],
-                               pons_error *err)
+static pons_status count_cases(const experiment *e, int64_t *count, pons_error *err)
 {
     const dataset *d = e->data;
     int cases = min_int(d->training_count, CASES_MAX);
@@ -70,8 +71,8 @@ static pons_status count_cases(const experiment *e, int64_t count[CLASS_COUNT_MA
     return PONS_OK;
 }
 
-static pons_status count_images(const experiment *e, int64_t count[CLASS_COUNT_MAX],
-                                pons_error *err)
+/* count [class_count] */
+static pons_status count_images(const experiment *e, int64_t *count, pons_error *err)
 {
     const dataset *d = e->data;
 
@@ -101,12 +102,17 @@ static void weigh(const int64_t *count, int classes, double *weight)
 
 static void note_weights(experiment *e, const pons_reals *weights)
 {
-    const char *list = "";
+    int count = weights->count;
+    const char **item = arena_alloc(e->memory, (size_t)count * sizeof *item), *list;
 
-    for (int c = 0; c < weights->count; c++)
-        list = arena_format(e->memory, "%s%s%.6g", list, c > 0 ? " " : "", weights->item[c]);
+    for (int c = 0; c < count; c++)
+        item[c] = arena_format(e->memory, "%.6g", weights->item[c]);
+    list = list_join(e->memory, count, item);
     config_resolve(e->config, "loss", "weight", list, "class_weights = auto");
     config_resolve(e->config, "loss", "class_weights", "none", "the numbers are in weight");
+    if (count > WEIGHTS_PRINTED)
+        list = arena_format(e->memory, "%s and %d others, in resolved.ini",
+                            list_join(e->memory, WEIGHTS_PRINTED, item), count - WEIGHTS_PRINTED);
     log_line(e->log, "weights of the classes in the loss: %s", list);
 }
 
@@ -120,9 +126,10 @@ pons_status class_weights_resolve(experiment *e, pons_error *err)
         return PONS_OK;
     if (check(e, weights, err) != PONS_OK)
         return err->status;
-    count = arena_alloc(e->memory, CLASS_COUNT_MAX * sizeof *count);
+    size_t counted = (size_t)max_int(e->class_count, CLASS_COUNT_MAX);
+    count = arena_alloc(e->memory, counted * sizeof *count);
     weight = arena_alloc(e->memory, (size_t)e->class_count * sizeof *weight);
-    memset(count, 0, CLASS_COUNT_MAX * sizeof *count);
+    memset(count, 0, counted * sizeof *count);
     if ((e->task.whole ? count_images : count_cases)(e, count, err) != PONS_OK)
         return err->status;
     weigh(count, e->class_count, weight);

@@ -78,9 +78,12 @@ static pons_status segmentation_take_dataset(experiment *e, pons_error *err)
     return PONS_OK;
 }
 
-/* The task of a prediction, with class names from 'labels' or 'regions'; no data file is opened. */
-static pons_status segmentation_take_names(experiment *e, const experiment_overrides *known,
-                                           pons_error *err)
+/*
+ * The task of a prediction, with at most 'most' class names from 'labels' or 'regions'; no data
+ * file is opened.
+ */
+static pons_status take_names(experiment *e, const experiment_overrides *known, int most,
+                              pons_error *err)
 {
     const data_options *d = &e->sections.data;
     int channels = d->image.count > 0 ? d->image.count : known->image_channels;
@@ -95,7 +98,8 @@ static pons_status segmentation_take_names(experiment *e, const experiment_overr
         class_list_read_table(e->memory, table, &e->classes, &e->class_count, err);
     else
         class_list_parse(e->memory, e->regions ? "regions" : "labels",
-                         e->regions ? &d->regions : &d->labels, &e->classes, &e->class_count, err);
+                         e->regions ? &d->regions : &d->labels, most, &e->classes, &e->class_count,
+                         err);
     if (err->status != PONS_OK
         || class_list_map(e->memory, &d->map, &e->classes, e->class_count, err) != PONS_OK)
         return config_location_add(e->config, "data", "labels", err);
@@ -110,6 +114,12 @@ static pons_status segmentation_take_names(experiment *e, const experiment_overr
     e->task.class_names = names;
     e->task.target = e->regions ? PONS_TARGET_REGIONS : PONS_TARGET_LABELS;
     return PONS_OK;
+}
+
+static pons_status segmentation_take_names(experiment *e, const experiment_overrides *known,
+                                           pons_error *err)
+{
+    return take_names(e, known, CLASS_COUNT_MAX, err);
 }
 
 static pons_activation segmentation_activation(const experiment *e)
@@ -286,7 +296,7 @@ static pons_status classification_take_names(experiment *e, const experiment_ove
                                              pons_error *err)
 {
     if (refuse_for_classification(e, err) == PONS_OK)
-        segmentation_take_names(e, known, err);
+        take_names(e, known, CASE_CLASS_COUNT_MAX, err);
     e->task.whole = true;
     return err->status;
 }

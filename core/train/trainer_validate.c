@@ -54,10 +54,16 @@ static metric_set recorded_metrics(const experiment *e)
     return task_rules_of(&e->sections)->recorded | 1u << e->best.kind;
 }
 
+/* The end of the classes with values of their own; a record of more classes has the means alone. */
+static int recorded_classes(const experiment *e)
+{
+    return e->class_count <= CLASS_COUNT_MAX ? e->class_count : 0;
+}
+
 static pons_status record_validation(trainer *t, int cases, pons_error *err)
 {
     const experiment *e = t->experiment;
-    int first = validation_first_class(e), n = 0;
+    int first = validation_first_class(e), end = recorded_classes(e), n = 0;
     pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 1];
     arena *names = arena_new();
 
@@ -66,7 +72,7 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
             continue;
         metric[n++] = (pons_metric){ arena_format(names, "%s.mean", metric_facts[kind].name),
                                      mean_value(t, (metric_kind)kind) };
-        for (int c = first; c < e->class_count && metric_facts[kind].source != METRIC_OF_CASE; c++)
+        for (int c = first; c < end && metric_facts[kind].source != METRIC_OF_CASE; c++)
             metric[n++] = (pons_metric){
                 arena_format(names, "%s.%s", metric_facts[kind].name, e->classes[c].name),
                 metric_summary_mean(&t->summaries[c], (metric_kind)kind) };

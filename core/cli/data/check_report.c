@@ -6,12 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/integer.h"
 #include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/data/check_geometry.h"
 #include "data/dataset/class_list.h"
 
-enum { IDS_PRINTED = 100 };
+enum { IDS_PRINTED = 100, CLASSES_PRINTED = 100 };
 
 /* ---- the dataset ----------------------------------------------------------------------------- */
 
@@ -71,12 +72,16 @@ static void print_classes(const dataset *d, const dataset_report *r, int64_t all
 
 static void print_case_classes(const dataset *d, const dataset_report *r)
 {
+    int count = min_int(d->class_count, CLASSES_PRINTED);
+
     printf("\n%-24s %8s %10s  %s\n", "class", "cases", "share", "id");
-    for (int c = 0; c < d->class_count; c++)
+    for (int c = 0; c < count; c++)
         quote_print(stdout, "%-24.40s %8" PRId64 " %9.4f%%  %s\n", d->classes[c].name,
                     r->class_total[c].cases,
                     100 * (double)r->class_total[c].cases / (double)d->case_count,
                     class_ids_text(r->memory, &d->classes[c]));
+    if (count < d->class_count)
+        printf("and %d others, which --json lists\n", d->class_count - count);
 }
 
 static void print_ids(const dataset *d, const dataset_report *r, int64_t all)

@@ -9,7 +9,8 @@ void class_coverage_init(class_coverage *s, const dataset *d)
 {
     int count = d->region_count > 0 ? d->region_count : d->class_count;
 
-    *s = (class_coverage){ .data = d, .missing = d->target == TARGET_OF_VOXELS ? count : 0 };
+    *s = (class_coverage){ .data = d, .count = d->target == TARGET_OF_VOXELS ? count : 0 };
+    s->missing = s->count;
     pthread_mutex_init(&s->lock, NULL);
 }
 
@@ -50,15 +51,10 @@ static void find_regions_in(const uint8_t *target, int64_t voxels, int count, bo
     }
 }
 
-static int class_count(const class_coverage *s)
-{
-    return s->data->region_count > 0 ? s->data->region_count : s->data->class_count;
-}
-
 void class_coverage_join(class_coverage *s, const bool seen[CLASS_COUNT_MAX])
 {
     pthread_mutex_lock(&s->lock);
-    for (int c = 0; c < class_count(s); c++) {
+    for (int c = 0; c < s->count; c++) {
         s->missing -= seen[c] && !s->seen[c];
         s->seen[c] = s->seen[c] || seen[c];
     }
@@ -88,7 +84,7 @@ void class_coverage_warn(const class_coverage *s, logger *l)
 
     if (memory == NULL)
         return;
-    for (int c = 0; c < class_count(s); c++) {
+    for (int c = 0; c < s->count; c++) {
         if (!s->seen[c])
             log_warning(l, "%s", class_list_missing_text(memory, s->data, c));
     }

@@ -14,7 +14,8 @@
 typedef struct class_coverage {
     pthread_mutex_t lock;
     const dataset *data;
-    int missing;               /* classes that have not occurred                                  */
+    int count;                 /* classes of voxels, or regions                                   */
+    int missing;               /* those of them that have not occurred                            */
     bool seen[CLASS_COUNT_MAX];
 } class_coverage;
 

@@ -87,6 +87,9 @@ static pons_status make_classes(const layout_result *found, dataset *d, pons_err
 
     if (collect_words(found, &words, err) != PONS_OK)
         return err->status;
+    if (words.count > CASE_CLASS_COUNT_MAX)
+        return pons_fail(err, PONS_DATA, "'%s' has %d classes, expected at most %d", found->origin,
+                         words.count, CASE_CLASS_COUNT_MAX);
     list = arena_alloc(d->memory, (size_t)words.count * sizeof *list + 1);
     ids = arena_alloc(d->memory, (size_t)words.count * sizeof *ids + 1);
     for (int i = 0; i < words.count; i++) {
@@ -113,33 +116,34 @@ static const char *names_text(const dataset *d)
                                              d->class_count - 4) : text;
 }
 
-static bool names_a_class(const dataset *d)
+static bool names_a_class(const dataset *d, const name_index *names)
 {
     for (int i = 0; i < d->case_count; i++)
         if (d->cases[i].class_name != NULL
-            && class_index_of_name(d->classes, d->class_count, d->cases[i].class_name) >= 0)
+            && name_index_find(names, "", d->cases[i].class_name) >= 0)
             return true;
     return false;
 }
 
-static int find_class(const dataset *d, const char *word, bool by_id)
+static int find_class(const dataset *d, const name_index *names, const char *word, bool by_id)
 {
     if (!by_id)
-        return class_index_of_name(d->classes, d->class_count, word);
+        return name_index_find(names, "", word);
     return is_id(word) ? class_index_of_id(d->classes, d->class_count, atoi(word)) : -1;
 }
 
 /* Words are names of classes; where none of them is one, all are ids of 'labels'. */
-static void find_classes(layout_result *found, dataset *d, data_case *cases)
+static void find_classes(layout_result *found, dataset *d, const name_index *names,
+                         data_case *cases)
 {
-    bool by_id = !names_a_class(d);
+    bool by_id = !names_a_class(d, names);
 
     for (int i = 0; i < d->case_count; i++) {
         data_case *c = &cases[i];
 
         if (c->class_name == NULL)
             continue;
-        c->class_index = find_class(d, c->class_name, by_id);
+        c->class_index = find_class(d, names, c->class_name, by_id);
         if (c->class_index < 0)
             layout_problem(found, c->id, c->image[0], "%s has the class '%s', expected %s",
                            c->class_place != NULL ? c->class_place
@@ -148,13 +152,28 @@ static void find_classes(layout_result *found, dataset *d, data_case *cases)
     }
 }
 
+/* Set the class of each case by its word. */
+static pons_status set_classes(layout_result *found, dataset *d, data_case *cases, pons_error *err)
+{
+    name_index names = { NULL };
+    bool enough = true;
+
+    for (int c = 0; c < d->class_count && enough; c++)
+        enough = name_index_add(&names, "", d->classes[c].name, c) >= 0;
+    if (enough)
+        find_classes(found, d, &names, cases);
+    name_index_clear(&names);
+    return enough ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
 pons_status case_class_resolve(const dataset_settings *s, layout_result *found, dataset *d,
                                pons_error *err)
 {
     data_case *cases = arena_alloc(d->memory, (size_t)d->case_count * sizeof *cases + 1);
 
     if (s->labels.count > 0)
-        class_list_parse(d->memory, "labels", &s->labels, &d->classes, &d->class_count, err);
+        class_list_parse(d->memory, "labels", &s->labels, CASE_CLASS_COUNT_MAX, &d->classes,
+                         &d->class_count, err);
     else if (!s->labels_optional)
         make_classes(found, d, err);
     if (err->status != PONS_OK)
@@ -169,8 +188,8 @@ pons_status case_class_resolve(const dataset_settings *s, layout_result *found, 
         return pons_fail(err, PONS_DATA, "'%s' has one class, '%s', expected at least 2",
                          found->origin, d->classes[0].name);
     memcpy(cases, d->cases, (size_t)d->case_count * sizeof *cases);
-    if (d->class_count > 0)
-        find_classes(found, d, cases);
+    if (d->class_count > 0 && set_classes(found, d, cases, err) != PONS_OK)
+        return err->status;
     d->cases = cases;
     return PONS_OK;
 }

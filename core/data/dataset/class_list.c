@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file/table_file.h"
+#include "base/hash/name_index.h"
 #include "base/text/text.h"
 
 /* Ids of one entry while it is parsed. */
@@ -114,7 +115,66 @@ static pons_status add_rest(arena *memory, const char *key, data_class *list, in
     return PONS_OK;
 }
 
-pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items,
+/* Check that no id occurs twice in a class, or in two classes unless they share ids. */
+static pons_status check_label_ids(const char *key, const data_class *classes, int count,
+                                   bool shared, pons_status kind, pons_error *err)
+{
+    int *owner = calloc(LABEL_ID_MAX + 1, sizeof *owner); /* class index + 1 */
+
+    if (owner == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int c = 0; c < count && err->status == PONS_OK; c++) {
+        for (int i = 0; i < classes[c].id_count && err->status == PONS_OK; i++) {
+            int *other = &owner[classes[c].id[i]];
+            if (*other == c + 1 || (*other != 0 && !shared))
+                pons_fail(err, kind, "'%s' gives id %d to '%s' and to '%s'", key,
+                          classes[c].id[i], classes[*other - 1].name, classes[c].name);
+            *other = c + 1;
+        }
+    }
+    free(owner);
+    return err->status;
+}
+
+/* Check that no name occurs twice. */
+static pons_status check_names(const char *key, const data_class *classes, int count,
+                               pons_status kind, pons_error *err)
+{
+    name_index known = { NULL };
+
+    for (int i = 0; i < count && err->status == PONS_OK; i++) {
+        int first = name_index_add(&known, "", classes[i].name, i);
+
+        if (first < 0)
+            pons_fail(err, PONS_DEVICE, "out of memory");
+        else if (first < i)
+            pons_fail(err, kind, "'%s' names '%s' twice", key, classes[i].name);
+    }
+    name_index_clear(&known);
+    return err->status;
+}
+
+static pons_status check_list(const char *key, bool shared, const data_class *classes, int count,
+                              int most, pons_status kind, pons_error *err)
+{
+    if (!shared && count < 2)
+        return pons_fail(err, kind,
+                         "'%s' has %d entr%s, expected a background and at least one class", key,
+                         count, count == 1 ? "y" : "ies");
+    if (count > most)
+        return pons_fail(err, kind, "'%s' has %d entries, expected at most %d", key, count, most);
+    if (check_names(key, classes, count, kind, err) != PONS_OK)
+        return err->status;
+    return check_label_ids(key, classes, count, shared, kind, err);
+}
+
+pons_status class_list_check(const char *key, bool shared, const data_class *classes, int count,
+                             pons_status kind, pons_error *err)
+{
+    return check_list(key, shared, classes, count, CLASS_COUNT_MAX, kind, err);
+}
+
+pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items, int most,
                              const data_class **classes, int *count, pons_error *err)
 {
     data_class *list = arena_alloc(memory, (size_t)items->count * sizeof *list);
@@ -134,7 +194,7 @@ pons_status class_list_parse(arena *memory, const char *key, const pons_texts *i
         with_rest = i;
         lowest = rest;
     }
-    if (class_list_check(key, shared, list, items->count, PONS_CONFIG, err) != PONS_OK)
+    if (check_list(key, shared, list, items->count, most, PONS_CONFIG, err) != PONS_OK)
         return err->status;
     if (with_rest >= 0
         && add_rest(memory, key, list, items->count, with_rest, lowest, err) != PONS_OK)
@@ -355,44 +415,6 @@ pons_status class_list_check_names(const char *key, const pons_texts *names,
                          guess.best != NULL ? guess.best : "", guess.best != NULL ? "'?" : "");
     }
     return PONS_OK;
-}
-
-/* Check that no id occurs twice in a class, or in two classes unless they share ids. */
-static pons_status check_label_ids(const char *key, const data_class *classes, int count,
-                                   bool shared, pons_status kind, pons_error *err)
-{
-    int *owner = calloc(LABEL_ID_MAX + 1, sizeof *owner); /* class index + 1 */
-
-    if (owner == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    for (int c = 0; c < count && err->status == PONS_OK; c++) {
-        for (int i = 0; i < classes[c].id_count && err->status == PONS_OK; i++) {
-            int *other = &owner[classes[c].id[i]];
-            if (*other == c + 1 || (*other != 0 && !shared))
-                pons_fail(err, kind, "'%s' gives id %d to '%s' and to '%s'", key,
-                          classes[c].id[i], classes[*other - 1].name, classes[c].name);
-            *other = c + 1;
-        }
-    }
-    free(owner);
-    return err->status;
-}
-
-pons_status class_list_check(const char *key, bool shared, const data_class *classes, int count,
-                             pons_status kind, pons_error *err)
-{
-    if (!shared && count < 2)
-        return pons_fail(err, kind,
-                         "'%s' has %d entr%s, expected a background and at least one class", key,
-                         count, count == 1 ? "y" : "ies");
-    if (count > CLASS_COUNT_MAX)
-        return pons_fail(err, kind, "'%s' has %d entries, expected at most %d", key, count,
-                         CLASS_COUNT_MAX);
-    for (int i = 0; i < count; i++) {
-        if (class_index_of_name(classes, i, classes[i].name) >= 0)
-            return pons_fail(err, kind, "'%s' names '%s' twice", key, classes[i].name);
-    }
-    return check_label_ids(key, classes, count, shared, kind, err);
 }
 
 const char *class_list_missing_text(arena *memory, const dataset *d, int number)

@@ -9,14 +9,15 @@
 
 #include "data/dataset/dataset.h"
 
-#define CLASS_COUNT_MAX 256 /* class indices are u8 */
+#define CLASS_COUNT_MAX 256        /* classes of voxels, whose indices are u8 */
+#define CASE_CLASS_COUNT_MAX 65536 /* classes of whole images */
 
 /*
  * Parse items like "kidney:1,3-5". 'key' begins error messages. With key "labels" an id belongs to
  * one class; with another key classes may share ids. One entry of "labels" may have 'rest', every
- * other id, or '*', every other id above 0; its ids are then listed too.
+ * other id, or '*', every other id above 0; its ids are then listed too. There are at most 'most'.
  */
-pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items,
+pons_status class_list_parse(arena *memory, const char *key, const pons_texts *items, int most,
                              const data_class **classes, int *count, pons_error *err);
 /*
  * Read the classes of a table with the columns 'original' (label id), 'new' (class index) and,
@@ -29,7 +30,10 @@ pons_status class_list_map(arena *memory, const pons_texts *items, const data_cl
                            int count, pons_error *err);
 /* The ids of a class as 'labels' has them: "1,3-5". */
 const char *class_ids_text(arena *memory, const data_class *c);
-/* The checks of every list: names occur once, and label ids occur once unless 'shared'. */
+/*
+ * The checks of a list of classes of voxels: names occur once, and label ids occur once unless
+ * 'shared'.
+ */
 pons_status class_list_check(const char *key, bool shared, const data_class *classes, int count,
                              pons_status kind, pons_error *err);
 /*

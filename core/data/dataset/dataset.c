@@ -149,16 +149,17 @@ static pons_status check_regions(const dataset *d, pons_error *err)
 static pons_status read_classes(dataset *d, const dataset_settings *s, const layout_result *found,
                                 pons_error *err)
 {
-    if (s->regions.count > 0 && class_list_parse(d->memory, "regions", &s->regions, &d->regions,
-                                                 &d->region_count, err) != PONS_OK)
+    if (s->regions.count > 0 && class_list_parse(d->memory, "regions", &s->regions,
+                                                 CLASS_COUNT_MAX, &d->regions, &d->region_count,
+                                                 err) != PONS_OK)
         return err->status;
     if (s->label_table != NULL) {
         if (class_list_read_table(d->memory, s->label_table, &d->classes, &d->class_count, err)
             != PONS_OK)
             return err->status;
     } else if (s->labels.count > 0) {
-        if (class_list_parse(d->memory, "labels", &s->labels, &d->classes, &d->class_count,
-                             err) != PONS_OK)
+        if (class_list_parse(d->memory, "labels", &s->labels, CLASS_COUNT_MAX, &d->classes,
+                             &d->class_count, err) != PONS_OK)
             return err->status;
     } else if (found->class_count > 0) {
         d->classes = found->classes;

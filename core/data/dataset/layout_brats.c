@@ -425,7 +425,7 @@ static pons_status parse_words(arena *memory, const char *key, const char *words
     if (words == NULL)
         return PONS_OK;
     items.item = (const char *const *)list_split(memory, words, &items.count);
-    return class_list_parse(memory, key, &items, classes, count, err);
+    return class_list_parse(memory, key, &items, CLASS_COUNT_MAX, classes, count, err);
 }
 
 static pons_status fill_family(search *s, const family *f, pons_error *err)

@@ -217,6 +217,31 @@ check "unless a step for validation changes it" volumes large --fresh --set data
     --set 'preprocess.steps=scale_range resize' --set 'preprocess.resize.extent=6 5 4' \
     --set preprocess.resize.cases=validation
 rm -r x
+# A thousand classes, of which every tenth has an image for validation.
+names=$(seq -f 'n%05.0f' 1000) tenth=$(seq -f 'n%05.0f' 10 10 1000)
+# shellcheck disable=SC2046,SC2086 # lists of names
+mkdir -p $(printf 'many/train/%s ' $names) $(printf 'many/val/%s ' $tenth)
+# shellcheck disable=SC2046,SC2086
+tee $(printf 'many/train/%s/a.nii.gz ' $names) $(printf 'many/val/%s/b.nii.gz ' $tenth) \
+    <heads/imagesTr/phantom_000.nii.gz >/dev/null
+check "a thousand classes train" volumes many --set data.source=many --set train.epochs=1 --set train.batch=250 \
+    --set loss.class_weights=auto --set window.batch=50
+check "with a weight for each" grep -q '^weight = .*1 1 1' runs/many/resolved.ini
+check "are recorded by their means" \
+    grep -q '"balanced_accuracy":{"mean":[0-9.e-]*},"auc":{"mean":[0-9.e-]*},"cases":100}' runs/many/metrics.jsonl
+check "are predicted" "$program" predict runs/many many/val/n00500 -o many.csv
+check "with a column for each" [ "$(head -n 1 many.csv | tr , '\n' | wc -l)" -eq 1002 ]
+check "are evaluated" sh -c "'$program' evaluate --run runs/many >table 2>said"
+check "in a table of the worst" grep -qx 'the worst of 1000 classes; --all prints every one' table
+check "with mistakes in place of a matrix" grep -Eqx ' +1 n00010 taken for n[0-9]{5}' table
+check "on few lines" [ "$(wc -l <table)" -lt 40 ]
+check "or of all, without a matrix" sh -c "'$program' evaluate --run runs/many --all >table 2>said && \
+    [ \$(grep -c '^n[0-9]' table) = 1000 ] && ! grep confusion table"
+"$program" evaluate --run runs/many --json >many.json 2>said || cat said
+check "in JSON with the matrix" [ "$(sed 's/.*"confusion"//' many.json | tr '[' '\n' | wc -l)" -eq 1002 ]
+"$program" data check a.ini --set data.source=many >table 2>said || cat said
+check "a check lists some" grep -qx 'and 900 others, which --json lists' table
+rm -r many
 check "a cross-validation" volumes folds --set data.source=plain --folds 2
 "$program" evaluate --run runs/folds --json >folds.json 2>said || cat said
 check "scores each image once" [ "$(grep -o '"case":' folds.json | wc -l)" -eq 6 ]
