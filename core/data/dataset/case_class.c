@@ -132,7 +132,10 @@ static int find_class(const dataset *d, const name_index *names, const char *wor
     return is_id(word) ? class_index_of_id(d->classes, d->class_count, atoi(word)) : -1;
 }
 
-/* Words are names of classes; where none of them is one, all are ids of 'labels'. */
+/*
+ * Words are names of classes; where none of them is one, those of tables and stacks are ids of
+ * 'labels'. The name of a folder is never an id.
+ */
 static void find_classes(layout_result *found, dataset *d, const name_index *names,
                          data_case *cases)
 {
@@ -143,7 +146,8 @@ static void find_classes(layout_result *found, dataset *d, const name_index *nam
 
         if (c->class_name == NULL)
             continue;
-        c->class_index = find_class(d, names, c->class_name, by_id);
+        c->class_index = find_class(d, names, c->class_name,
+                                    by_id && (c->class_place != NULL || c->stack != NULL));
         if (c->class_index < 0)
             layout_problem(found, c->id, c->image[0], "%s has the class '%s', expected %s",
                            c->class_place != NULL ? c->class_place
