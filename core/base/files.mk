@@ -23,6 +23,7 @@ libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
 	core/base/system/cgroup.c core/base/system/cgroup.h \
 	core/base/system/cpu_quota.c core/base/system/cpu_quota.h core/base/system/huge_pages.c \
 	core/base/system/huge_pages.h core/base/system/memory_limit.c core/base/system/memory_limit.h \
+	core/base/system/shared_library.c core/base/system/shared_library.h \
 	core/base/system/signal_name.c core/base/system/signal_name.h core/base/system/subprocess.c \
 	core/base/system/subprocess.h core/base/system/user_folder.c core/base/system/user_folder.h
 libcore_la_SOURCES += core/base/text/quote.c core/base/text/quote.h core/base/text/shell_word.c \

@@ -68,6 +68,12 @@ libcore_la_SOURCES += core/data/picture/picture_tiff.c
 else
 libcore_la_SOURCES += core/data/picture/picture_tiff_absent.c
 endif
+libcore_la_SOURCES += core/data/slide/slide.h
+if HAVE_OPENSLIDE
+libcore_la_SOURCES += core/data/slide/slide.c
+else
+libcore_la_SOURCES += core/data/slide/slide_absent.c
+endif
 libcore_la_SOURCES += core/data/transform/augment.c core/data/transform/augment.h \
 	core/data/transform/case_check.c core/data/transform/case_check.h core/data/transform/pipeline.c \
 	core/data/transform/pipeline.h core/data/transform/transform.c

@@ -6,7 +6,8 @@ tests_libsupport_la_SOURCES = %D%/asserts.h %D%/dataset_maker.c %D%/dataset_make
 	%D%/root.c %D%/root.h %D%/soak.c %D%/soak.h %D%/spoil.c %D%/spoil.h %D%/suite.c %D%/suite.h \
 	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h %D%/whole_resample.c %D%/whole_resample.h
 tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h \
-	%D%/data/opened_cache.c %D%/data/opened_cache.h
+	%D%/data/opened_cache.c %D%/data/opened_cache.h \
+	%D%/data/slide_maker.c %D%/data/slide_maker.h
 tests_libsupport_la_SOURCES += %D%/process/fork_child.c %D%/process/fork_child.h \
 	%D%/process/free_port.c %D%/process/free_port.h %D%/process/gathering.c \
 	%D%/process/gathering.h %D%/process/process_state.c \
@@ -33,3 +34,7 @@ EXTRA_DIST += %D%/checks.sh %D%/idx.sh %D%/graph/golden_modes_cuda.c
 check_LTLIBRARIES += tests/plugins/disk_shim.la
 tests_plugins_disk_shim_la_SOURCES = %D%/disk_shim.c
 DISK_SHIM = %D%/disk_shim.c
+
+# make_slide writes whole-slide images for shell tests.
+check_PROGRAMS += %D%/data/make_slide
+%C%_data_make_slide_LDADD = tests/libsupport.la

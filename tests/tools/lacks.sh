@@ -11,7 +11,7 @@ lacks() {
     cuda) [ ! -f stage/device/cuda.so ] ;;
     gloo | nccl | mpi) [ ! -f "stage/comm/$1.so" ] ;;
     png | libpng) ! has_part libpng ;;
-    libjpeg | libtiff) ! has_part "$1" ;;
+    libjpeg | libtiff | openslide) ! has_part "$1" ;;
     lmdb) ! has_part lmdb ;;
     cuDNN) lacks cudnn ;;
     NCCL) lacks nccl ;;

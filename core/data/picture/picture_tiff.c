@@ -9,7 +9,6 @@
  */
 #include "data/picture/picture_internal.h"
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +16,7 @@
 #include <tiffio.h>
 
 #include "base/integer.h"
-
-/* The library of version 4.5 and later. */
-#define LIBRARY "libtiff.so.6"
+#include "base/system/shared_library.h"
 
 /* The functions of libtiff that are called. */
 #define TIFF_FUNCTIONS(X) \
@@ -29,11 +26,8 @@
     X(TIFFStripSize) X(TIFFTileRowSize) X(TIFFScanlineSize) X(TIFFComputeTile) \
     X(TIFFComputeStrip) X(TIFFReadEncodedTile) X(TIFFReadEncodedStrip)
 
-#define POINTER(NAME) __typeof__(NAME) *NAME;
-#define TEXT(NAME) #NAME,
-
 typedef struct tiff_library {
-    TIFF_FUNCTIONS(POINTER)
+    TIFF_FUNCTIONS(SHARED_LIBRARY_POINTER)
 } tiff_library;
 
 typedef struct tiff_reading {
@@ -54,25 +48,16 @@ typedef struct tiff_reading {
 /* ---- the library --------------------------------------------------------------------------- */
 
 /*
- * Open libtiff, which stays open. It depends on a dozen libraries, one of them in C++, so a program
- * that reads no TIFF file does not load it.
+ * Open libtiff. It depends on a dozen libraries, one of them in C++, so a program that reads no TIFF
+ * file does not load it.
  */
 static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
 {
-    static const char *const names[] = { TIFF_FUNCTIONS(TEXT) };
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *function;
+    static const char *const names[] = { TIFF_FUNCTIONS(SHARED_LIBRARY_NAME) };
 
-    if (library == NULL)
-        return pons_fail(err, PONS_CONFIG, "cannot read '%s': TIFF pictures need %s: %s", path,
-                         LIBRARY, dlerror());
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        function = dlsym(library, names[i]);
-        if (function == NULL)
-            return pons_fail(err, PONS_CONFIG, "cannot read '%s': %s has no %s, expected libtiff "
-                             "4.5 or later", path, LIBRARY, names[i]);
-        memcpy((char *)out + i * sizeof function, &function, sizeof function);
-    }
-    return PONS_OK;
+    return shared_library_open(&(shared_library){ "libtiff.so.6", "TIFF pictures",
+                                                  "libtiff 4.5 or later", names,
+                                                  sizeof names / sizeof *names }, path, out, err);
 }
 
 /* ---- the file in memory ---------------------------------------------------------------------- */
