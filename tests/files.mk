@@ -36,6 +36,7 @@ include tests/kernels/cpu/files.mk
 include tests/kernels/cuda/files.mk
 include tests/bench/files.mk
 include tests/unit/data/files.mk
+include tests/unit/slide/files.mk
 include tests/unit/plan/files.mk
 include tests/integration/gallery/files.mk
 include tests/fuzz/files.mk

@@ -20,7 +20,7 @@
 
 static const char *const auto_words[] = { "auto", NULL };
 const char *const data_layouts[] = { "auto", "globs", "decathlon", "nnunet", "datalist", "brats",
-                                     "bids", "csv", "folders", "idx", NULL };
+                                     "bids", "csv", "folders", "idx", "slides", NULL };
 const char *const task_words[] = { "segmentation", "synthesis", "classification", NULL };
 static const char *const betas_words[] = { "linear", "cosine", NULL };
 static const char *const diffusion_words[] = { "non_uniform", "uniform_3d", "uniform_2d",
@@ -30,6 +30,7 @@ static const char *const cache_words[] = { "none", "memory", "disk", "lmdb", "sm
                                            NULL };
 static const char *const cache_share_words[] = { "node", "rank", NULL };
 static const char *const step_case_words[] = { "all", "training", "validation", NULL };
+static const char *const slide_position_words[] = { "centre", "corner", NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
@@ -115,6 +116,23 @@ static const pons_option data_table[] = {
     PONS_INTEGER_OR(data_options, loader_threads, "auto", 0, 1024, auto_words,
                     "Threads that read cases and prepare patches; "
                     "0 prepares them in the training thread."),
+    PONS_PATH(data_options, slides, "",
+              "Layout slides: files of the slides, with * for the name in the list of patches, as "
+              "in training/images/*.tif; not given: the list has paths, relative to its folder."),
+    PONS_PATH(data_options, slide_validation, "",
+              "Layout slides: the list of patches for validation."),
+    PONS_INTEGER(data_options, slide_level, "0", 0, 63,
+                 "Layout slides: the level of the pyramid from which patches are read."),
+    PONS_INTEGER(data_options, slide_patch, "224", 1, 8192,
+                 "Layout slides: pixels of the level along a side of a patch."),
+    PONS_INTEGER(data_options, slide_grid, "1", 1, 9,
+                 "Layout slides: patches along a side of the grid at each position, with a label "
+                 "for each, column by column."),
+    PONS_INTEGER(data_options, slide_region, "0", 0, 65536,
+                 "Layout slides: pixels of the level along a side of the grid; 0: slide_grid x "
+                 "slide_patch."),
+    PONS_CHOICE(data_options, slide_position, "centre", slide_position_words,
+                "Layout slides: the pixel of the patch or grid that lies at x and y."),
     PONS_OPTIONS_END
 };
 

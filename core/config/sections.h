@@ -55,6 +55,9 @@ typedef struct data_options {
     cache_tier_option cache_tier[CACHE_TIERS_MAX];
     double smart_share, smart_replace;
     int64_t loader_threads;   /* or OPTION_AUTO                                                   */
+    const char *slides, *slide_validation;
+    int64_t slide_level, slide_patch, slide_grid, slide_region;
+    int slide_position;       /* 0 centre, 1 corner                                               */
 } data_options;
 
 extern const char *const data_layouts[];

@@ -19,15 +19,16 @@ libcore_la_SOURCES += core/data/dataset/case_class.c core/data/dataset/case_clas
 	core/data/case/case_load.c core/data/case/case_load.h \
 	core/data/case/case_read.c core/data/case/case_read.h core/data/case/class_coverage.c \
 	core/data/case/class_coverage.h core/data/dataset/class_list.c core/data/dataset/class_list.h \
-	core/data/dataset/dataset.c core/data/dataset/dataset.h core/data/dataset/dataset_check.c \
-	core/data/dataset/dataset_mixture.c core/data/dataset/label_map.c core/data/dataset/label_map.h \
+	core/data/dataset/dataset.c core/data/dataset/dataset.h core/data/dataset/label_map.c core/data/dataset/label_map.h \
 	core/data/dataset/layout.c core/data/dataset/layout.h core/data/dataset/layout_bids.c \
 	core/data/dataset/layout_brats.c core/data/dataset/layout_csv.c \
 	core/data/dataset/layout_datalist.c core/data/dataset/layout_decathlon.c \
 	core/data/dataset/layout_folders.c core/data/dataset/layout_globs.c core/data/dataset/layout_idx.c \
 	core/data/dataset/layout_json.c core/data/dataset/layout_list.c \
-	core/data/dataset/layout_nnunet.c core/data/dataset/split.c core/data/dataset/split.h \
+	core/data/dataset/layout_nnunet.c core/data/dataset/layout_slides.c core/data/dataset/split.c core/data/dataset/split.h \
 	core/data/dataset/split_file.c
+libcore_la_SOURCES += core/data/check/dataset_check.c core/data/check/dataset_check.h \
+	core/data/check/dataset_check_mixture.c
 libcore_la_SOURCES += core/data/idx/idx_file.c core/data/idx/idx_file.h
 libcore_la_SOURCES += core/data/loader/batch_layout.c core/data/loader/batch_layout.h \
 	core/data/loader/device_case_layout.c core/data/loader/device_case_layout.h \
@@ -68,7 +69,8 @@ libcore_la_SOURCES += core/data/picture/picture_tiff.c
 else
 libcore_la_SOURCES += core/data/picture/picture_tiff_absent.c
 endif
-libcore_la_SOURCES += core/data/slide/slide.h
+libcore_la_SOURCES += core/data/slide/slide.h core/data/slide/slide_patch.c core/data/slide/slide_patch.h \
+	core/data/slide/slide_pool.c core/data/slide/slide_pool.h
 if HAVE_OPENSLIDE
 libcore_la_SOURCES += core/data/slide/slide.c
 else

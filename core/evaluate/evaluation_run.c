@@ -247,7 +247,8 @@ static pons_status score_images(scoring *s, predictor *p, pons_error *err)
         if (c->class_index < 0)
             return pons_fail(err, PONS_DATA, "validation case '%s' has no class", c->id);
         input[i] = (predict_input){ .name = c->id, .file_count = c->image_count,
-                                    .file = c->image, .stack = c->stack, .slice = c->slice };
+                                    .file = c->image, .stack = c->stack, .slice = c->slice,
+                                    .patch = c->patch };
     }
     return predict_run(1, &p, &work, err);
 }

@@ -53,6 +53,8 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
         .image = d->image, .label = d->label, .labels = d->labels, .regions = d->regions,
         .label_table = data_label_table(c, s), .map = d->map,
         .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
+        .slide = { d->slides, d->slide_validation, d->slide_level, d->slide_patch, d->slide_grid,
+                   d->slide_region, d->slide_position == 1 },
         .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
         .seed = (uint64_t)s->experiment.seed, .target = task_rules_of(s)->target,
         .labels_optional = task_rules_of(s)->target == TARGET_NONE

@@ -53,6 +53,7 @@ typedef struct predict_input {
     const char *const *file;
     const idx_file *stack;    /* image 'slice' of it has the name 'file'; NULL: files are volumes */
     int64_t slice;
+    const slide_patch *patch; /* the image is this patch of a slide; NULL: it is none             */
     int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
 

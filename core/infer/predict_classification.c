@@ -38,7 +38,7 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
     const experiment *e = s->p[s->at]->experiment;
     const predict_member member = { s->count, s->at, s->p };
     const data_case files = { .id = in->name, .image = in->file, .image_count = in->file_count,
-                              .stack = in->stack, .slice = in->slice };
+                              .stack = in->stack, .slice = in->slice, .patch = in->patch };
     loaded_case read;
 
     if (case_load(&files, e->task.channels, false, &read, err) != PONS_OK)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster/group/group.h"
+#include "data/check/dataset_check.h"
 #include "experiment/agreement.h"
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"

@@ -4,7 +4,7 @@
 #ifndef CORE_CLI_DATA_CHECK_GEOMETRY_H
 #define CORE_CLI_DATA_CHECK_GEOMETRY_H
 
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 /* The least, median and largest number along each axis of the file. */
 typedef struct geometry_spread {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 /* Print layout, cases, channels and regions to the standard output. */
 void check_report_print_dataset(const dataset *d);

@@ -80,6 +80,8 @@ pons_status case_hash(const data_case *c, hash128 *out, pons_error *err)
 
     if (c->stack != NULL)
         return hash_slice(c, out);
+    if (c->patch != NULL)
+        return slide_patch_hash(c->patch, out, err);
     for (int n = 0; n < c->image_count; n++)
         if (hash_file(&total, c->image[n], err) != PONS_OK)
             return err->status;

@@ -18,8 +18,8 @@ typedef struct case_loading {
     pons_error image_problem;
 } case_loading;
 
-/* Load an image of a stack, whose bytes are in memory. */
-static void load_slice(case_loading *r)
+/* Load an image that is a part of a file. */
+static void load_part_of_file(case_loading *r)
 {
     volume_facts facts;
 
@@ -29,8 +29,8 @@ static void load_slice(case_loading *r)
 
 static void load_image(case_loading *r)
 {
-    if (r->info->stack != NULL) {
-        load_slice(r);
+    if (case_file_is_part(r->info)) {
+        load_part_of_file(r);
         return;
     }
     if (volume_read_channels(r->info->image_count, r->info->image, &r->out->image, &r->out->grid,

@@ -361,9 +361,11 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     if (status == PONS_OK)
         status = split_cases(d, settings, &found, err);
     if (status != PONS_OK) {
+        slide_pool_free(found.slides);
         arena_free(memory);
         return status;
     }
+    d->slides = found.slides;
     d->origin = found.origin;
     d->sign = found.sign != NULL ? found.sign : choice.file;
     d->recognised = found.recognised;
@@ -386,8 +388,10 @@ const char *dataset_layout_text(const dataset *d)
 
 void dataset_close(dataset *d)
 {
-    if (d != NULL)
-        arena_free(d->memory);
+    if (d == NULL)
+        return;
+    slide_pool_free(d->slides);
+    arena_free(d->memory);
 }
 
 static int compare_ranks(const void *a, const void *b)

@@ -7,7 +7,7 @@
  * of labels.
  *
  * Cases are sorted by id (bytes compared); the position of a case is its rank. No volume is read
- * before 'dataset_check' or 'cache_open'. All texts belong to the dataset.
+ * before 'dataset_check' (dataset_check.h) or 'cache_open'. All texts belong to the dataset.
  */
 #ifndef CORE_DATA_DATASET_DATASET_H
 #define CORE_DATA_DATASET_DATASET_H
@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "data/idx/idx_file.h"
 #include "data/packed/case_geometry.h"
+#include "data/slide/slide_patch.h"
 #include "data/transform/pipeline.h"
 #include <pons/model.h>
 
@@ -41,6 +42,7 @@ typedef struct data_case {
     /* The stack whose image number 'slice' is the image, named 'image'; NULL: files are volumes. */
     const idx_file *stack;
     int64_t slice;
+    const slide_patch *patch;  /* the image is this patch of a slide; NULL: it is none            */
     const char *label;         /* NULL: the case has no label                                     */
     const char *class_name;    /* TARGET_OF_CASE: the layout's word for the class; NULL: none     */
     const char *class_place;   /* its source, as "'cases.csv' line 3"; NULL: a folder's name      */
@@ -55,6 +57,19 @@ typedef struct dataset_problem {
     const char *text;           /* complete line without the case's id                            */
     bool warning;
 } dataset_problem;
+
+/* The largest grid, and the default of slide_patch. */
+enum { SLIDE_GRID_MAX = 9, SLIDE_PATCH_USUAL = 224 };
+
+/* The options of the layout 'slides'. */
+typedef struct slide_settings {
+    const char *files;         /* a path with * for the slide's name; NULL: lists have paths      */
+    const char *validation;    /* a second list; NULL: none                                       */
+    int64_t level, extent;     /* of patches; pixels of the level along both sides                */
+    int64_t grid, region;      /* patches and pixels along a side of the grid at a position       */
+    bool corner;               /* positions are first pixels, not centres                         */
+    int open;                  /* slides that may be open at a time; 0: as the memory allows      */
+} slide_settings;
 
 /* The options of [data] that describe the dataset; the caller has resolved relative paths. */
 typedef struct dataset_settings {
@@ -73,6 +88,7 @@ typedef struct dataset_settings {
     const char *label_table;   /* in place of 'labels': a table of ids and classes; NULL: none    */
     pons_texts regions;        /* "WT:1,2,3"                                                      */
     pons_texts map;            /* "4:3": id 4 counts as id 3                                      */
+    slide_settings slide;
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
     dataset_target target;
@@ -106,6 +122,7 @@ typedef struct dataset {
     const char *spare_splits;      /* the dataset's file of folds, if 'validation' skips it       */
     int unused_count;              /* cases of neither part, which are not in 'cases'             */
     bool lists_tests;              /* 'tests' would find some of them                             */
+    slide_pool *slides;            /* of the cases' patches; NULL: there are none                 */
     int training_count, validation_count;
     const int *training, *validation; /* ranks, ascending                                         */
     int problem_count;             /* problems of the list of cases; 0 without 'keep_problems'    */
@@ -133,55 +150,5 @@ void dataset_log(const dataset *d, logger *l);
 void dataset_task(const dataset *d, pons_task *task);
 /* Channels of the target: 1 for classes, else the number of regions. */
 int dataset_target_channels(const dataset *d);
-
-/* Findings of the check in one case. */
-typedef struct dataset_facts {
-    int rank;
-    bool readable;
-    int extent[3];
-    double spacing[3], affine[3][4];
-    char orientation[4];        /* "RAS"                                                          */
-    int64_t voxels;
-    int64_t foreground;         /* voxels whose class index is not 0 */
-} dataset_facts;
-
-/* Voxels of a class, and cases with the class. The class of a whole image has 0 voxels. */
-typedef struct label_total {
-    int64_t voxels, cases;
-} label_total;
-
-typedef struct dataset_report {
-    arena *memory;
-    int problem_count, error_count;
-    const dataset_problem *problem;
-    int facts_count;
-    const dataset_facts *facts;
-    case_geometry geometry;     /* of all image files, without intensities                        */
-    int id_count;               /* label ids that occur, ascending */
-    const int64_t *id, *id_voxels, *id_cases;
-    label_total *class_total;   /* [class_count]                                                  */
-    label_total *region_total;  /* [region_count]                                                 */
-    label_total ignored_total;
-} dataset_report;
-
-/*
- * Read every case. *report is written even if cases have errors; the status is then PONS_DATA, and
- * 'err' holds the first problem and the number of problems. The caller frees the report.
- */
-pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err);
-/*
- * Add warnings if orientations or spacings differ between images after [preprocess] ('chain'). If
- * a step refuses a volume of one voxel, the images as stored are compared, and a step 'orient' or
- * 'spacing' is trusted to unify them.
- */
-void dataset_report_add_mixtures(dataset_report *report, const pipeline *chain, int channels);
-/*
- * Add a warning if images with one class each differ in extent and no step of [preprocess] changes
- * grids: a network of whole images takes one extent.
- */
-void dataset_report_add_extents(dataset_report *report, const dataset *d, const pipeline *chain);
-/* The advice at the end of a warning of spacings: how to give all images one spacing. */
-const char *dataset_spacing_remedy(const pipeline *chain);
-void dataset_report_free(dataset_report *report);
 
 #endif

@@ -49,6 +49,7 @@ static const struct layout {
     { "idx", layout_idx_read, NULL, NULL, layout_idx_is, "files of MNIST", true, OF_CASE },
     { "folders", layout_folders_read, NULL, NULL, layout_folders_is, "folders of classes", true,
       OF_CASE },
+    { "slides", layout_slides_read, NULL, NULL, NULL, NULL, false, OF_CASE },
 };
 enum { LAYOUT_COUNT = sizeof layouts / sizeof layouts[0] };
 
@@ -259,7 +260,7 @@ static pons_status check_target(const dataset_settings *s, const struct layout *
     if ((l->targets >> s->target & 1) != 0 || (s->labels_optional && s->target == TARGET_OF_CASE))
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, s->target == TARGET_OF_CASE
-                     ? "layout '%s' has no class of each image, expected folders, idx or csv"
+                     ? "layout '%s' has no class of each image, expected folders, idx, csv or slides"
                      : "layout '%s' has no labels of voxels\nhint: --set "
                        "experiment.task=classification", l->name);
 }
@@ -276,6 +277,34 @@ static pons_status check_suffixes(const dataset_settings *s, const struct layout
         return pons_fail(err, PONS_CONFIG, "'%s' is given for the layout '%s', expected the layout "
                          "bids", image ? "image_suffix" : "label_suffix", l->name);
     return PONS_OK;
+}
+
+/* The option of slides that is given; NULL: none. */
+static const char *slide_option(const slide_settings *s)
+{
+    const struct { bool given; const char *name; } option[] = {
+        { s->files != NULL, "slides" }, { s->validation != NULL, "slide_validation" },
+        { s->level != 0, "slide_level" },
+        { s->extent != 0 && s->extent != SLIDE_PATCH_USUAL, "slide_patch" },
+        { s->grid > 1, "slide_grid" }, { s->region != 0, "slide_region" },
+        { s->corner, "slide_position" },
+    };
+
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (option[i].given)
+            return option[i].name;
+    return NULL;
+}
+
+/* Refuse options of slides that another layout would ignore. */
+static pons_status check_slides(const dataset_settings *s, const struct layout *l, pons_error *err)
+{
+    const char *given = slide_option(&s->slide);
+
+    if (l->reader == layout_slides_read || given == NULL)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "'%s' is given for the layout '%s', expected the layout "
+                     "slides", given, l->name);
 }
 
 /* "auto, globs, decathlon or datalist": the values of 'layout' in this build. */
@@ -316,7 +345,8 @@ pons_status layout_choose(arena *memory, const dataset_settings *s, layout_choic
         return err->status;
     if (l->reader == NULL)
         return pons_fail(err, PONS_CONFIG, "'%s' is not in this build", l->name);
-    if (check_suffixes(s, l, err) != PONS_OK || check_target(s, l, err) != PONS_OK)
+    if (check_suffixes(s, l, err) != PONS_OK || check_slides(s, l, err) != PONS_OK
+        || check_target(s, l, err) != PONS_OK)
         return err->status;
     out->name = l->name;
     out->reader = l->reader;

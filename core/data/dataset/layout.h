@@ -32,6 +32,7 @@ typedef struct layout_result {
     const char *splits;        /* the file of folds beside the cases (split_file.c); NULL: none   */
     int unused_count;          /* cases that the layout keeps for tests                           */
     bool lists_tests;          /* the layout can read them (dataset_settings.tests)               */
+    slide_pool *slides;        /* of the cases' patches, for the dataset to free; NULL: none      */
     int problem_count, problem_room;
     dataset_problem *problem;  /* problems of single cases, which do not stop the reader          */
     int warning_count, warning_room;
@@ -57,6 +58,10 @@ layout_read layout_brats_read;
 layout_read layout_bids_read;
 layout_read layout_folders_read;
 layout_read layout_idx_read;
+layout_read layout_slides_read;
+
+/* The list of so many cases takes tens of gigabytes. */
+enum { LAYOUT_CASES_MAX = 1 << 26 };
 
 /* Whether a file has the signs of a layout; false too for a file that cannot be read. */
 typedef bool layout_sign(const char *path);
@@ -131,6 +136,7 @@ pons_status layout_check_id(const char *id, const char *file, pons_error *err);
 typedef struct list_entry {
     layout_case found;
     const char *place;
+    const char *path;          /* the file of 'place'; NULL: that of the list                     */
 } list_entry;
 
 typedef struct layout_list {
@@ -144,6 +150,8 @@ typedef struct layout_list {
 
 /* 'room' bounds the number of entries. */
 void layout_list_init(layout_list *l, const char *path, size_t room, layout_result *out);
+/* Go on with another file, and at most 'room' entries more. */
+void layout_list_begin(layout_list *l, const char *path, size_t room);
 /*
  * The path of a file that the list has at 'where', such as "row 3, column 'label'". A missing file
  * is a problem, and makes the case incomplete.

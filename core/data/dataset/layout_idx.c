@@ -10,9 +10,6 @@
 
 #include "base/file/folder_list.h"
 
-/* The list of so many cases takes tens of gigabytes. */
-enum { CASES_MAX = 1 << 26 };
-
 /* The two files of a part of the dataset. */
 typedef struct idx_part {
     const char *word;          /* beginning of the names                                          */
@@ -71,11 +68,11 @@ static pons_status read_labels(arena *memory, const idx_part *p, const idx_file 
 /* Refuse more images than a dataset may have cases. */
 static pons_status check_count(const layout_result *out, const idx_file *stack, pons_error *err)
 {
-    if (stack->extent[0] <= CASES_MAX - out->case_count)
+    if (stack->extent[0] <= LAYOUT_CASES_MAX - out->case_count)
         return PONS_OK;
     return pons_fail(err, PONS_DATA, "'%s' has %lld images beside %d others, expected at most %d "
                      "in all", stack->path, (long long)stack->extent[0], out->case_count,
-                     CASES_MAX);
+                     LAYOUT_CASES_MAX);
 }
 
 /* Add a case for each image of a part. */

@@ -17,15 +17,22 @@
 
 void layout_list_init(layout_list *l, const char *path, size_t room, layout_result *out)
 {
-    const char *slash = strrchr(path, '/');
-
     l->out = out;
+    l->count = 0;
+    layout_list_begin(l, path, room);
+}
+
+void layout_list_begin(layout_list *l, const char *path, size_t room)
+{
+    const char *slash = strrchr(path, '/');
+    size_t used = (size_t)l->count;
+
     l->path = path;
     l->folder = slash == NULL ? ""
-                : arena_format(out->memory, "%.*s", (int)(slash + 1 - path), path);
-    l->entry = arena_alloc(out->memory, (room + 1) * sizeof *l->entry);
-    l->count = 0;
-    out->origin = path;
+                : arena_format(l->out->memory, "%.*s", (int)(slash + 1 - path), path);
+    l->entry = arena_grow(l->out->memory, l->entry, used * sizeof *l->entry,
+                          (used + room + 1) * sizeof *l->entry);
+    l->out->origin = path;
 }
 
 const char *layout_list_file(layout_list *l, const char *where, const char *text, data_case *c)
@@ -49,6 +56,14 @@ void layout_list_add(layout_list *l, const list_entry *entry)
     l->entry[l->count++] = *entry;
     l->out->holds_out = l->out->holds_out || entry->found.held_out;
     l->out->has_folds = l->out->has_folds || entry->found.fold >= 0;
+}
+
+/* "'cases.csv' row 3" */
+static const char *place_of(const layout_list *l, int number)
+{
+    const list_entry *e = &l->entry[number];
+
+    return arena_format(l->out->memory, "'%s' %s", e->path != NULL ? e->path : l->path, e->place);
 }
 
 static data_case *entry_case(layout_list *l, int number)
@@ -83,8 +98,9 @@ static pons_status remove_duplicates(layout_list *l, const char *(*key_of)(const
             return pons_fail(err, PONS_DEVICE, "out of memory");
         }
         if (earlier < kept)
-            layout_problem(l->out, NULL, l->path, "'%s' %s: %s '%s' is also in %s", l->path,
-                           l->entry[i].place, what, key, l->entry[earlier].place);
+            layout_problem(l->out, NULL, l->path, "%s: %s '%s' is also in %s", place_of(l, i), what,
+                           key, l->entry[i].path == l->entry[earlier].path
+                                    ? l->entry[earlier].place : place_of(l, earlier));
         else
             l->entry[kept++] = l->entry[i];
     }
@@ -179,8 +195,7 @@ static pons_status name_cases(layout_list *l, pons_error *err)
         if (layout_check_id(c->id, c->image[0], &cause) == PONS_OK)
             l->entry[kept++] = l->entry[i];
         else
-            layout_problem(l->out, NULL, l->path, "'%s' %s: %s", l->path, l->entry[i].place,
-                           cause.text);
+            layout_problem(l->out, NULL, l->path, "%s: %s", place_of(l, i), cause.text);
     }
     l->count = kept;
     return PONS_OK;
@@ -199,9 +214,9 @@ static void count_channels(layout_list *l)
         data_case *c = entry_case(l, i);
         if (c->image_count == first->image_count)
             continue;
-        layout_problem(l->out, c->id, l->path, "'%s' %s: %d image file%s, but %s has %d", l->path,
-                       l->entry[i].place, c->image_count, c->image_count == 1 ? "" : "s",
-                       l->entry[0].place, first->image_count);
+        layout_problem(l->out, c->id, l->path, "%s: %d image file%s, but %s has %d", place_of(l, i),
+                       c->image_count, c->image_count == 1 ? "" : "s", l->entry[0].place,
+                       first->image_count);
         c->incomplete = true;
     }
     if (l->out->channels > 0)

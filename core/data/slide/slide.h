@@ -6,8 +6,7 @@
  * of it at a smaller scale. Positions are rows (from the top) and columns (from the left) of level
  * 0, at every level.
  *
- * Threads may read one open slide at the same time. OpenSlide keeps decoded tiles of each open
- * slide, at most 32 MiB of them.
+ * Threads may read one open slide at the same time.
  */
 #ifndef CORE_DATA_SLIDE_SLIDE_H
 #define CORE_DATA_SLIDE_SLIDE_H
@@ -18,6 +17,9 @@
 enum { SLIDE_LEVELS_MAX = 64 };
 /* Pixels along one side of a slide, and of one tile of it. A larger slide is refused as a bomb. */
 enum { SLIDE_SIDE_MAX = 1 << 24, SLIDE_TILE_PIXELS_MAX = 1 << 26 };
+
+/* Bytes of decoded tiles that OpenSlide keeps of an open slide. */
+enum { SLIDE_CACHE_SIZE = 32 << 20 };
 
 typedef struct slide slide;
 

@@ -115,9 +115,9 @@ run_once() {
     shift
     [ ! -e "$run/code" ] || return 0
     mkdir -p "$run"
-    cp "$here"/*.ini "$here/splits_final.json" "$run/"
+    cp "$here"/*.ini "$here/splits_final.json" "$here"/*.csv "$run/"
     ln -s "$folder/heads" "$folder/single" "$folder/second" "$folder/classes" "$folder/colours" \
-        "$folder/trained.safetensors" "$run/"
+        "$folder/classes.tif" "$folder/trained.safetensors" "$run/"
     case "$*" in
     *model.plugin=unet*) ;;
     *model.plugin=*) sed '/^channels\|^strides/d' "$here/base.ini" >"$run/base.ini" ;;
@@ -201,6 +201,10 @@ check_option() {
         return
     fi
     if [ "$observable" != refused ] && grep -q "'cuda' is not in this build" "$run/stderr"; then
+        return
+    fi
+    if grep -q "need OpenSlide, which is not in this build" "$run/stderr"; then
+        echo "SKIPPED: $place $key: needs openslide"
         return
     fi
     if grep -q "cache = 'lmdb': 'lmdb' is not in this build" "$run/stderr"; then
@@ -320,6 +324,7 @@ mkdir -p "$folder/classes/odd" "$folder/classes/even"
 for n in 0 1 2; do
     cp "$folder/single/imagesTr/phantom_00$n.nii.gz" "$folder/classes/$([ $n = 1 ] && echo odd || echo even)"
 done
+"$build/tests/support/data/make_slide" "$folder/classes.tif" 96 128 32 2 8,8,64,96,dc78be 8,8,32,48,5a328c || exit 1
 mkdir "$folder/trained"
 (cd "$folder/trained" && cp "$here/base.ini" . && ln -s ../heads heads &&
     "$program" train base.ini) >"$folder/trained.log" 2>&1 || { cat "$folder/trained.log"; exit 1; }

@@ -1,7 +1,7 @@
 /*
  * check_bids.c - datasets of BIDS: images, labels of derivatives, tables of class names.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 #include "support/dataset_maker.h"
 #include "support/suite.h"

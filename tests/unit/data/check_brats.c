@@ -1,7 +1,7 @@
 /*
  * check_brats.c - trees of the BraTS challenges: families by name, channels, meaning of the ids.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 #include "config/list.h"
 #include "data/case/case_read.h"

@@ -2,7 +2,7 @@
  * check_dataset.c - patterns, dataset.json, labels and the check of every case, with a gallery of
  * broken ones: each has its exit code, its phrase and a valid twin.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 #include "data/loader/loader.h"
 
 #include "data/case/case_read.h"

@@ -1,7 +1,7 @@
 /*
  * check_layout_nnunet.c - raw folders of nnU-Net: their cases, channels, classes and regions.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 #include "integration/gallery/gallery_nnunet.h"
 #include "support/dataset_maker.h"

@@ -7,7 +7,7 @@
 #include "support/suite.h"
 
 #include "cli/data/preprocess.h"
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 #include "data/phantom/phantom.h"
 #include "data/nifti/crop.h"
 #include "data/nifti/nifti_read.h"

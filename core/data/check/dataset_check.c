@@ -6,7 +6,7 @@
  * cases. Warnings: no foreground, equal voxels in two cases, a class that no case has. A case with
  * a problem is checked further as far as possible.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 #include <inttypes.h>
 #include <search.h>

@@ -1,10 +1,10 @@
 /*
- * dataset_mixture.c - warnings that images differ in spacing, orientation or extent.
+ * dataset_check_mixture.c - warnings that images differ in spacing, orientation or extent.
  *
  * The network sees images after [preprocess]. To predict their geometry without reading them, a
  * volume of one voxel at the position of a case's first voxel runs through the geometric steps.
  */
-#include "data/dataset/dataset.h"
+#include "data/check/dataset_check.h"
 
 #include <string.h>
 
