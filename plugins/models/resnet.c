@@ -10,6 +10,10 @@
  * 1 after an average pool of stride 1. A larger image then has a map of logits. Tensors of the body
  * are called features.0 (the first convolution), features.1, features.4 (the first stage) to
  * features.7.
+ *
+ * The option one_logit computes z alone, the logit of the second of two classes, and returns
+ * (0, z). The softmax of these is (1 - s, s), s the sigmoid of z, and their cross-entropy the
+ * binary cross-entropy of z.
  */
 #include "resnet_blocks.h"
 
@@ -20,7 +24,7 @@ typedef struct resnet {
     bool no_max_pool;
     int shortcut_type, bias_downsample;
     double widen_factor;
-    bool use_conv;
+    bool use_conv, one_logit;
     int64_t pool;
 } resnet;
 
@@ -50,6 +54,8 @@ static const pons_option options[] = {
     PONS_FLAG(resnet, use_conv, "no", "Whether the last layer is a convolution, so that a larger "
               "image has a map of logits."),
     PONS_INTEGER(resnet, pool, "7", 1, 64, "Extent of the average pool of use_conv."),
+    PONS_FLAG(resnet, one_logit, "no", "Whether two classes have one logit, that of the second; "
+              "cross_entropy is then the binary cross-entropy of that logit."),
     PONS_OPTIONS_END
 };
 
@@ -158,19 +164,33 @@ static pons_node *map_of_logits(const net *n, int64_t classes, pons_node *x)
     return pons_layer_conv(n->g, "fc", &conv, pons_pooling(n->g, x, &pool));
 }
 
+/* A channel of zeros in front of the logit. */
+static pons_node *with_zero(pons_graph *g, pons_node *logit)
+{
+    static const int64_t low[5] = { 0, 0, 0, 0, 1 }, high[5] = { 0 };
+
+    return pons_pad(g, logit, PONS_PAD_ZERO, low, high);
+}
+
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
                          const pons_inputs *inputs, pons_outputs *outputs, pons_error *err)
 {
     const resnet *c = config;
     const net n = { g, c, &resnet_depths[c->depth], task->flat };
-    pons_node *x = stem(&n, pons_input_named(g, inputs, "image"));
+    int classes = c->one_logit ? 1 : task->classes;
+    pons_node *x;
+
+    if (c->one_logit && task->classes != 2)
+        return pons_option_fail(err, "one_logit", "found %d class%s, expected 2", task->classes,
+                                task->classes == 1 ? "" : "es");
+    x = stem(&n, pons_input_named(g, inputs, "image"));
 
     for (int i = 0; i < RESNET_STAGES; i++)
         x = stage(&n, i, x);
     outputs->count = 1;
-    outputs->item[0] = c->use_conv
-                           ? map_of_logits(&n, task->classes, x)
-                           : resnet_logits(g, "fc", task->classes, resnet_global_mean(g, x));
+    x = c->use_conv ? map_of_logits(&n, classes, x)
+                    : resnet_logits(g, "fc", classes, resnet_global_mean(g, x));
+    outputs->item[0] = c->one_logit ? with_zero(g, x) : x;
     return pons_graph_status(g, err);
 }
 

@@ -463,6 +463,7 @@ static const struct {
     { "resnet101_2d", 3, 1000, "{\"depth\":101}" },
     { "resnet152_2d", 3, 1000, "{\"depth\":152}" },
     { "pathology", 3, 1, "{\"depth\":18,\"use_conv\":true}" },
+    { "pathology", 3, 2, "{\"depth\":18,\"use_conv\":true,\"one_logit\":true}" },
     { "xresnet50", 3, 1000, "{}" },
     { "xresnet50_10", 3, 10, "{}" },
 };

@@ -160,10 +160,50 @@ else
     rm heads.ini
 fi
 
+# Slides of 1,000 x 1,200 pixels, with a box of tumour in each, and lists of four positions with nine labels each.
+slides() {
+    mkdir -p training/images
+    for n in 1 2 3; do
+        "$build/tests/support/data/make_slide" training/images/tumor_00$n.tif 1000 1200 256 3 \
+            40,50,900,1000,dc78be 100,$((n * 100)),400,400,5a328c || exit 1
+    done
+    awk 'BEGIN {
+        for (n = 1; n <= 3; n++)
+            for (x = 420; x <= 720; x += 100) {
+                row = "tumor_00" n "," x ",500"
+                for (k = 0; k < 9; k++)
+                    row = row "," (k % 3 < 2 && int(k / 3) == n % 3)
+                print row >(n < 3 ? "training.csv" : "validation.csv")
+            }
+    }'
+}
+
+# scored NAME: the checkpoint of NAME has a class for each patch of the validation list.
+scored() {
+    "$program" evaluate -q --run "runs/$1-debug" --csv "out/$1.csv" && [ "$(wc -l <"out/$1.csv")" -ge 37 ]
+}
+job=camelyon_resnet18
+# learned COMMAND...: the job's file with patches of 32 x 32.
+learned() {
+    "$@" -q $job.ini --debug --set data.slide_patch=32 --set "patch.extent=1 32 32" --set "window.extent=1 32 32" \
+        --set model.pool=1 --set train.batch=4 --set distribute.timeout_s="$(patient 100)"
+}
+if "$program" doctor 2>/dev/null | grep -q '^openslide.*: yes'; then
+    slides
+    check "$job is explained as it is" "$program" explain $job.ini
+    check "$job trains" learned "$program" train
+    check "$job has the parameters of the guide" grep -q ' 11177025 parameters' runs/$job-debug/log.txt
+    check "$job is scored" scored $job
+    sed -i "s/^name = .*/name = $job-two/" $job.ini
+    check "$job trains on two ranks" learned "$program" launch -n 2 -- train
+    check "$job is scored from two ranks" scored $job-two
+else
+    echo "SKIPPED: $job: needs openslide"
+fi
+
 # A file of another name would be a job that this test does not run.
-known="brain brats brats_ddp datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
-imagefolder_resnet50 imagewoof_xresnet50 \
-mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
+known="brain brats brats_ddp camelyon_resnet18 datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
+imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
     *" ${file%.ini} "*) ;;
