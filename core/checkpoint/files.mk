@@ -2,4 +2,9 @@
 libcore_la_SOURCES += core/checkpoint/checkpoint.c core/checkpoint/checkpoint.h \
 	core/checkpoint/run_folds.c core/checkpoint/run_folds.h core/checkpoint/safetensors.c \
 	core/checkpoint/safetensors.h core/checkpoint/saved_state.c \
-	core/checkpoint/saved_state.h core/checkpoint/tensor_names.c core/checkpoint/tensor_names.h
+	core/checkpoint/saved_state.h core/checkpoint/tensor_names.c core/checkpoint/tensor_names.h \
+	core/checkpoint/torch/pickle.c core/checkpoint/torch/pickle.h \
+	core/checkpoint/torch/pickle_names.c core/checkpoint/torch/pickle_names.h \
+	core/checkpoint/torch/torch_file.c core/checkpoint/torch/torch_file.h \
+	core/checkpoint/torch/torch_value.c core/checkpoint/torch/torch_value.h \
+	core/checkpoint/torch/zip_archive.c core/checkpoint/torch/zip_archive.h

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Search for bytes that break a reader: tests/fuzz/fuzz.sh TARGET [SECONDS] [FOLDER], with clang's libFuzzer.
 #
-# TARGET is one of csv, dataset, ini, nifti, note, picture, safetensors, store. FOLDER (default fuzz-TARGET) keeps the
+# TARGET is one of csv, dataset, ini, nifti, note, picture, safetensors, store, torch. FOLDER (default fuzz-TARGET) keeps the
 # inputs that were found; those for 'make check' belong into tests/corpus/TARGET.
 set -u
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
@@ -26,6 +26,7 @@ clang -g -O1 -std=gnu11 -D_GNU_SOURCE -w -fsanitize=fuzzer,address,undefined \
         ! -name 'picture_*_absent.c' ! -name transpose.c ! -name batch_layout.c \
         ! -name loader.c) "$folder/transpose.o" \
     "$source"/core/plugin/*.c "$source/core/checkpoint/safetensors.c" \
+    "$source"/core/checkpoint/torch/*.c \
     "$source/core/cluster/store/message.c" \
     -o "$folder/fuzz" -lnifti2 -lznz -lz -linih -ljansson -lxxhash -lpng -ljpeg -lm -ldl -lpthread || exit 1
 exec nice "$folder/fuzz" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
