@@ -222,6 +222,13 @@ static pons_status check_metadata(json_t *metadata, const char *where, pons_erro
     return PONS_OK;
 }
 
+static void sort_names(safetensors *f)
+{
+    for (int i = 0; i < f->count; i++)
+        f->by_name[i] = i;
+    qsort_r(f->by_name, (size_t)f->count, sizeof *f->by_name, compare_names, f);
+}
+
 /* Fill f from its parsed header; 'room' is the number of bytes behind the header. */
 static pons_status read_header(safetensors *f, const char *where, uint64_t room, pons_error *err)
 {
@@ -249,9 +256,7 @@ static pons_status read_header(safetensors *f, const char *where, uint64_t room,
     qsort(f->item, (size_t)f->count, sizeof *f->item, compare_places);
     if (check_cover(f, where, room, err) != PONS_OK)
         return err->status;
-    for (int i = 0; i < f->count; i++)
-        f->by_name[i] = i;
-    qsort_r(f->by_name, (size_t)f->count, sizeof *f->by_name, compare_names, f);
+    sort_names(f);
     return PONS_OK;
 }
 
@@ -385,6 +390,30 @@ pons_status safetensors_open(const char *path, safetensors **out, pons_error *er
     else
         read_from(&(source){ descriptor, NULL, path, (uint64_t)facts.st_size }, out, err);
     close(descriptor);
+    return err->status;
+}
+
+pons_status safetensors_of_items(int count, const safetensor *item, const char *where,
+                                 safetensors **out, pons_error *err)
+{
+    safetensors *f = calloc(1, sizeof *f);
+
+    if (f == NULL || (f->item = calloc((size_t)count + 1, sizeof *f->item)) == NULL
+        || (f->by_name = calloc((size_t)count + 1, sizeof *f->by_name)) == NULL) {
+        safetensors_close(f);
+        return pons_fail(err, PONS_DEVICE, "'%s': out of memory", where);
+    }
+    memcpy(f->item, item, (size_t)count * sizeof *item);
+    f->count = count;
+    sort_names(f);
+    for (int i = 1; i < count; i++)
+        if (compare_names(&f->by_name[i - 1], &f->by_name[i], f) == 0)
+            pons_fail(err, PONS_DATA, "'%s': two tensors are called '%.200s'", where,
+                      f->item[f->by_name[i]].name);
+    if (err->status == PONS_OK)
+        *out = f;
+    else
+        safetensors_close(f);
     return err->status;
 }
 
@@ -537,10 +566,25 @@ static bool put_tensors(FILE *file, const safetensors_content *c)
     for (int i = 0; i < c->count; i++) {
         safetensor t = c->item[i];
         const void *data = c->data != NULL ? c->data(c->context, i) : t.data;
-        if (measure(&t) && t.size > 0 && fwrite(data, 1, t.size, file) != t.size)
+        if (measure(&t) && t.size > 0 && (data == NULL || fwrite(data, 1, t.size, file) != t.size))
             return false;
     }
     return true;
+}
+
+/* The text of the header, malloc'ed. */
+static pons_status make_header(const char *path, const safetensors_content *c, char **header,
+                               size_t *size, pons_error *err)
+{
+    FILE *text = open_memstream(header, size);
+
+    if (text != NULL) {
+        put_header(text, c);
+        if (fclose(text) == 0)
+            return PONS_OK;
+        free(*header);
+    }
+    return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
 }
 
 /* False with the errno of what failed first. */
@@ -553,7 +597,7 @@ static bool put_file(FILE *file, const char *header, size_t size, const safetens
         length[i] = (unsigned char)((uint64_t)padded >> 8 * i);
     return fwrite(length, 1, 8, file) == 8 && fwrite(header, 1, size, file) == size
            && fprintf(file, "%*s", (int)(padded - size), "") >= 0 && put_tensors(file, c)
-           && fflush(file) == 0 && fsync(fileno(file)) == 0;
+           && fflush(file) == 0;
 }
 
 pons_status safetensors_write(const char *path, const safetensors_content *content,
@@ -561,21 +605,15 @@ pons_status safetensors_write(const char *path, const safetensors_content *conte
 {
     char *header = NULL;
     size_t size = 0;
-    FILE *text = open_memstream(&header, &size);
-
-    if (text == NULL)
-        return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
-    put_header(text, content);
-    if (fclose(text) != 0) {
-        free(header);
-        return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
-    }
     FILE *file;
+
+    if (make_header(path, content, &header, &size, err) != PONS_OK)
+        return err->status;
     if (file_open_stream(path, "w", &file, err) != PONS_OK) {
         free(header);
         return err->status;
     }
-    bool good = put_file(file, header, size, content);
+    bool good = put_file(file, header, size, content) && fsync(fileno(file)) == 0;
     int cause = errno;
     if (fclose(file) != 0 && good) {
         good = false;
@@ -586,4 +624,25 @@ pons_status safetensors_write(const char *path, const safetensors_content *conte
         return PONS_OK;
     unlink(path);
     return pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(cause));
+}
+
+pons_status safetensors_replace(const char *path, const safetensors_content *content,
+                                pons_error *err)
+{
+    char *header = NULL;
+    size_t size = 0;
+    safe_file f;
+
+    if (make_header(path, content, &header, &size, err) != PONS_OK)
+        return err->status;
+    if (safe_file_open(&f, path, err) == PONS_OK) {
+        if (put_file(f.file, header, size, content)) {
+            safe_file_commit(&f, err);
+        } else {
+            pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
+            safe_file_discard(&f);
+        }
+    }
+    free(header);
+    return err->status;
 }

@@ -36,6 +36,9 @@ pons_status safetensors_open(const char *path, safetensors **out, pons_error *er
 /* safetensors_open from memory, which is copied. 'where' names it in messages. */
 pons_status safetensors_read(const void *data, size_t size, const char *where, safetensors **out,
                              pons_error *err);
+/* Tensors in memory as a file; names and data outlive it. PONS_DATA: two have one name. */
+pons_status safetensors_of_items(int count, const safetensor *item, const char *where,
+                                 safetensors **out, pons_error *err);
 void safetensors_close(safetensors *file);
 
 int safetensors_count(const safetensors *file);
@@ -54,7 +57,8 @@ void safetensor_doubles(const safetensor *t, double *out);
 
 /*
  * The content of a file to be written: name, type, rank, extent and data of each item. If 'data' is
- * given it returns the data instead; it is called once for each item, in order.
+ * given it returns the data instead; it is called once for each item, in order. Writing fails where
+ * it returns NULL for an item with elements; the caller's 'err' then says why.
  */
 typedef struct safetensors_content {
     int count;
@@ -68,5 +72,8 @@ typedef struct safetensors_content {
 /* Write 'path' in the given order and sync it; on failure the file is removed. */
 pons_status safetensors_write(const char *path, const safetensors_content *content,
                               pons_error *err);
+/* The same through a temporary file: on failure an older file at 'path' stays as it was. */
+pons_status safetensors_replace(const char *path, const safetensors_content *content,
+                                pons_error *err);
 
 #endif

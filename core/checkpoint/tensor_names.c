@@ -22,6 +22,12 @@ static bool is_kernel(const storage_tensor *t)
     return t->shape.rank == 5 && (t->role == PONS_ROLE_WEIGHT || t->role == 0);
 }
 
+/* The axis of a kernel in a file for axis 'a' of D, H, W. */
+static int axis_in_file(const tensor_format *format, int a)
+{
+    return format->order != NULL ? format->order[a] : a;
+}
+
 /* Shape and type of a tensor in a file. */
 static safetensor file_shape(const storage_tensor *t, const tensor_format *format)
 {
@@ -30,32 +36,51 @@ static safetensor file_shape(const storage_tensor *t, const tensor_format *forma
 
     if (!is_kernel(t)) {
         memcpy(out.extent, e, sizeof e[0] * (size_t)t->shape.rank);
-    } else if (format->flat && e[1] == 1) {
-        out.rank = 4;
-        memcpy(out.extent, (int64_t[]){ e[0], e[4], e[2], e[3] }, 4 * sizeof e[0]);
     } else {
-        memcpy(out.extent, (int64_t[]){ e[0], e[4], e[1], e[2], e[3] }, 5 * sizeof e[0]);
+        int flat = format->flat && e[1] == 1;
+        out.rank = 5 - flat;
+        out.extent[0] = e[0];
+        out.extent[1] = e[4];
+        for (int a = flat; a < 3; a++)
+            out.extent[2 - flat + axis_in_file(format, a)] = e[1 + a];
     }
     out.count = shape_count(t->shape);
     return out;
 }
 
 /* Element numbers: of the file's order for each of the memory's, one kernel [O, S, I] at a time. */
-static int64_t index_in_file(const storage_tensor *t, int64_t i)
+static int64_t index_in_file(const storage_tensor *t, const tensor_format *format, int64_t i)
 {
     const int64_t *e = t->shape.extent;
-    int64_t inner = e[4], space = e[1] * e[2] * e[3];
+    int64_t inner = e[4], space = e[1] * e[2] * e[3], extent[3], at[3];
 
     if (!is_kernel(t))
         return i;
     int64_t o = i / (space * inner), s = i / inner % space, c = i % inner;
-    return (o * inner + c) * space + s;
+    for (int a = 2; a >= 0; s /= e[1 + a], a--) {
+        extent[axis_in_file(format, a)] = e[1 + a];
+        at[axis_in_file(format, a)] = s % e[1 + a];
+    }
+    return (o * inner + c) * space + (at[0] * extent[1] + at[1]) * extent[2] + at[2];
 }
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
-static const safetensor *find_item(const safetensors *file, const tensor_format *format,
-                                   const char *name)
+/* A file for the tensors of 'groups'. */
+typedef struct origin {
+    const storage *s;
+    unsigned groups;
+    const safetensors *file;
+    const char *where;
+    const tensor_format *format;
+    bool found;             /* the prefix was found, so that a name without it is unknown         */
+    void (*tell)(void *context, const char *line); /* NULL: the first difference ends             */
+    void *context;
+    int missing, unknown, misshapen;
+} origin;
+
+const safetensor *tensor_names_find(const safetensors *file, const tensor_format *format,
+                                    const char *name)
 {
     char full[512];
 
@@ -66,86 +91,124 @@ static const safetensor *find_item(const safetensors *file, const tensor_format 
     return safetensors_find(file, full);
 }
 
-static pons_status check_one(const storage_tensor *t, const safetensors *file, const char *where,
-                             const tensor_format *format, pons_error *err)
+static bool is_skipped(const tensor_format *format, const char *name)
 {
-    const safetensor *found = find_item(file, format, t->name);
-    safetensor expected = file_shape(t, format);
-    char a[160], b[160];
-
-    if (found == NULL)
-        return pons_fail(err, PONS_CONFIG, "'%s': tensor '%s' is missing, expected shape %s",
-                         where, t->name, safetensor_shape(&expected, a, sizeof a));
-    size_t size = sizeof found->extent[0] * (size_t)found->rank;
-    if (found->rank != expected.rank || memcmp(found->extent, expected.extent, size) != 0)
-        return pons_fail(err, PONS_CONFIG, "'%s': tensor '%s' has shape %s, expected %s", where,
-                         t->name, safetensor_shape(found, a, sizeof a),
-                         safetensor_shape(&expected, b, sizeof b));
-    double *values = malloc((size_t)(found->count + 1) * sizeof *values);
-    if (values == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for tensor '%s'", t->name);
-    safetensor_doubles(found, values);
-    int64_t i = 0;
-    while (i < found->count && isfinite(values[i]))
-        i++;
-    if (i < found->count)
-        pons_fail(err, PONS_DATA, "'%s': element %lld of tensor '%s' is %g, expected a finite "
-                  "number", where, (long long)i, t->name, values[i]);
-    free(values);
-    return err->status;
+    for (int i = 0; format->skip != NULL && format->skip[i] != NULL; i++)
+        if (strcmp(format->skip[i], name) == 0)
+            return true;
+    return false;
 }
 
-static pons_status fill_one(const storage_tensor *t, const safetensors *file,
-                            const tensor_format *format, pons_error *err)
+typedef bool (*visitor)(const storage_tensor *t, void *context);
+
+/* Call 'to' for every tensor of the groups that is not skipped, while it returns true. */
+static bool visit(const storage *s, unsigned groups, const tensor_format *format, visitor to,
+                  void *context)
 {
-    const safetensor *found = find_item(file, format, t->name);
+    for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
+        int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
+        for (int i = 0; i < count; i++) {
+            storage_tensor t = storage_item(s, (storage_group)group, i);
+            if (!is_skipped(format, t.name) && !to(&t, context))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* One difference: false where it ends the comparison. */
+static bool differs(origin *o, int *count, pons_error *problem, pons_error *err)
+{
+    ++*count;
+    if (o->tell != NULL) {
+        o->tell(o->context, problem->text);
+        return true;
+    }
+    pons_fail(err, problem->status, "%s", problem->text);
+    return false;
+}
+
+typedef struct visit_state {
+    origin *origin;
+    pons_error *err;
+} visit_state;
+
+static bool check_shape(const storage_tensor *t, void *context)
+{
+    const visit_state *v = context;
+    origin *o = v->origin;
+    const safetensor *found = tensor_names_find(o->file, o->format, t->name);
+    safetensor expected = file_shape(t, o->format);
+    pons_error problem = PONS_ERROR_INIT;
+    char a[160], b[160];
+
+    if (found == NULL) {
+        pons_fail(&problem, PONS_CONFIG, "'%s': tensor '%s' is missing, expected shape %s",
+                  o->where, t->name, safetensor_shape(&expected, a, sizeof a));
+        return differs(o, &o->missing, &problem, v->err);
+    }
+    size_t size = sizeof found->extent[0] * (size_t)found->rank;
+    if (found->rank == expected.rank && memcmp(found->extent, expected.extent, size) == 0)
+        return true;
+    pons_fail(&problem, PONS_CONFIG, "'%s': tensor '%s' has shape %s, expected %s", o->where,
+              t->name, safetensor_shape(found, a, sizeof a),
+              safetensor_shape(&expected, b, sizeof b));
+    return differs(o, &o->misshapen, &problem, v->err);
+}
+
+/* All elements as double, malloc'ed. */
+static double *values_of(const safetensor *found, const char *name, pons_error *err)
+{
     double *values = malloc((size_t)(found->count + 1) * sizeof *values);
 
     if (values == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for tensor '%s'", t->name);
-    safetensor_doubles(found, values);
-    for (int64_t i = 0; i < found->count; i++) {
-        double value = values[index_in_file(t, i)];
+        pons_fail(err, PONS_DEVICE, "out of memory for tensor '%s'", name);
+    else
+        safetensor_doubles(found, values);
+    return values;
+}
+
+static bool check_values(const storage_tensor *t, void *context)
+{
+    const visit_state *v = context;
+    const origin *o = v->origin;
+    const safetensor *found = tensor_names_find(o->file, o->format, t->name);
+    double *values = values_of(found, t->name, v->err);
+    int64_t i = 0;
+
+    while (values != NULL && i < found->count && isfinite(values[i]))
+        i++;
+    if (values != NULL && i < found->count)
+        pons_fail(v->err, PONS_DATA, "'%s': element %lld of tensor '%s' is %g, expected a finite "
+                  "number", o->where, (long long)i, t->name, values[i]);
+    free(values);
+    return v->err->status == PONS_OK;
+}
+
+static bool fill_values(const storage_tensor *t, void *context)
+{
+    const visit_state *v = context;
+    const tensor_format *format = v->origin->format;
+    const safetensor *found = tensor_names_find(v->origin->file, format, t->name);
+    double *values = values_of(found, t->name, v->err);
+
+    for (int64_t i = 0; values != NULL && i < found->count; i++) {
+        double value = values[index_in_file(t, format, i)];
         if (format->wide)
             ((double *)t->memory)[i] = value;
         else
             ((float *)t->memory)[i] = (float)value;
     }
     free(values);
-    return PONS_OK;
+    return v->err->status == PONS_OK;
 }
 
-typedef pons_status (*visitor)(const storage_tensor *t, const safetensors *file, const char *where,
-                               const tensor_format *format, pons_error *err);
-
-static pons_status fill_visit(const storage_tensor *t, const safetensors *file, const char *where,
-                              const tensor_format *format, pons_error *err)
-{
-    (void)where;
-    return fill_one(t, file, format, err);
-}
-
-static pons_status visit(const storage *s, unsigned groups, const safetensors *file,
-                         const char *where, const tensor_format *format, visitor to,
-                         pons_error *err)
+static bool is_known(const origin *o, const char *name)
 {
     for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
-        int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
+        int count = (o->groups >> group & 1) != 0 ? storage_count(o->s, (storage_group)group) : 0;
         for (int i = 0; i < count; i++) {
-            storage_tensor t = storage_item(s, (storage_group)group, i);
-            if (to(&t, file, where, format, err) != PONS_OK)
-                return err->status;
-        }
-    }
-    return PONS_OK;
-}
-
-static bool is_known(const storage *s, unsigned groups, const char *name)
-{
-    for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
-        int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
-        for (int i = 0; i < count; i++) {
-            if (strcmp(storage_item(s, (storage_group)group, i).name, name) == 0)
+            if (strcmp(storage_item(o->s, (storage_group)group, i).name, name) == 0)
                 return true;
         }
     }
@@ -163,27 +226,37 @@ static const char *last_two_parts(const char *name)
     return at;
 }
 
+/* Two names of one tensor, or two tensors of one name in different modules. */
 static bool are_equal(const safetensor *a, const safetensor *b)
 {
-    return a->type == b->type && a->rank == b->rank
-        && memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) == 0
-        && strcmp(last_two_parts(a->name), last_two_parts(b->name)) == 0
+    if (a->type != b->type || a->rank != b->rank
+        || memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) != 0)
+        return false;
+    if (a->data == b->data)
+        return true;
+    return strcmp(last_two_parts(a->name), last_two_parts(b->name)) == 0
         && memcmp(a->data, b->data, (size_t)a->count * safetensors_type_size(a->type)) == 0;
 }
 
-/* PyTorch writes a module that a network holds twice under both names (DynUNet's skip_layers). */
-static bool is_another_name(const storage *s, unsigned groups, const safetensors *file,
-                            const tensor_format *format, const safetensor *extra)
+typedef struct twin_search {
+    const origin *origin;
+    const safetensor *extra;
+} twin_search;
+
+static bool is_no_twin(const storage_tensor *t, void *context)
 {
-    for (int group = 0; group < STORAGE_GROUP_COUNT; group++) {
-        int count = (groups >> group & 1) != 0 ? storage_count(s, (storage_group)group) : 0;
-        for (int i = 0; i < count; i++) {
-            const char *name = storage_item(s, (storage_group)group, i).name;
-            if (are_equal(extra, find_item(file, format, name)))
-                return true;
-        }
-    }
-    return false;
+    const twin_search *s = context;
+    const safetensor *found = tensor_names_find(s->origin->file, s->origin->format, t->name);
+
+    return found == NULL || !are_equal(s->extra, found);
+}
+
+/* PyTorch writes a module that a network holds twice under both names (DynUNet's skip_layers). */
+static bool is_another_name(const origin *o, const safetensor *extra)
+{
+    const tensor_format all = { .skip = NULL };
+
+    return !visit(o->s, o->groups, &all, is_no_twin, &(twin_search){ o, extra });
 }
 
 /*
@@ -221,37 +294,144 @@ static const companion *companion_of(const safetensors *file, const safetensor *
     return NULL;
 }
 
-static pons_status check_extra(const storage *s, unsigned groups, const safetensors *file,
-                               const char *where, const tensor_format *format, pons_error *err)
+/* Check one tensor of the file that may not be the network's. */
+static bool check_one_extra(origin *o, const safetensor *t, pons_error *err)
 {
-    size_t skip = format->prefix != NULL ? strlen(format->prefix) : 0;
+    size_t skip = o->format->prefix != NULL ? strlen(o->format->prefix) : 0;
+    bool inside = skip == 0 || strncmp(t->name, o->format->prefix, skip) == 0;
+    const companion *known = companion_of(o->file, t);
+    pons_error problem = PONS_ERROR_INIT;
+    char shape[160];
 
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const safetensor *t = safetensors_item(file, i);
-        char shape[160];
-        if (skip > 0 && strncmp(t->name, format->prefix, skip) != 0)
-            continue;
-        const companion *known = companion_of(file, t);
-        if (known != NULL && t->rank != known->rank)
-            return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' has shape %s, expected %s",
-                             where, t->name, safetensor_shape(t, shape, sizeof shape),
-                             known->expected);
-        if (known != NULL || is_known(s, groups, t->name + skip)
-            || is_another_name(s, groups, file, format, t))
-            continue;
-        return pons_fail(err, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",
-                         where, t->name, safetensor_shape(t, shape, sizeof shape));
+    if (!inside && !o->found)
+        return true;
+    if (known != NULL && t->rank != known->rank) {
+        pons_fail(&problem, PONS_CONFIG, "'%s': tensor '%.200s' has shape %s, expected %s",
+                  o->where, t->name, safetensor_shape(t, shape, sizeof shape), known->expected);
+        return differs(o, &o->misshapen, &problem, err);
     }
-    return PONS_OK;
+    if (known != NULL || (inside && is_known(o, t->name + skip)) || is_another_name(o, t))
+        return true;
+    pons_fail(&problem, PONS_CONFIG, "'%s': tensor '%.200s' %s is not part of the network",
+              o->where, t->name, safetensor_shape(t, shape, sizeof shape));
+    return differs(o, &o->unknown, &problem, err);
+}
+
+/* Compare all names and shapes; the first difference fails, unless there is a 'tell'. */
+static pons_status compare(origin *o, pons_error *err)
+{
+    visit_state v = { o, err };
+    bool goes_on = visit(o->s, o->groups, o->format, check_shape, &v);
+
+    for (int i = 0; goes_on && i < safetensors_count(o->file); i++)
+        goes_on = check_one_extra(o, safetensors_item(o->file, i), err);
+    return err->status;
+}
+
+/* ---- prefix ---------------------------------------------------------------------------------- */
+
+typedef struct prefix_count {
+    const safetensors *file;
+    tensor_format format;
+    const char *first;      /* the network's first name                                           */
+    int found;
+} prefix_count;
+
+static bool take_first(const storage_tensor *t, void *context)
+{
+    ((prefix_count *)context)->first = t->name;
+    return false;
+}
+
+static bool count_found(const storage_tensor *t, void *context)
+{
+    prefix_count *c = context;
+
+    c->found += tensor_names_find(c->file, &c->format, t->name) != NULL;
+    return true;
+}
+
+/* The number of the network's names that the file has behind this prefix. */
+static int count_behind(const storage *s, unsigned groups, const safetensors *file,
+                        const char *prefix)
+{
+    prefix_count c = { file, { .prefix = prefix }, NULL, 0 };
+
+    visit(s, groups, &c.format, count_found, &c);
+    return c.found;
+}
+
+char *tensor_names_prefix(const storage *s, unsigned groups, const safetensors *file)
+{
+    prefix_count c = { file, { .prefix = NULL }, NULL, 0 };
+    char *best = NULL;
+
+    visit(s, groups, &c.format, take_first, &c);
+    if (c.first == NULL || safetensors_find(file, c.first) != NULL)
+        return NULL;
+    for (int i = 0; i < safetensors_count(file); i++) {
+        const char *name = safetensors_item(file, i)->name;
+        size_t size = strlen(name) - min_size(strlen(c.first), strlen(name));
+        if (size == 0 || name[size - 1] != '.' || strcmp(name + size, c.first) != 0)
+            continue;
+        char *prefix = strndup(name, size);
+        int found = prefix != NULL ? count_behind(s, groups, file, prefix) : 0;
+        bool better = found > c.found;
+        free(better ? best : prefix);
+        best = better ? prefix : best;
+        c.found = better ? found : c.found;
+    }
+    return best;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Run 'work' with the format's prefix, or with the one that is found. */
+static pons_status with_prefix(origin *o, pons_status (*work)(origin *o, pons_error *err),
+                               pons_error *err)
+{
+    tensor_format format = *o->format;
+    char *prefix = format.prefix == NULL ? tensor_names_prefix(o->s, o->groups, o->file) : NULL;
+
+    o->found = prefix != NULL;
+    if (o->found)
+        format.prefix = prefix;
+    o->format = &format;
+    work(o, err);
+    free(prefix);
+    return err->status;
+}
+
+static pons_status read_tensors(origin *o, pons_error *err)
+{
+    visit_state v = { o, err };
+
+    if (compare(o, err) == PONS_OK && visit(o->s, o->groups, o->format, check_values, &v))
+        visit(o->s, o->groups, o->format, fill_values, &v);
+    return err->status;
 }
 
 pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *file,
                               const char *where, const tensor_format *format, pons_error *err)
 {
-    if (visit(s, groups, file, where, format, check_one, err) != PONS_OK
-        || check_extra(s, groups, file, where, format, err) != PONS_OK)
-        return err->status;
-    return visit(s, groups, file, where, format, fill_visit, err);
+    origin o = { .s = s, .groups = groups, .file = file, .where = where, .format = format };
+
+    return with_prefix(&o, read_tensors, err);
+}
+
+pons_status tensor_names_compare(const storage *s, unsigned groups, const safetensors *file,
+                                 const char *where, const tensor_format *format,
+                                 void (*tell)(void *context, const char *line), void *context,
+                                 pons_error *err)
+{
+    origin o = { .s = s, .groups = groups, .file = file, .where = where, .format = format,
+                 .tell = tell, .context = context };
+
+    if (with_prefix(&o, compare, err) == PONS_OK && o.missing + o.unknown + o.misshapen > 0)
+        pons_fail(err, PONS_CONFIG, "'%s' is not of this network: %d tensors are missing, %d are "
+                  "not part of it, %d have another shape", where, o.missing, o.unknown,
+                  o.misshapen);
+    return err->status;
 }
 
 pons_status tensor_names_read_file(storage *s, unsigned groups, const char *path,

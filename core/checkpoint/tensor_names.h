@@ -17,7 +17,10 @@
 typedef struct tensor_format {
     bool flat;          /* a 2D network                                                           */
     bool wide;          /* the storage holds doubles                                              */
-    const char *prefix; /* before every name in the file; NULL: none; others are ignored then     */
+    const char *prefix; /* before every name in the file; others are ignored then. NULL: none, or
+                           one that all names of the network have and that is found               */
+    const int *order;   /* reading: a kernel's axis in the file for D, H, W; NULL: 0 1 2          */
+    const char *const *skip; /* names of tensors that are left as they are; NULL ends; or NULL    */
 } tensor_format;
 
 enum {
@@ -33,6 +36,22 @@ enum {
  */
 pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *file,
                               const char *where, const tensor_format *format, pons_error *err);
+/*
+ * Compare names and shapes only, and pass each difference as one line to 'tell'. PONS_CONFIG: there
+ * were some; the text counts them.
+ */
+pons_status tensor_names_compare(const storage *s, unsigned groups, const safetensors *file,
+                                 const char *where, const tensor_format *format,
+                                 void (*tell)(void *context, const char *line), void *context,
+                                 pons_error *err);
+/* The tensor of the file for a name of the network; NULL: none. */
+const safetensor *tensor_names_find(const safetensors *file, const tensor_format *format,
+                                    const char *name);
+/*
+ * The text between the beginning of the names in a file and those of the network, such as 'net.',
+ * malloc'ed; NULL: nothing. Among several the one with the most names of the network is taken.
+ */
+char *tensor_names_prefix(const storage *s, unsigned groups, const safetensors *file);
 pons_status tensor_names_read_file(storage *s, unsigned groups, const char *path,
                                    const tensor_format *format, pons_error *err);
 

@@ -7,6 +7,7 @@ extern const command command_init;
 extern const command command_train;
 extern const command command_launch;
 extern const command command_predict;
+extern const command command_import;
 extern const command command_evaluate;
 extern const command command_explain;
 extern const command command_bench;
@@ -28,6 +29,7 @@ const command *const commands[] = {
     &command_train,
     &command_launch,
     &command_predict,
+    &command_import,
     &command_evaluate,
     &command_explain,
     &command_bench,

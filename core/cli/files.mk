@@ -5,6 +5,8 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/command_train.c core/cli/commands.c core/cli/environment.c core/cli/environment.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
+libcore_la_SOURCES += core/cli/exchange/bundle_network.c \
+	core/cli/exchange/bundle_network.h core/cli/exchange/command_import.c
 libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
 libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_classes.c \

@@ -42,6 +42,7 @@ static const char *const window_precision_words[] = {
 static const char *const precision_words[] = { "auto", "fp32", "tf32", "bf16", "fp16", NULL };
 enum loss_scaling { LOSS_SCALING_TORCH = 0, LOSS_SCALING_FAST_DDPM };
 static const char *const loss_scaling_words[] = { "torch", "fast_ddpm", NULL };
+static const char *const skip_words[] = { "none", "head", NULL };
 static const char *const nonfinite_words[] = { "stop", "skip", NULL };
 static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
 static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", "shm", NULL };
@@ -262,7 +263,11 @@ static const pons_option train_table[] = {
                  "Epochs between checkpoints; 0 is only at the end."),
     PONS_INTEGER(train_options, keep, "2", 1, ANY_INTEGER,
                  "Checkpoints kept besides the best one."),
-    PONS_PATH(train_options, pretrained, "", "Weights to start from, a safetensors file."),
+    PONS_PATH(train_options, pretrained, "", "Weights to start from: a file of weights, a run, a "
+              "checkpoint or a bundle of MONAI."),
+    PONS_CHOICE(train_options, pretrained_skip, "none", skip_words,
+                "Tensors that start anew in spite of 'pretrained'; head: those whose shape depends "
+                "on the number of classes."),
     PONS_REAL(train_options, grace_s, "10", 0, 86400,
               "Seconds a running step may take to end after a signal."),
     PONS_INTEGER(train_options, early_stop, "0", 0, ANY_INTEGER,

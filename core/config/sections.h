@@ -120,7 +120,10 @@ typedef struct train_options {
     int nonfinite;            /* 0 stop, 1 skip                                                   */
     int64_t validate_every, validate_steps, checkpoint_every, keep, early_stop;
     const char *best, *pretrained;
+    int pretrained_skip;      /* enum pretrained_skip                                             */
 } train_options;
+
+typedef enum pretrained_skip { PRETRAINED_SKIP_NONE = 0, PRETRAINED_SKIP_HEAD } pretrained_skip;
 
 typedef enum distribute_mode { MODE_AUTO = 0, MODE_SINGLE, MODE_DP, MODE_DDP } distribute_mode;
 

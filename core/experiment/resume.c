@@ -20,6 +20,7 @@ static const struct { const char *section, *key; } changeable[] = {
     { "train", "epochs" }, { "train", "steps" }, { "train", "keep" },
     { "train", "validate_every" }, { "train", "validate_steps" }, { "train", "checkpoint_every" },
     { "train", "early_stop" }, { "train", "grace_s" }, { "train", "pretrained" },
+    { "train", "pretrained_skip" },
     { "train", "accumulate" }, { "train", "micro_batches" }, /* M is compared instead */
     { "train", "nonfinite" }, /* skipped steps stay skipped */
     { "train", "recompute" },

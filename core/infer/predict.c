@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/tensor_names.h"
+#include "checkpoint/weights/weights_file.h"
 #include "config/memory_hints.h"
 #include "experiment/agreement.h"
 #include "experiment/resolved.h"
@@ -286,8 +286,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
     tensor_format format = { .flat = p->experiment->task.flat,
                              .wide = p->experiment->device.wide };
     if (open_replicas(p, f, beside, s->dropout, err) != PONS_OK
-        || tensor_names_read_file(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format,
-                                  err)
+        || weights_file_read(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format, err)
            != PONS_OK)
         return err->status;
     if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)

@@ -261,6 +261,20 @@ static pons_status build_network(const experiment *e, pons_graph *g, bool drops,
     return err->status;
 }
 
+pons_status programs_graph_network(const experiment *e, pons_graph **out, pons_error *err)
+{
+    pons_graph *g = graph_new(false);
+    pons_outputs outputs;
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    if (build_network(e, g, false, &outputs, err) == PONS_OK)
+        *out = g;
+    else
+        graph_free(g);
+    return err->status;
+}
+
 pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err)
 {

@@ -23,6 +23,8 @@ pons_status programs_build_training(const experiment *e, const program_seat *pla
 /* The graph of that before any pass; the caller frees it. */
 pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph **out,
                                     pons_node **loss, pons_error *err);
+/* The graph of the network alone, without a loss; the caller frees it. */
+pons_status programs_graph_network(const experiment *e, pons_graph **out, pons_error *err);
 /*
  * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
  * to add windows to sums that it holds (window_nodes.h) also what that wants. With 'drops' the

@@ -10,7 +10,10 @@
 
 #include "base/system/huge_pages.h"
 #include "base/whole.h"
+#include "checkpoint/weights/weights_file.h"
+#include "checkpoint/weights/weights_path.h"
 #include "graph/ir/shape.h"
+#include "replica/head_tensors.h"
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
@@ -250,15 +253,43 @@ double checkpoint_contents_size(const experiment *e, const storage *s)
     return size + files * sizeof(float) * largest;
 }
 
+/* Say which tensors of the network start anew. */
+static void tell_skipped(const experiment *e, const char *file, const char *const *skip)
+{
+    for (int i = 0; skip != NULL && skip[i] != NULL; i++)
+        log_line(e->log, "not taken from '%.1000s', drawn anew: %.200s", file, skip[i]);
+}
+
+static pons_status load_pretrained(const experiment *e, storage *s, arena *a, pons_error *err)
+{
+    tensor_format format = checkpoint_contents_format(e);
+    const char *const *skip = NULL;
+    char *file = NULL;
+
+    if (weights_path_find(e->sections.train.pretrained, &file, err) == PONS_OK
+        && (e->sections.train.pretrained_skip != PRETRAINED_SKIP_HEAD
+            || head_tensors_list(e, a, &skip, err) == PONS_OK)) {
+        format.skip = skip;
+        if (weights_file_read(s, WEIGHTS_MODEL, file, &format, err) == PONS_OK)
+            tell_skipped(e, file, skip);
+    }
+    free(file);
+    return err->status;
+}
+
 pons_status checkpoint_contents_load_pretrained(const experiment *e, storage *s, pons_error *err)
 {
-    const char *file = e->sections.train.pretrained;
-    tensor_format format = checkpoint_contents_format(e);
+    const char *given = e->sections.train.pretrained;
     pons_error problem = PONS_ERROR_INIT;
+    arena *a;
 
-    if (file == NULL || file[0] == '\0')
+    if (given == NULL || given[0] == '\0')
         return PONS_OK;
-    if (tensor_names_read_file(s, WEIGHTS_MODEL, file, &format, &problem) != PONS_OK)
-        return pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
-    return PONS_OK;
+    a = arena_new();
+    if (a == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (load_pretrained(e, s, a, &problem) != PONS_OK)
+        pons_fail(err, problem.status, "[train] pretrained: %s", problem.text);
+    arena_free(a);
+    return err->status;
 }

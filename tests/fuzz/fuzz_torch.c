@@ -27,7 +27,7 @@ static void require_elements(torch_file *f, const torch_tensor *t)
         for (size_t i = 0; i < size; i++)
             sum += ((const unsigned char *)elements)[i];
         require(sum <= 255 * size, "bytes can be read");
-        torch_file_release(f, t);
+        torch_file_release(f, t->storage->bytes, t->storage->size);
     } else {
         require_refusal(&err);
     }

@@ -19,9 +19,7 @@
 enum { MARK_SIZE_MAX = 16, SOUGHT_SIZE = 200, HEAD_SIZE = 512 };
 
 /* Conversion commands; put_paths appends the two paths. */
-#define FROM_PYTORCH "a state dictionary is converted by: python3 -c 'import sys, torch, " \
-    "safetensors.torch as s; s.save_file(torch.load(sys.argv[1], map_location=\"cpu\"), " \
-    "sys.argv[2])'"
+#define FROM_PYTORCH "pons import WEIGHTS -o OUT.safetensors --config FILE.ini converts it"
 #define FROM_NUMPY "python3 -c 'import sys, numpy, safetensors.numpy as s; " \
     "s.save_file(dict(numpy.load(sys.argv[1])), sys.argv[2])'"
 #define FROM_ONNX "python3 -c 'import sys, onnx.numpy_helper as n, safetensors.numpy as s; " \
@@ -45,11 +43,11 @@ static const struct row {
     file_kind kind;
 } rows[] = {
     { 0, 4, "PK\3\4", "data.pkl",
-      { "a PyTorch file", WEIGHTS(FROM_PYTORCH, ".safetensors") } },
+      { "a PyTorch file", WEIGHTS(FROM_PYTORCH) } },
     { 0, 4, "PK\3\4", ".npy", { "an .npz file of NumPy", WEIGHTS(FROM_NUMPY, ".safetensors") } },
     { 0, 4, "PK\3\4", NULL, { .name = "a zip archive" } },
     { 0, 14, "\x80\2\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", NULL,
-      { "a PyTorch file (of a version before 1.6)", WEIGHTS(FROM_PYTORCH, ".safetensors") } },
+      { "a PyTorch file (of a version before 1.6)", WEIGHTS(FROM_PYTORCH) } },
     { 0, 2, "\x80\2", NULL, { .name = "a Python pickle" } },
     { 0, 2, "\x80\3", NULL, { .name = "a Python pickle" } },
     { 0, 2, "\x80\4", NULL, { .name = "a Python pickle" } },

@@ -410,15 +410,15 @@ pons_status torch_file_elements(torch_file *f, const torch_tensor *t, void *buff
     return PONS_OK;
 }
 
-void torch_file_release(const torch_file *f, const torch_tensor *t)
+void torch_file_release(const torch_file *f, const void *bytes, size_t size)
 {
+    const unsigned char *from = bytes;
     size_t page = (size_t)sysconf(_SC_PAGESIZE), begin, end;
 
-    if (f->map == NULL || t->storage->bytes < f->bytes
-        || t->storage->bytes > f->bytes + f->size)
+    if (f->map == NULL || from < f->bytes || from > f->bytes + f->size)
         return;
-    begin = round_up_size((size_t)(t->storage->bytes - f->bytes), page);
-    end = (size_t)(t->storage->bytes - f->bytes) + t->storage->size;
+    begin = round_up_size((size_t)(from - f->bytes), page);
+    end = (size_t)(from - f->bytes) + size;
     end -= end % page;
     if (begin < end)
         madvise((void *)(uintptr_t)(f->bytes + begin), end - begin, MADV_DONTNEED);

@@ -31,7 +31,7 @@ const torch_value *torch_file_root(const torch_file *f);
  */
 pons_status torch_file_elements(torch_file *f, const torch_tensor *t, void *buffer,
                                 const void **out, pons_error *err);
-/* Give the pages of a storage's bytes back to the system; a later use reads them again. */
-void torch_file_release(const torch_file *f, const torch_tensor *t);
+/* Give the pages of these bytes of the file back to the system; a later use reads them again. */
+void torch_file_release(const torch_file *f, const void *bytes, size_t size);
 
 #endif

@@ -1127,8 +1127,10 @@ N9() {
     printf 'CDF\001\0\0\0\0' >j.mnc
     printf '\010\007\022\007pytorch\032\0052.1.0' >k.onnx
     printf '<!DOCTYPE html>\n<html lang="en"><title>Sign in</title>' >l.nii.gz
-    check "N9 PyTorch" named "a PyTorch file" a.pt
-    check "N9 PyTorch of old" named "a PyTorch file" b.pth
+    for file in a.pt b.pth; do
+        check "N9 PyTorch" ends 4 "it is a PyTorch file" "$program" predict runs/run $file -o out.nii.gz
+        check "N9 damaged weights" ends 4 "'$file': " "$program" predict $file --config runs/run/resolved.ini $image -o o.nii
+    done
     check "N9 HDF5" named "an HDF5 file" c.h5
     check "N9 MetaImage" named "a MetaImage" d.mha
     check "N9 NRRD" named "an NRRD volume" e.nrrd

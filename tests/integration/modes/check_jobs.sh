@@ -203,7 +203,8 @@ fi
 
 # A file of another name would be a job that this test does not run.
 known="brain brats brats_ddp camelyon_resnet18 datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
-imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo smartcache_ddp spleen spleen_fast"
+imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo \
+smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
     *" ${file%.ini} "*) ;;

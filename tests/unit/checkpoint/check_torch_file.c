@@ -7,7 +7,7 @@
 #include "checkpoint/torch/torch_file.h"
 
 #include "support/suite.h"
-#include "support/torch_maker.h"
+#include "support/data/torch_maker.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
  * torch_maker.h - make files of torch.save: a zip archive of stored entries, and pickles in text.
  */
-#ifndef TESTS_SUPPORT_TORCH_MAKER_H
-#define TESTS_SUPPORT_TORCH_MAKER_H
+#ifndef TESTS_TORCH_MAKER_H
+#define TESTS_TORCH_MAKER_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /*
  * torch_maker.c - the bytes of zip archives, without alignment and without zip64.
  */
-#include "support/torch_maker.h"
+#include "support/data/torch_maker.h"
 
 #include <stdint.h>
 #include <stdlib.h>

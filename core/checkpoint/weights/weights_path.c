@@ -1,0 +1,86 @@
+/*
+ * weights_path.c - the kinds of folders that hold weights, in a table.
+ */
+#include "checkpoint/weights/weights_path.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "checkpoint/checkpoint.h"
+
+/* Files that show a kind of folder, and are its weights. */
+static const char *const plain_files[] = {
+    "models/model.pt", "checkpoint_final.pth", "checkpoint_best.pth"
+};
+
+static pons_status join(const char *folder, const char *name, char **out, pons_error *err)
+{
+    if (asprintf(out, "%s/%s", folder, name) >= 0)
+        return PONS_OK;
+    *out = NULL;
+    return pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
+/* FOLDER/NAME if it is there, else NULL. */
+static pons_status find_in(const char *folder, const char *name, char **out, pons_error *err)
+{
+    if (join(folder, name, out, err) == PONS_OK && access(*out, F_OK) != 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return err->status;
+}
+
+static pons_status find_in_checkpoint(const char *folder, char **out, pons_error *err)
+{
+    if (find_in(folder, "ema.safetensors", out, err) != PONS_OK || *out != NULL)
+        return err->status;
+    return join(folder, "model.safetensors", out, err);
+}
+
+/* In the best checkpoint among those of a run. */
+static pons_status find_in_run(const char *run, const char *checkpoints, char **out,
+                               pons_error *err)
+{
+    char *best = NULL;
+
+    if (checkpoint_marked(checkpoints, "best", &best, err) == PONS_OK && best == NULL)
+        pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint yet", run);
+    if (err->status == PONS_OK)
+        find_in_checkpoint(best, out, err);
+    free(best);
+    return err->status;
+}
+
+static pons_status find_in_folder(const char *folder, char **out, pons_error *err)
+{
+    char *own = NULL;
+
+    if (find_in(folder, "checkpoints", &own, err) == PONS_OK && own != NULL)
+        find_in_run(folder, own, out, err);
+    else if (err->status == PONS_OK && find_in(folder, "manifest.json", &own, err) == PONS_OK
+             && own != NULL && checkpoint_verify(folder, err) == PONS_OK)
+        find_in_checkpoint(folder, out, err);
+    free(own);
+    for (size_t i = 0; i < sizeof plain_files / sizeof plain_files[0]; i++)
+        if (err->status == PONS_OK && *out == NULL)
+            find_in(folder, plain_files[i], out, err);
+    if (err->status == PONS_OK && *out == NULL)
+        pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with checkpoints), no "
+                  "checkpoint (with manifest.json), no bundle (with models/model.pt) and no fold "
+                  "of nnU-Net (with checkpoint_final.pth)", folder);
+    return err->status;
+}
+
+pons_status weights_path_find(const char *path, char **out, pons_error *err)
+{
+    *out = NULL;
+    if (folder_is_there(path))
+        return find_in_folder(path, out, err);
+    if (asprintf(out, "%s", path) >= 0)
+        return PONS_OK;
+    *out = NULL;
+    return pons_fail(err, PONS_DEVICE, "out of memory");
+}

@@ -1,0 +1,17 @@
+/*
+ * weights_path.h - the file of weights in a folder.
+ */
+#ifndef CORE_CHECKPOINT_WEIGHTS_WEIGHTS_PATH_H
+#define CORE_CHECKPOINT_WEIGHTS_WEIGHTS_PATH_H
+
+#include <pons/plugin.h>
+
+/*
+ * The file that a path stands for, malloc'ed: a file itself; of a run its best checkpoint, which is
+ * verified, and of a checkpoint the averages where it has some, else the model; of a bundle of
+ * MONAI models/model.pt; of a fold of nnU-Net its checkpoint. PONS_CONFIG: the folder is none of
+ * them.
+ */
+pons_status weights_path_find(const char *path, char **out, pons_error *err);
+
+#endif
