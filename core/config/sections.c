@@ -326,6 +326,8 @@ static const pons_option diffusion_table[] = {
     PONS_TEXTS(diffusion_options, modalities, "",
                "Names of the channels, as predict --target takes them; empty: the layout's, or "
                "their numbers from 0."),
+    PONS_TEXTS(diffusion_options, targets, "",
+               "Modalities that the network learns to make; empty: any of them."),
     PONS_CHOICE(diffusion_options, betas, "linear", betas_words,
                 "Growth of the noise's variance over the timesteps; cosine needs no range."),
     PONS_REAL(diffusion_options, beta_start, "1e-4", ABOVE_0, 0.999,

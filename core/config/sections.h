@@ -160,7 +160,7 @@ typedef enum diffusion_schedule_kind {
 } diffusion_schedule_kind;
 
 typedef struct diffusion_options {
-    pons_texts modalities;
+    pons_texts modalities, targets;
     int betas;                /* diffusion_betas_kind                                             */
     double beta_start, beta_end;
     int64_t timesteps;

@@ -20,7 +20,7 @@ static int draw_target(const experiment *e, const char *name)
 
     random_data((uint64_t)e->sections.experiment.seed ^ random_stream_hash(name),
                 random_stream_hash("diffusion.validation"), 0, 0, 0, 0, drawn);
-    return (int)(drawn[0] % (uint32_t)e->class_count);
+    return e->targets[drawn[0] % (uint32_t)e->target_count];
 }
 
 pons_status synthesis_score_case(const replicas *network, const pons_case *c,

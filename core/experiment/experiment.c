@@ -281,9 +281,14 @@ static pons_status find_best(experiment *e, pons_error *err)
 
     if (!config_given(e->config, "train", "best") && strcmp(*best, rules->best) != 0)
         *best = config_resolve(e->config, "train", "best", rules->best, "that of the task");
-    if (best_metric_find(*best, e->class_count, e->classes, &e->best, err) != PONS_OK
-        || metric_set_has(rules->selecting, e->best.kind))
+    if (best_metric_find(*best, e->class_count, e->classes, &e->best, err) != PONS_OK)
         return err->status;
+    if (e->target_count > 0 && e->best.class_index >= 0
+        && !experiment_is_target(e, e->best.class_index))
+        return pons_fail(err, PONS_CONFIG, "%s: [train] best is '%s', a modality that is not among "
+                         "[diffusion] targets", experiment_location(e, "train", "best"), *best);
+    if (metric_set_has(rules->selecting, e->best.kind))
+        return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: [train] best is '%s', which task = %s does not measure"
                      "\nhint: --set train.best=%s", experiment_location(e, "train", "best"), *best,
                      task_words[e->sections.experiment.task], rules->best);

@@ -70,6 +70,8 @@ typedef struct experiment {
     int class_count;        /* classes of the target: entries of labels, or of regions            */
     const data_class *classes;
     bool regions;
+    int target_count;       /* task = synthesis: modalities that the network makes                */
+    const int *targets;     /* [target_count] numbers of classes                                  */
     pons_task task;
     loaded_plugin model, loss, optimizer, schedule;
     loaded_plugin *sink;    /* TRAIN: one for each entry of [log] sinks                           */
@@ -168,5 +170,7 @@ typedef struct task_rules {
 } task_rules;
 
 const task_rules *task_rules_of(const sections *s);
+/* True if the network of a synthesis makes a modality. */
+bool experiment_is_target(const experiment *e, int modality);
 
 #endif

@@ -158,6 +158,41 @@ static void set_modalities(experiment *e, int count, const char *const *name)
     e->task.target = PONS_TARGET_IMAGE;
 }
 
+bool experiment_is_target(const experiment *e, int modality)
+{
+    for (int i = 0; i < e->target_count; i++)
+        if (e->targets[i] == modality)
+            return true;
+    return false;
+}
+
+/* Set the modalities that are made: those of 'targets', or all. */
+static pons_status set_targets(experiment *e, pons_error *err)
+{
+    const pons_texts *given = &e->sections.diffusion.targets;
+    int count = given->count > 0 ? given->count : e->class_count;
+    int *target = arena_alloc(e->memory, (size_t)count * sizeof *target);
+    const char *where = experiment_location(e, "diffusion", "targets");
+
+    for (int i = 0; i < count; i++) {
+        target[i] = i;
+        if (given->count == 0)
+            continue;
+        target[i] = class_index_of_name(e->classes, e->class_count, given->item[i]);
+        if (target[i] < 0)
+            return pons_fail(err, PONS_CONFIG, "%s: [diffusion] targets: found '%s', expected some "
+                             "of %s", where, given->item[i],
+                             list_join(e->memory, e->class_count, e->task.channel_names));
+        for (int k = 0; k < i; k++)
+            if (target[k] == target[i])
+                return pons_fail(err, PONS_CONFIG, "%s: [diffusion] targets: found '%s' twice",
+                                 where, given->item[i]);
+    }
+    e->target_count = count;
+    e->targets = target;
+    return PONS_OK;
+}
+
 static pons_status refuse_for_synthesis(experiment *e, pons_error *err)
 {
     const sections *s = &e->sections;
@@ -226,6 +261,8 @@ static pons_status synthesis_take_dataset(experiment *e, pons_error *err)
     if (check_modalities(e, channels, name, err) != PONS_OK)
         return err->status;
     set_modalities(e, channels, name);
+    if (set_targets(e, err) != PONS_OK)
+        return err->status;
     if (given->count == 0)
         config_resolve(e->config, "diffusion", "modalities",
                        list_join(e->memory, channels, (const char **)name),
@@ -243,7 +280,7 @@ static pons_status synthesis_take_names(experiment *e, const experiment_override
     if (check_modalities(e, given->count, given->item, err) != PONS_OK)
         return err->status;
     set_modalities(e, given->count, given->item);
-    return PONS_OK;
+    return set_targets(e, err);
 }
 
 static pons_activation synthesis_activation(const experiment *e)

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "data/dataset/class_list.h"
 #include "graph/ir/leaf.h"
 #include "config/diffusion_table.h"
 
@@ -53,11 +54,15 @@ static pons_node *as_voxels(pons_graph *g, pons_node *x)
 }
 
 /* 1 in the channel that is the target of its sample, [N, 1, 1, 1, C]. */
-static pons_node *draw_targets(pons_graph *g, int64_t batch, int channels)
+static pons_node *draw_targets(const experiment *e, pons_graph *g, int64_t batch, int channels)
 {
-    pons_node *number = draw_numbers(g, "diffusion.target", batch, channels);
+    pons_node *number = draw_numbers(g, "diffusion.target", batch, e->target_count);
+    double channel[CLASS_COUNT_MAX];
 
-    return pons_equal(g, as_voxels(g, number), pons_iota(g, 5, 4, channels));
+    for (int i = 0; i < e->target_count; i++)
+        channel[i] = e->targets[i];
+    return pons_equal(g, as_voxels(g, look_up(g, number, e->target_count, channel)),
+                      pons_iota(g, 5, 4, channels));
 }
 
 pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node *image,
@@ -78,7 +83,7 @@ pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node 
     }
     shape.extent[4] = 1;
     pons_node *visit = draw_visits(g, batch, table.count);
-    pons_node *is_target = draw_targets(g, batch, channels);
+    pons_node *is_target = draw_targets(e, g, batch, channels);
     pons_node *drawn = pons_random_normal(g, "diffusion.noise", shape);
     pons_node *clean = pons_sum(g, pons_mul(g, image, is_target), PONS_CHANNEL);
     pons_node *noisy = pons_add(

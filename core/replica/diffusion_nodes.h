@@ -7,7 +7,7 @@
 #include "replica/task_nodes.h"
 
 /*
- * Each sample draws one channel as target. The first N / 2 + 1 samples draw a timestep of the
+ * Each sample draws one of e->targets, the channels that may be its target. The first N / 2 + 1 samples draw a timestep of the
  * schedule; each of the others has the timestep opposite to that of the sample N / 2 + 1 places
  * before it. The drawn channel receives the target with noise of that timestep, and the output
  * approaches this noise.

@@ -75,36 +75,61 @@ static pons_status place_files(const experiment *e, arena *memory, predict_input
     return PONS_OK;
 }
 
-/* The number of modalities without a file; *first is the first of them. */
-static int count_missing(const predict_input *c, int *first)
+/* The names of the modalities that the network makes. */
+static const char *targets_of(const experiment *e, arena *memory)
 {
-    int missing = 0;
+    const char **name = arena_alloc(memory, (size_t)e->target_count * sizeof *name);
 
-    for (int m = c->file_count - 1; m >= 0; m--)
-        if (c->file[m] == NULL) {
-            missing++;
-            *first = m;
-        }
-    return missing;
+    for (int i = 0; i < e->target_count; i++)
+        name[i] = e->classes[e->targets[i]].name;
+    return list_join(memory, e->target_count, name);
+}
+
+/* The modalities without a file, in order; the number of them. 'missing' [class_count]. */
+static int find_missing(const predict_input *c, int *missing)
+{
+    int count = 0;
+
+    for (int m = 0; m < c->file_count; m++)
+        if (c->file[m] == NULL)
+            missing[count++] = m;
+    return count;
 }
 
 static pons_status choose_target(const experiment *e, arena *memory, const char *target,
-                                 predict_input *c, pons_error *err)
+                                 int absent, predict_input *c, pons_error *err)
 {
-    int absent = -1, missing = count_missing(c, &absent);
-
-    c->target = target != NULL ? class_index_of_name(e->classes, e->class_count, target) : absent;
-    if (c->target < 0 && target != NULL)
-        return pons_fail(err, PONS_USAGE, "--target '%s': the network has no such modality, "
-                         "expected one of %s", target, names_of(e, memory));
+    if (target != NULL)
+        c->target = class_index_of_name(e->classes, e->class_count, target);
+    else
+        c->target = e->target_count == 1 ? e->targets[0] : absent;
+    if (target != NULL && (c->target < 0 || !experiment_is_target(e, c->target)))
+        return pons_fail(err, PONS_USAGE, "--target '%s': the network makes no such modality, "
+                         "expected one of %s", target, targets_of(e, memory));
     if (c->target < 0)
         return pons_fail(err, PONS_USAGE, "case '%s' lacks no modality\nhint: --target NAME makes "
-                         "one of %s from the others", c->name, names_of(e, memory));
-    if (missing > 1 || (missing == 1 && c->target != absent))
-        return pons_fail(err, PONS_DATA, "case '%s' has no file of '%s'%s, expected all modalities "
-                         "but '%s'", c->name, e->classes[absent].name,
-                         missing > 1 ? " and of others" : "", e->classes[c->target].name);
+                         "one of %s from the others", c->name, targets_of(e, memory));
     return PONS_OK;
+}
+
+/* Refuse a case that lacks another modality than its target. */
+static pons_status check_files(const experiment *e, arena *memory, const predict_input *c,
+                               int count, const int *missing, pons_error *err)
+{
+    const char **other = arena_alloc(memory, (size_t)count * sizeof *other + 1);
+    int others = 0;
+
+    for (int i = 0; i < count; i++)
+        if (missing[i] != c->target)
+            other[others++] = e->classes[missing[i]].name;
+    if (others > 0)
+        return pons_fail(err, PONS_DATA, "case '%s' has no file of %s, expected all modalities but "
+                         "'%s'", c->name, list_join(memory, others, other),
+                         e->classes[c->target].name);
+    if (experiment_is_target(e, c->target))
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "case '%s' has no file of %s, expected all modalities but one "
+                     "of %s", c->name, e->classes[c->target].name, targets_of(e, memory));
 }
 
 pons_status predict_modalities_arrange(const experiment *e, arena *memory, const char *target,
@@ -112,5 +137,10 @@ pons_status predict_modalities_arrange(const experiment *e, arena *memory, const
 {
     if (place_files(e, memory, c, err) != PONS_OK)
         return err->status;
-    return choose_target(e, memory, target, c, err);
+    int *missing = arena_alloc(memory, (size_t)e->class_count * sizeof *missing);
+    int count = find_missing(c, missing);
+
+    if (choose_target(e, memory, target, count > 0 ? missing[0] : -1, c, err) != PONS_OK)
+        return err->status;
+    return check_files(e, memory, c, count, missing, err);
 }

@@ -91,6 +91,20 @@ expect 2 "hint: --target NAME makes one of contrast0 contrast1 contrast2" predic
 expect 2 "expected one of contrast0 contrast1 contrast2" predict runs/a $image --target t9 -o x.nii.gz
 expect 2 "are for segmentation" predict runs/a $image --target contrast1 --logits -o x.nii.gz
 
+# ---- one target ----------------------------------------------------------------------------------
+
+check "one modality as target trains" train target --set diffusion.targets=contrast1
+check "with other losses" sh -c "! [ '$(losses a)' = '$(losses target)' ]"
+check "it is the one that is measured" sh -c "echo '$(metrics target)' | grep -q '\"contrast1\":' &&
+    ! echo '$(metrics target)' | grep -q '\"contrast[02]\":-*[0-9]'"
+check "and made unasked" "$program" predict runs/target $image -o unasked.nii.gz
+check "or by its name" "$program" predict runs/target $image --target contrast1 -o by_name.nii.gz
+check "with the same bits" cmp unasked.nii.gz by_name.nii.gz
+expect 2 "--target 'contrast0': the network makes no such modality, expected one of contrast1" \
+    predict runs/target $image --target contrast0 -o x.nii.gz
+check "all as targets are none" train every --set "diffusion.targets=contrast0 contrast1 contrast2"
+check "with the same bits" same every
+
 # One file a modality, each with the same voxels as all: the target's own file is not read.
 "$program" data phantom -o single --cases 2 --extent 20,18,22 --channels 1 >/dev/null || fail "no phantom"
 mkdir case
@@ -104,8 +118,14 @@ check "without that file" predict two case
 check "it is the same image" cmp three.nii.gz two.nii.gz
 check "of a list of files" predict list case/head-contrast2.nii.gz,case/head-contrast0.nii.gz
 check "it is the same image" cmp three.nii.gz list.nii.gz
-expect 4 "has no file of 'contrast1', expected all modalities but 'contrast0'" \
+expect 4 "has no file of contrast1, expected all modalities but 'contrast0'" \
     predict runs/a case --target contrast0 -o x.nii.gz
+expect 4 "has no file of contrast0, expected all modalities but 'contrast1'" \
+    predict runs/target case/head-contrast2.nii.gz -o x.nii.gz
+expect 4 "has no file of contrast0 contrast1, expected all modalities but 'contrast2'" \
+    predict runs/a case/head-contrast2.nii.gz --target contrast2 -o x.nii.gz
+expect 4 "has no file of contrast1, expected all modalities but one of contrast0 contrast2" \
+    predict runs/a case -o x.nii.gz --set "diffusion.targets=contrast0 contrast2"
 check "two devices predict two cases" "$program" predict runs/a $image case/ --target contrast1 -o both \
     --set distribute.devices=cpu:0,cpu:1
 check "the same images" cmp three.nii.gz both/head.nii.gz
@@ -157,5 +177,9 @@ refused "[train] best is 'dice.mean', which task = synthesis does not measure" -
 refused "takes uniform or whole, since there are no labels" --set patch.sampling=balanced
 refused "[data] labels: task = synthesis reads no labels" --set "data.labels=background:0 a:1"
 refused "[diffusion] modalities: found 2 names, expected 3" --set "diffusion.modalities=a b"
+refused "[diffusion] targets: found 't1', expected some of contrast0 contrast1 contrast2" --set diffusion.targets=t1
+refused "[diffusion] targets: found 'contrast1' twice" --set "diffusion.targets=contrast1 contrast1"
+refused "[train] best is 'psnr.contrast0', a modality that is not among [diffusion] targets" \
+    --set diffusion.targets=contrast1 --set train.best=psnr.contrast0
 refused "expected at most timesteps, 5" --set diffusion.timesteps=5
 finish

@@ -24,6 +24,7 @@ static pons_error error;
 /* The nodes of a training graph, and their values at one step. */
 typedef struct drawing {
     experiment e;
+    int targets[CHANNELS];
     diffusion_table table;
     pons_graph *g;
     pons_node *image;
@@ -31,11 +32,14 @@ typedef struct drawing {
     evaluation *values;
 } drawing;
 
-static void drawing_open(drawing *d)
+static void drawing_open(drawing *d, int first_target)
 {
     device reference;
 
     *d = (drawing){ .g = graph_new(true) };
+    for (int c = first_target; c < CHANNELS; c++)
+        d->targets[d->e.target_count++] = c;
+    d->e.targets = d->targets;
     d->e.sections.diffusion = (diffusion_options){ .betas = BETAS_LINEAR, .beta_start = 1e-4,
                                                    .beta_end = 0.02, .timesteps = 1000,
                                                    .steps = 10 };
@@ -81,7 +85,7 @@ START_TEST(timesteps_of_a_pair_are_opposite)
     int seen[DIFFUSION_STEPS_MAX] = { 0 }, unequal = 0;
     drawing d;
 
-    drawing_open(&d);
+    drawing_open(&d, 0);
     for (int step = 0; step < STEPS; step++) {
         drawing_run(&d, step);
         for (int n = 0; n < BATCH; n++)
@@ -98,12 +102,12 @@ START_TEST(timesteps_of_a_pair_are_opposite)
 }
 END_TEST
 
-START_TEST(one_channel_has_the_noise_of_its_timestep)
+/* Count how often each channel is the target in ten steps. */
+static void count_targets(int first_target, int targets[CHANNELS])
 {
-    int targets[CHANNELS] = { 0 };
     drawing d;
 
-    drawing_open(&d);
+    drawing_open(&d, first_target);
     for (int step = 0; step < 10; step++) {
         drawing_run(&d, step);
         for (int64_t at = 0; at < BATCH * VOXELS; at++) {
@@ -124,9 +128,28 @@ START_TEST(one_channel_has_the_noise_of_its_timestep)
             ck_assert_int_eq(changed, 1);
         }
     }
+    drawing_close(&d);
+}
+
+START_TEST(one_channel_has_the_noise_of_its_timestep)
+{
+    int targets[CHANNELS] = { 0 };
+
+    count_targets(0, targets);
     for (int c = 0; c < CHANNELS; c++)
         ck_assert_int_gt(targets[c], 0);
-    drawing_close(&d);
+}
+END_TEST
+
+START_TEST(a_channel_that_is_no_target_is_never_drawn)
+{
+    for (int first = 1; first < CHANNELS; first++) {
+        int targets[CHANNELS] = { 0 };
+
+        count_targets(first, targets);
+        for (int c = 0; c < CHANNELS; c++)
+            ck_assert_int_eq(targets[c] > 0, c >= first);
+    }
 }
 END_TEST
 
@@ -136,5 +159,6 @@ int main(void)
 
     tcase_add_test(c, timesteps_of_a_pair_are_opposite);
     tcase_add_test(c, one_channel_has_the_noise_of_its_timestep);
+    tcase_add_test(c, a_channel_that_is_no_target_is_never_drawn);
     return suite_run();
 }
