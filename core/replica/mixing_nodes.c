@@ -124,10 +124,22 @@ static void draw(mixing *m, double mixup, double cutmix)
         m->blend = pons_select(g, cuts, pons_scalar(g, 1), m->blend);
 }
 
+/* The partner of each sample: the next one, and the first for the last. */
+static pons_node *take_partners(pons_graph *g, pons_node *x)
+{
+    static const int64_t first[PONS_RANK_MAX] = { 0 }, second[PONS_RANK_MAX] = { 1 };
+    pons_shape others = pons_shape_of(x), one = others;
+
+    others.extent[0]--;
+    one.extent[0] = 1;
+    return pons_concatenate(g, 2, (pons_node *[]){ pons_crop(g, x, second, others.extent, NULL),
+                                                   pons_crop(g, x, first, one.extent, NULL) }, 0);
+}
+
 static pons_node *mix_image(const mixing *m, pons_node *x)
 {
     pons_graph *g = m->g;
-    pons_node *partner = pons_flip(g, x, PONS_BATCH);
+    pons_node *partner = take_partners(g, x);
 
     if (m->blend != NULL)
         x = pons_add(g, partner, pons_mul(g, m->blend, pons_sub(g, x, partner)));
@@ -145,7 +157,7 @@ static bool is_of_whole_image(const mixing *m, const pons_node *target)
 static void mix_target(const mixing *m, pons_node *target, mixed_target *out)
 {
     pons_graph *g = m->g;
-    pons_node *partner = pons_flip(g, target, PONS_BATCH);
+    pons_node *partner = take_partners(g, target);
 
     *out = (mixed_target){ target, partner, m->blend };
     if (m->box == NULL)

@@ -1,5 +1,5 @@
 /*
- * mixing_nodes.h - nodes that mix the samples of a micro-batch and their targets in pairs.
+ * mixing_nodes.h - nodes that mix each sample of a micro-batch, and its target, with another.
  */
 #ifndef CORE_REPLICA_MIXING_NODES_H
 #define CORE_REPLICA_MIXING_NODES_H
