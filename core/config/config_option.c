@@ -230,16 +230,22 @@ static pons_status parse_text(const parsing *p)
     return PONS_OK;
 }
 
-/* Split a list of numbers at blanks. */
-static char **split_numbers(const parsing *p, int *count)
+/* Split a list of numbers at any of 'separators'. */
+static char **split_at(const parsing *p, const char *separators, int *count)
 {
     char *copy = arena_string(p->config->arena, p->value), *rest = NULL;
     char **item = arena_alloc(p->config->arena, (strlen(copy) / 2 + 2) * sizeof *item);
 
     *count = 0;
-    for (char *t = strtok_r(copy, " \t", &rest); t != NULL; t = strtok_r(NULL, " \t", &rest))
+    for (char *t = strtok_r(copy, separators, &rest); t != NULL;
+         t = strtok_r(NULL, separators, &rest))
         item[(*count)++] = t;
     return item;
+}
+
+static char **split_numbers(const parsing *p, int *count)
+{
+    return split_at(p, " \t", count);
 }
 
 static pons_status parse_texts(const parsing *p)
@@ -269,7 +275,7 @@ static pons_status parse_reals(const parsing *p)
 static pons_status parse_integers(const parsing *p)
 {
     int count;
-    char **item = split_numbers(p, &count);
+    char **item = split_at(p, " \t,", &count);
     int64_t *x = arena_alloc(p->config->arena, (size_t)count * sizeof *x + 1);
 
     for (int i = 0; i < count; i++)

@@ -9,6 +9,7 @@
 
 #include "base/integer.h"
 #include "base/text/quote.h"
+#include "evaluate/value_text.h"
 #include "metric/paired_test.h"
 
 /* The value of a class in a case, or the mean over classes if class is class_count. */
@@ -17,6 +18,12 @@ static double value_of(const evaluation *e, int number, int class, int kind)
     const evaluated_case *c = &e->cases[number];
 
     return class < e->class_count ? c->score[class].value[kind] : c->mean[kind];
+}
+
+/* y - x; equal infinite values differ by nothing. */
+static double difference_of(double x, double y)
+{
+    return x == y ? 0 : y - x;
 }
 
 /* ---- differences ----------------------------------------------------------------------------- */
@@ -37,11 +44,11 @@ static pons_status compare_metric(const comparison *c, int class, int kind, doub
         sum_b += y;
         out->better += loss < 0;
         out->worse += loss > 0;
-        difference[out->cases++] = y - x;
+        difference[out->cases++] = difference_of(x, y);
     }
     out->mean_a = out->cases > 0 ? sum_a / out->cases : NAN;
     out->mean_b = out->cases > 0 ? sum_b / out->cases : NAN;
-    out->difference = out->mean_b - out->mean_a;
+    out->difference = difference_of(out->mean_a, out->mean_b);
     return out->cases > 0 ? wilcoxon_signed_rank(out->cases, difference, &out->p, err) : PONS_OK;
 }
 
@@ -68,10 +75,8 @@ enum { NAME_WIDTH_MAX = 40, VALUE_WIDTH = 10 };
 
 static void print_value(FILE *to, double value)
 {
-    if (isfinite(value))
-        fprintf(to, "  %*.4f", VALUE_WIDTH, value);
-    else
-        fprintf(to, "  %*s", VALUE_WIDTH, "-");
+    fputs("  ", to);
+    value_print(to, VALUE_WIDTH, value);
 }
 
 static int name_width(int width, const char *name)
@@ -153,7 +158,7 @@ static void print_cases(const comparison *c, FILE *to)
         fprintf(to, "  %-17s  %5s", metric_facts[a->order].name, "");
         print_value(to, x);
         print_value(to, y);
-        print_value(to, y - x);
+        print_value(to, difference_of(x, y));
         fputc('\n', to);
     }
 }

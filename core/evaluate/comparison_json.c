@@ -4,13 +4,14 @@
 #include "evaluate/comparison.h"
 
 #include "base/file/json.h"
+#include "evaluate/value_text.h"
 
 static void put_pair(const char *name_a, double a, const char *name_b, double b, FILE *to)
 {
     fprintf(to, "\"%s\":", name_a);
-    json_put_number(to, a);
+    value_put_json(to, a);
     fprintf(to, ",\"%s\":", name_b);
-    json_put_number(to, b);
+    value_put_json(to, b);
 }
 
 static void put_metrics(const comparison *c, int class, FILE *to)

@@ -13,6 +13,7 @@
 #include "base/file/json.h"
 #include "base/integer.h"
 #include "evaluate/classification_score.h"
+#include "evaluate/value_text.h"
 
 enum { CLASSES_PRINTED = 12, COLUMN_WIDTH = 6, MATRIX_MAX = 64, CONFUSION_MAX = 1024 };
 
@@ -233,14 +234,6 @@ static void print_name(const char *name, int width, FILE *to)
     fprintf(to, "%s%*s", name, max_int(width - character_count(name), 0), "");
 }
 
-static void print_value(double value, int width, FILE *to)
-{
-    if (isfinite(value))
-        fprintf(to, "%*.4f", width, value);
-    else
-        fprintf(to, "%*s", width, "-");
-}
-
 /* The index of the class with the lowest share of right decisions that is not yet printed. */
 static int next_worst(const evaluation *e, const decision_sums *s, const bool *printed)
 {
@@ -268,8 +261,8 @@ static void print_class(const evaluation *e, const decision_sums *s, int class, 
     print_name(e->classes[class].name, width, to);
     for (int n = 0; n < METRIC_KIND_COUNT; n++)
         if (is_of_class(e, e->column[n]))
-            print_value(metric_summary_mean(&s->summary[class], e->column[n]),
-                        column_width(e->column[n]), to);
+            value_print(to, column_width(e->column[n]),
+                        metric_summary_mean(&s->summary[class], e->column[n]));
     fputc('\n', to);
 }
 
@@ -392,7 +385,7 @@ pons_status decisions_print_table(const evaluation *e, bool all, FILE *to, pons_
         for (int n = 0; n < METRIC_KIND_COUNT; n++)
             if (metric_set_has(e->metrics, e->column[n])) {
                 fprintf(to, "%-18s ", metric_facts[e->column[n]].name);
-                print_value(mean_of(e, s.summary, e->column[n]), 0, to);
+                value_print(to, 0, mean_of(e, s.summary, e->column[n]));
                 fputc('\n', to);
             }
         fputc('\n', to);

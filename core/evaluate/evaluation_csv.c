@@ -32,7 +32,9 @@ static void put_values(const evaluation *e, const char *name, const char *class,
         if (!metric_set_has(e->metrics, e->column[n]))
             continue;
         fputc(',', to);
-        if (isfinite(value[e->column[n]]))
+        if (isinf(value[e->column[n]]))
+            fputs(value[e->column[n]] < 0 ? "-inf" : "inf", to);
+        else if (!isnan(value[e->column[n]]))
             json_put_number(to, value[e->column[n]]);
     }
 }

@@ -28,7 +28,7 @@ fold_spread evaluation_fold_spread(const evaluation *e, int class, metric_kind k
     for (int n = 0; n < e->fold_count; n++) {
         double mean = evaluation_fold_mean(e, &e->folds[n], class, kind);
 
-        if (!isfinite(mean))
+        if (isnan(mean))
             continue;
         sum += mean;
         defined++;
@@ -40,7 +40,7 @@ fold_spread evaluation_fold_spread(const evaluation *e, int class, metric_kind k
 
         squares += isfinite(apart) ? apart * apart : 0;
     }
-    if (defined > 1)
+    if (defined > 1 && isfinite(s.mean))
         s.deviation = sqrt(squares / (defined - 1));
     return s;
 }

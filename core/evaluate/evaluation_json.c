@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/file/json.h"
+#include "evaluate/value_text.h"
 
 /* Write a comma before every entry but the first. */
 static void put_comma(FILE *to, bool *first)
@@ -25,7 +26,7 @@ static void put_class(const evaluation *e, const class_score *s, FILE *to)
             continue;
         put_comma(to, &first);
         fprintf(to, "\"%s\":", metric_facts[kind].name);
-        json_put_number(to, s->value[kind]);
+        value_put_json(to, s->value[kind]);
     }
     put_comma(to, &first);
     fprintf(to, "\"voxels\":{\"prediction\":%" PRId64 ",\"label\":%" PRId64 "}}",
@@ -42,7 +43,7 @@ static void put_means(const evaluation *e, const double mean[METRIC_KIND_COUNT],
             continue;
         put_comma(to, &first);
         fprintf(to, "\"%s\":", metric_facts[kind].name);
-        json_put_number(to, mean[kind]);
+        value_put_json(to, mean[kind]);
     }
     fputc('}', to);
 }
@@ -70,9 +71,9 @@ static void put_case(const evaluation *e, const evaluated_case *c, FILE *to)
 static void put_interval(const mean_interval *i, FILE *to)
 {
     fputc('[', to);
-    json_put_number(to, i->low);
+    value_put_json(to, i->low);
     fputc(',', to);
-    json_put_number(to, i->high);
+    value_put_json(to, i->high);
     fputc(']', to);
 }
 
@@ -89,7 +90,7 @@ static void put_summary(const evaluation *e, int class, const mean_interval *int
             continue;
         put_comma(to, &first);
         fprintf(to, "\"%s\":{\"mean\":", metric_facts[kind].name);
-        json_put_number(to, metric_summary_mean(&s, (metric_kind)kind));
+        value_put_json(to, metric_summary_mean(&s, (metric_kind)kind));
         if (interval != NULL) {
             fputs(",\"interval\":", to);
             put_interval(&interval[class * METRIC_KIND_COUNT + kind], to);
@@ -159,9 +160,9 @@ static void put_spread(const evaluation *e, int class, FILE *to)
         s = evaluation_fold_spread(e, class, (metric_kind)kind);
         put_comma(to, &first);
         fprintf(to, "\"%s\":{\"mean\":", metric_facts[kind].name);
-        json_put_number(to, s.mean);
+        value_put_json(to, s.mean);
         fputs(",\"sd\":", to);
-        json_put_number(to, s.deviation);
+        value_put_json(to, s.deviation);
         fputc('}', to);
     }
     fputc('}', to);

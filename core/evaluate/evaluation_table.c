@@ -10,6 +10,7 @@
 
 #include "base/integer.h"
 #include "base/text/quote.h"
+#include "evaluate/value_text.h"
 
 enum {
     NAME_WIDTH_MAX = 40,
@@ -53,10 +54,8 @@ static void print_values(const table *t, const double value[METRIC_KIND_COUNT])
 
         if (!metric_set_has(t->evaluation->metrics, kind))
             continue;
-        if (isfinite(value[kind]))
-            fprintf(t->to, "  %*.4f", width, value[kind]);
-        else
-            fprintf(t->to, "  %*s", width, "-");
+        fputs("  ", t->to);
+        value_print(t->to, width, value[kind]);
     }
 }
 

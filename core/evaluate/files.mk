@@ -8,4 +8,4 @@ libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
 	core/evaluate/evaluation_json.c core/evaluate/evaluation_run.c \
 	core/evaluate/evaluation_run.h core/evaluate/evaluation_summary.c core/evaluate/evaluation_table.c \
 	core/evaluate/synthesis_score.c core/evaluate/synthesis_score.h core/evaluate/validation.c \
-	core/evaluate/validation.h
+	core/evaluate/validation.h core/evaluate/value_text.c core/evaluate/value_text.h

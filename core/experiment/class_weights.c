@@ -32,7 +32,8 @@ static pons_status check(const experiment *e, const pons_reals *weights, pons_er
 
     if (weights == NULL)
         return pons_fail(err, PONS_CONFIG, "%s: [loss] class_weights is auto, but the loss '%s' "
-                         "has no option 'weight'", origin, e->loss.plugin->descriptor->name);
+                         "takes no weights of classes, expected one such as dice_ce or "
+                         "cross_entropy", origin, e->loss.plugin->descriptor->name);
     if (weights->count > 0)
         return pons_fail(err, PONS_CONFIG, "%s: [loss] class_weights is auto and weight is given, "
                          "expected one of them", origin);

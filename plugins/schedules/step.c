@@ -14,7 +14,7 @@ typedef struct step {
 
 static const pons_option options[] = {
     PONS_INTEGER(step, every, "0", 0, 1e9, "Steps or epochs between two falls; 0: milestones."),
-    PONS_INTEGERS(step, milestones, "", 1, 1e9, "Steps or epochs of the falls, in rising order."),
+    PONS_INTEGERS(step, milestones, "", 1, 1e9, "Steps or epochs of the falls, ascending."),
     PONS_REAL(step, gamma, "0.1", 0, 1, "Factor of each fall."),
     PONS_OPTIONS_END
 };
@@ -27,8 +27,8 @@ static pons_status check(const void *config, pons_error *err)
         return pons_option_fail(err, "every", "found %lld and %d milestones, expected one of the "
                                 "two", (long long)c->every, c->milestones.count);
     for (int i = 1; i < c->milestones.count; i++)
-        if (c->milestones.item[i] < c->milestones.item[i - 1])
-            return pons_option_fail(err, "milestones", "found %lld after %lld, expected rising "
+        if (c->milestones.item[i] <= c->milestones.item[i - 1])
+            return pons_option_fail(err, "milestones", "found %lld after %lld, expected ascending "
                                     "numbers", (long long)c->milestones.item[i],
                                     (long long)c->milestones.item[i - 1]);
     return PONS_OK;

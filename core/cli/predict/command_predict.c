@@ -492,8 +492,8 @@ static pons_status check_synthesis(const job *j, pons_error *err)
         return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty and --label-map"
                          " are for segmentation, found a network of task = synthesis");
     if (j->member_count > 1)
-        return pons_fail(err, PONS_USAGE, "found %d networks of task = synthesis, expected one",
-                         j->member_count);
+        return pons_fail(err, PONS_USAGE, "found %d networks of task = synthesis, expected one"
+                         "\nhint: --fold 0 takes one of a cross-validation", j->member_count);
     return PONS_OK;
 }
 

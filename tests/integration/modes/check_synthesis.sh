@@ -150,6 +150,19 @@ check "which one of them prints" [ ! -s ranks.1 ]
 expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics dice
 expect 2 "task = synthesis does not measure" evaluate --run runs/a --metrics "dice iou hd hd95 asd nsd"
 
+# The PSNR of an image and itself is infinite.
+itself() { "$program" evaluate --label one.nii.gz --metrics "psnr mae" "$@" >itself; }
+says() { grep -qF -- "$1" "${2:-itself}" || { cat "${2:-itself}"; return 1; }; }
+check "an image is compared with itself" itself --prediction one.nii.gz --csv itself.csv
+check "the table has the infinite PSNR" grep -qE '^mean +image +inf +0.0000$' itself
+check "and the CSV file" says "one,image,inf,0," itself.csv
+check "as JSON" itself --prediction one.nii.gz --json
+check "it is a text" says '"mean":{"psnr":"inf","mae":0}'
+check "two infinite ones" itself one.nii.gz one.nii.gz
+check "differ by nothing" grep -qE '^image +psnr +1 +inf +inf +0.0000 ' itself
+check "an infinite one and another" itself one.nii.gz other.nii.gz --json
+check "differ by infinity" says '"difference":"-inf"'
+
 # ---- presets -------------------------------------------------------------------------------------
 
 "$program" data phantom -o four --cases 3 --extent 16 --channels 4 >/dev/null || fail "no phantom"

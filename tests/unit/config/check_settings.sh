@@ -136,7 +136,8 @@ refused "x.ini:13: [loss] ignore_index: found 2, expected a class from 0 to 1" -
 refused "x.ini:13: [loss] pos_weight: found 3 numbers, expected 1 or 2" -e 's/^plugin = dice$/plugin = bce\npos_weight = 1 2 3/'
 refused "x.ini:13: [loss] alpha: found 0.5, expected none with softmax" -e 's/^plugin = dice$/plugin = focal\nalpha = 0.5\ninclude_background = no/'
 for schedule in 'step:every: found 0 and 0 milestones, expected one of the two' 'step\nevery = 3\nmilestones = 1:every: found 3 and 1' \
-    'step\nmilestones = 3 1:milestones: found 1 after 3' 'exponential:gamma: found 0 with end_factor 0'; do
+    'step\nmilestones = 3,1:milestones: found 1 after 3, expected ascending numbers' \
+    'step\nmilestones = 3 3:milestones: found 3 after 3, expected ascending numbers' 'exponential:gamma: found 0 with end_factor 0'; do
     refused "[schedule] ${schedule#*:}" -e "s/^\[train\]/[schedule]\nplugin = ${schedule%%:*}\n&/"
 done
 refused "x.ini:13: [loss] weight: found 2 numbers" -e 's/^plugin = dice$/plugin = dice_focal\nweight = 1 5\ninclude_background = no/'
@@ -212,7 +213,7 @@ check "the weights are inverse counts" weights_are_inverse
 losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\).*/\1/p' "runs/$1/metrics.jsonl"; }
 check "resolved.ini has the weights" "$program" train runs/rare/resolved.ini --set experiment.name=rare_again
 check "and repeats the run" [ "$(losses rare)" = "$(losses rare_again)" ]
-for refusal in "bce|the loss 'bce' has no option 'weight'" "dice_ce\\nweight = 1 2|class_weights is auto and weight is given"; do
+for refusal in "bce|the loss 'bce' takes no weights of classes, expected one such as dice_ce or cross_entropy" "dice_ce\\nweight = 1 2|class_weights is auto and weight is given"; do
     found=3 refused "${refusal#*|}" -e "s/^plugin = dice\$/plugin = ${refusal%%|*}\\nclass_weights = auto/"
 done
 found=3 refused "class_weights is auto with regions" -e 's/^plugin = dice$/&\nclass_weights = auto/' -e 's/^\[data\]/&\nregions = all:1/'
