@@ -20,19 +20,21 @@
 #include <pons/nn.h>
 
 typedef struct fast_ddpm {
-    int64_t ch, num_res_blocks;
+    int64_t ch, num_res_blocks, num_groups;
     double dropout;
     pons_integers ch_mult;
 } fast_ddpm;
 
 enum { LEVELS_MAX = 8, BLOCKS_MAX = 16, KEPT_MAX = 1 + LEVELS_MAX * (BLOCKS_MAX + 1) };
-enum { GROUPS_MAX = 32 };
 
 static const pons_option options[] = {
     PONS_INTEGER(fast_ddpm, ch, "64", 4, 4096, "Features of the first level, an even number."),
     PONS_INTEGERS(fast_ddpm, ch_mult, "1 2 4", 1, 64, "Factor on the features of each level.",
                   .count_max = LEVELS_MAX),
     PONS_INTEGER(fast_ddpm, num_res_blocks, "2", 1, BLOCKS_MAX, "Residual blocks of a level."),
+    PONS_INTEGER(fast_ddpm, num_groups, "32", 1, 4096,
+                 "Groups of a normalisation, or the largest smaller number that divides the "
+                 "features. One feature a group loses the mean of an image."),
     PONS_REAL(fast_ddpm, dropout, "0.1", 0, 1,
               "Probability that an element inside of a block is zero."),
     PONS_OPTIONS_END
@@ -91,10 +93,11 @@ static pons_node *convolve(const net *n, const char *name, int64_t out, int kern
     return pons_layer_conv(n->g, name, &c, x);
 }
 
-/* Normalisation in the largest number of groups up to 32 that divides the features. */
+/* Normalisation in the largest number of groups up to num_groups that divides the features. */
 static pons_node *activate(const net *n, const char *name, pons_node *x)
 {
-    pons_norm norm = { PONS_NORM_GROUP, .affine = true, .groups = GROUPS_MAX, .eps = 1e-6 };
+    pons_norm norm = { PONS_NORM_GROUP, .affine = true, .groups = (int)n->c->num_groups,
+                       .eps = 1e-6 };
 
     while (pons_channels_of(x) % norm.groups != 0)
         norm.groups--;
