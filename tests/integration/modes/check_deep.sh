@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/deep.sh on the head of mricron-data: the halves that it cuts, and a few steps of its training with all that
-# follows. The whole training takes minutes and is not run here.
+# examples/deep.sh and examples/head_t1.sh on the head of mricron-data: the halves that they cut, and a few steps of
+# their trainings with all that follows. The whole trainings take minutes and are not run here.
 . "${srcdir:-.}/tests/support/checks.sh"
 if [ ! -f /usr/share/mricron/templates/aal.nii.gz ]; then
     echo "SKIPPED: check_deep.sh: needs mricron-data"
@@ -42,5 +42,27 @@ check "a prediction is there" [ "$(dimensions "$folder/a/held-out/prediction.nii
 mkdir -p "$folder/mine/train"
 check "folders of others stay" ends 2 "mine/train' was not made by this script" "$script" --folder "$folder/mine"
 check "--folder needs a folder" ends 2 "needs a folder" "$script" --folder
+# ---- head_t1.sh ----------------------------------------------------------------------------------
+
+script=$source/examples/head_t1.sh
+check "three images of the head are cut" "$script" --folder "$folder/b" --data
+for file in train/images/left held-out/images/right; do
+    for image in t1 inverted blurred; do
+        check "$file-$image is a half" [ "$(dimensions "$folder/b/$file-$image.nii.gz")" = "45 108 90" ]
+    done
+done
+check "head_t1.ini is explained as it is" "$program" explain "$folder/b/train/head_t1.ini"
+synthesis() {
+    "$script" --folder "$folder/b" train.steps=2 train.batch=1 model.ch=4 model.num_groups=2 diffusion.steps=2 \
+        patch.extent=16 "window.extent=48 56 48" window.overlap=0.1 >"$folder/synthesis" 2>&1 ||
+        { cat "$folder/synthesis"; return 1; }
+}
+check "a short training runs through" synthesis
+check "the image is there" [ "$(dimensions "$folder/b/held-out/made-t1.nii.gz")" = "45 108 90" ]
+check "and has a row" grep -qE '^made +-?[0-9]+[.][0-9]+ ' "$folder/synthesis"
+check "the blurred copy has its own" grep -qE '^blurred +22[.]98[0-9]* +0[.]70' "$folder/synthesis"
+check "and the inverted one" grep -qE '^inverted +3[.]04[0-9]* ' "$folder/synthesis"
+script=$source/examples/deep.sh
+
 check "unknown arguments are refused" ends 2 "unknown argument '--x'" "$script" --x
 finish

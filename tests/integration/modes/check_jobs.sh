@@ -1,7 +1,7 @@
 #!/bin/sh
 # Each job of examples/ on made-up data in its layout: explained at its own size, then trained with --debug on
 # patches of 32 voxels by one process and by two ranks, and what its checkpoint predicts. brain.ini is the quickstart's,
-# deep.ini that of check_deep.sh.
+# deep.ini and head_t1.ini are those of check_deep.sh.
 . "${srcdir:-.}/tests/support/checks.sh"
 . "$source/tests/support/idx.sh"
 . "$source/tests/tools/lacks.sh"
@@ -203,7 +203,7 @@ fi
 
 # A file of another name would be a job that this test does not run.
 known="brain brats brats_ddp camelyon_resnet18 datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
-imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo \
+head_t1 imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo \
 smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
     case " $known " in
