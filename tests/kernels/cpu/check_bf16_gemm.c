@@ -30,6 +30,7 @@ typedef struct shape_case {
 #define ONE { 1, 1, 1 }
 #define TWO { 2, 2, 2 }
 #define THREE { 3, 3, 3 }
+#define FIVE { 5, 5, 5 }
 #define NONE { 0, 0, 0 }
 
 enum {
@@ -365,18 +366,18 @@ static void random_axis(shape_case *s, int axis, int least, int most, bool dilat
         s->x[axis] = span;
 }
 
-/* A shape for Winograd: 3 x 3 planes, in most cases padded by one on all sides. */
+/* A shape for Winograd: planes of 3 x 3 or 5 x 5, in most cases padded by half of it. */
 static void random_plane(shape_case *s)
 {
-    int stride = 1 + random_below(2);
+    int stride = 1 + random_below(2), kernel = stride == 1 && random_below(2) == 0 ? 5 : 3;
 
     for (int i = 1; i < 3; i++) {
         bool padded = random_below(4) > 0;
-        s->kernel[i] = 3;
+        s->kernel[i] = kernel;
         s->stride[i] = stride;
-        s->low[i] = padded ? 1 : random_below(5);
-        s->high[i] = padded ? 1 : random_below(5);
-        s->x[i] = 3 + random_below(14);
+        s->low[i] = padded ? kernel / 2 : random_below(5);
+        s->high[i] = padded ? kernel / 2 : random_below(5);
+        s->x[i] = kernel + random_below(14);
     }
 }
 
@@ -489,6 +490,11 @@ static const shape_case planes[] = {
     { 5, { 4, 9, 11 }, 20, 52, 1, THREE, TWO, ONE, ONE, ONE },
     { 1, { 3, 1, 2 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE },
     { 1, { 3, 2, 1 }, 16, 16, 1, THREE, TWO, ONE, ONE, ONE },
+    { 1, { 6, 16, 16 }, 32, 48, 1, FIVE, ONE, ONE, TWO, TWO },
+    { 2, { 5, 13, 17 }, 33, 17, 1, FIVE, ONE, ONE, TWO, TWO },
+    { 3, { 3, 8, 10 }, 16, 100, 1, { 3, 5, 5 }, { 2, 1, 1 }, ONE, { 1, 2, 2 }, { 1, 2, 2 } },
+    { 2, { 1, 40, 70 }, 20, 16, 1, { 1, 5, 5 }, ONE, ONE, { 0, 1, 0 }, { 0, 4, 3 } },
+    { 5, { 2, 5, 6 }, 130, 20, 1, FIVE, ONE, ONE, { 3, 0, 0 }, { 2, 0, 0 } },
 };
 
 /* Shapes of the weight gradient alone: it has any stride and dilation along D. */
@@ -508,6 +514,8 @@ static const shape_case refused[] = {
     { 1, { 4, 9, 9 }, 16, 16, 2, THREE, ONE, ONE, ONE, ONE },
     { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 3, 1 }, ONE, ONE, { 1, 1, 0 }, { 1, 1, 0 } },
     { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 2, 3 }, ONE, ONE, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, { 3, 3, 5 }, ONE, ONE, ONE, ONE },
+    { 1, { 4, 9, 9 }, 16, 16, 1, FIVE, TWO, ONE, TWO, TWO },
 };
 
 static void check_winograd_of(pons_type type, pons_kernel_kind kind)
@@ -593,6 +601,7 @@ START_TEST(winograd_has_the_same_bits_on_any_number_of_threads)
     static const shape_case few_sums = { 2, { 9, 34, 38 }, 16, 16, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 30, 45 }, 33, 70, 1, THREE, TWO, ONE, ONE, ONE };
     static const shape_case small = { 2, { 6, 6, 6 }, 64, 130, 1, THREE, ONE, ONE, ONE, ONE };
+    static const shape_case wide = { 2, { 7, 17, 20 }, 40, 60, 1, FIVE, ONE, ONE, TWO, TWO };
     static const shape_case few_strided = { 2, { 40, 48, 50 }, 16, 17, 1, THREE, TWO, ONE, ONE,
                                             ONE };
 
@@ -600,6 +609,8 @@ START_TEST(winograd_has_the_same_bits_on_any_number_of_threads)
         same_bits(&shape, (pons_kernel_kind)kind);
     for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++)
         same_bits(&strided, (pons_kernel_kind)kind);
+    for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++)
+        same_bits(&wide, (pons_kernel_kind)kind);
     same_bits(&few_sums, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     same_bits(&few_strided, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     same_bits(&small, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
@@ -641,11 +652,17 @@ static double relative_error(const shape_case *s, family make, pons_kernel_kind 
  *
  * Weight gradient with a stride: sums of points are rounded, single points are exact. A weight at
  * the kernel's corner has 6 squares of a rounding, one at its edge 2, the one in its middle none.
+ *
+ * Of five weights the last two add two terms with 2 points and 2 quarters of a weight, and to one
+ * of the points a third with 2 points and 1 weight. The mean of 7 and 9 is 8/5 of the direct sum's
+ * 5. Of the gradients, the mean of 4, 2, 4, 2 and 4 is 8/5 of 2.
  */
 START_TEST(winograd_rounding_error_follows_from_its_terms)
 {
     static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 48, 52 }, 32, 32, 1, THREE, TWO, ONE, ONE, ONE };
+    static const shape_case wide = { 1, { 5, 24, 26 }, 32, 32, 1, FIVE, ONE, ONE, TWO, TWO };
+    const double wide_terms = 64.0 / 25;
     const double terms = 25.0 / 9, strided_terms = (4 * 6 + 4 * 2) / 9.0, rounding = 0x1p-9;
     double fewer;
 
@@ -658,7 +675,13 @@ START_TEST(winograd_rounding_error_follows_from_its_terms)
                kind, plain / rounding, fewer / rounding);
         ck_assert_double_le(plain, rounding);
         ck_assert_double_le(fewer, 1.1 * sqrt(1 + 2 * terms) * plain);
+        fewer = relative_error(&wide, prepare_winograd, (pons_kernel_kind)kind);
+        printf("of five weights: %.2f\n", fewer / rounding);
+        ck_assert_double_le(fewer, 1.1 * sqrt(1 + 2 * wide_terms) * plain);
     }
+    fewer = relative_error(&wide, prepare_winograd, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
+    printf("gradient by five weights: %.2f\n", fewer / rounding);
+    ck_assert_double_le(fewer, sqrt(2 * wide_terms) * rounding);
     fewer = relative_error(&s, prepare_winograd, PONS_KERNEL_CONVOLUTION_WEIGHT_GRADIENT);
     printf("gradient by the weight: with fewer products %.2f\n", fewer / rounding);
     ck_assert_double_le(fewer, sqrt(2 * terms) * rounding);
@@ -676,11 +699,14 @@ START_TEST(winograd_error_of_floats_is_one_of_float)
 {
     static const shape_case s = { 1, { 5, 24, 26 }, 32, 32, 1, THREE, ONE, ONE, ONE, ONE };
     static const shape_case strided = { 1, { 9, 48, 52 }, 32, 32, 1, THREE, TWO, ONE, ONE, ONE };
+    static const shape_case wide = { 1, { 5, 24, 26 }, 32, 32, 1, FIVE, ONE, ONE, TWO, TWO };
 
     image_type = PONS_F32;
     for (int kind = PONS_KERNEL_CONVOLUTION; kind <= BY_WEIGHT; kind++) {
         ck_assert_double_le(relative_error(&s, prepare_winograd, (pons_kernel_kind)kind), 0x1p-20);
         ck_assert_double_le(relative_error(&strided, prepare_winograd, (pons_kernel_kind)kind),
+                            0x1p-20);
+        ck_assert_double_le(relative_error(&wide, prepare_winograd, (pons_kernel_kind)kind),
                             0x1p-20);
     }
     image_type = PONS_BF16;

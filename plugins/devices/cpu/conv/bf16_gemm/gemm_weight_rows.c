@@ -89,7 +89,8 @@ static gemm_weight_span box_of_x(const gemm_weight_rows *w, const gemm_weight_sp
 
     for (int i = PLANES; i < AXES; i++) {
         s.begin[i] = max_int(meets(w, i, y->begin[i], 0), 0);
-        s.end[i] = min_int(meets(w, i, y->end[i] - 1, w->kernel[i - 1] - 1) + 1, w->x[i]);
+        s.end[i] = meets(w, i, y->end[i] - 1, w->kernel[i - 1] - 1) + 1;
+        s.end[i] = min_int(s.end[i] + (i == LINES ? w->ahead : 0), w->x[i]);
         s.end[i] = max_int(s.begin[i], s.end[i]);
     }
     return s;
@@ -206,17 +207,24 @@ static int list_lines(const gemm_weight_rows *w, const gemm_weight_span *y,
     return count;
 }
 
+/* Bytes from the partner of a line to that of the term. */
+static int64_t ahead_of(const gemm_weight_rows *w, const gemm_weight_term *t)
+{
+    return ((int64_t)t->line * w->x_pairs + t->pair) * GEMM_STEP;
+}
+
 /* All terms of a group, from 'count' runs of one set by one. */
 static int list_terms(const gemm_weight_rows *w, int group, const gemm_run *line, int count,
                       gemm_run *run)
 {
     int64_t y_set = w->out_tiles * GEMM_TILE * w->pitch, x_set = w->in_tiles * w->strips * w->strip;
-    gemm_weight_term term[WEIGHT_TERMS] = { { group, group } };
+    gemm_weight_term term[WEIGHT_TERMS] = { { .y = group, .x = group } };
     int terms = w->form->terms != NULL ? w->form->terms(w, group, term) : 1;
 
     for (int i = 0; i < terms; i++)
         for (int k = 0; k < count; k++)
-            *run++ = (gemm_run){ line[k].a + term[i].y * y_set, line[k].b + term[i].x * x_set,
+            *run++ = (gemm_run){ line[k].a + term[i].y * y_set,
+                                 line[k].b + term[i].x * x_set + ahead_of(w, &term[i]),
                                  line[k].pairs };
     return terms * count;
 }
@@ -488,7 +496,8 @@ static int64_t rows_bytes(const gemm_weight_rows *w)
 static int reach(const gemm_weight_rows *w, int axis)
 {
     return min_int((w->box[axis] - 1) * w->c.stride[axis - 1] +
-                   (w->kernel[axis - 1] - 1) * w->c.dilation[axis - 1] + 1, w->x[axis]);
+                   (w->kernel[axis - 1] - 1) * w->c.dilation[axis - 1] + 1 +
+                   (axis == LINES ? w->ahead : 0), w->x[axis]);
 }
 
 /* An odd number of lines of the cache, too. */
@@ -571,7 +580,7 @@ static void plan_strips(gemm_weight_rows *w)
         w->strips = period;
         w->shift = period * dilation / step;
     }
-    w->x_pairs = w->pairs + (w->kernel[2] - 1) / w->strips * w->shift;
+    w->x_pairs = w->pairs + (w->kernel[2] - 1) / w->strips * w->shift + w->ahead;
 }
 
 /* Bytes of all jobs' sums, without what rows leave empty behind their columns. */

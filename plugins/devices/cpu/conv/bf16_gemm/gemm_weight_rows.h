@@ -30,9 +30,12 @@ typedef struct gemm_weight_place {
     int group, d, h, first, end, first_out, end_out;
 } gemm_weight_place;
 
-/* A form packs sets of elements: set 'y' of the rows is multiplied by set 'x' of the strips. */
+/*
+ * A form packs sets of elements: set 'y' of the rows is multiplied by set 'x' of the strips, 'line'
+ * lines and 'pair' pairs further on.
+ */
 typedef struct gemm_weight_term {
-    int y, x;
+    int y, x, line, pair;
 } gemm_weight_term;
 
 typedef struct gemm_weight_rows gemm_weight_rows;
@@ -63,6 +66,7 @@ struct gemm_weight_rows {
     int kernel[3];
     int groups, ins, outs;          /* channels in a group */
     int y_sets, x_sets;             /* of all groups' terms */
+    int ahead;                      /* lines and pairs of x that terms lie further on, at most */
     /* Planned by it. */
     int in_tiles, out_tiles;        /* of a group */
     int pairs, x_pairs;             /* of a line of y; of x, with the reach of the kernel */

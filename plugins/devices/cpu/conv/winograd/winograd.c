@@ -24,9 +24,7 @@ enum {
     TASKS = 4,              /* for each thread, if that leaves enough planes */
     CACHE_LINE = 64,
     ROW_BYTES = GEMM_ACROSS * GEMM_TILE * sizeof(float),
-    FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
-    SUMS = WINOGRAD_SUMS * WINOGRAD_SUMS,
-    PRODUCTS = WINOGRAD_PRODUCTS * WINOGRAD_PRODUCTS
+    SUMS = WINOGRAD_SUMS * WINOGRAD_SUMS
 };
 
 enum { ALONG_D, ALONG_H, ALONG_W };
@@ -43,6 +41,7 @@ typedef struct winograd {
     int depth, stride, pad; /* of the kernel along D */
     int first[3];           /* along H and W: the first point read, may lie outside */
     int tiles[3];           /* along H and W */
+    int across, down;       /* tiles along W and rows of an image, with the form's reach */
     int rows, planes;       /* of a task: of tiles, of the target */
     int bands, slabs;       /* counts of tasks along the rows of tiles and along the planes */
     int shares;             /* parts of the target channels, where tasks are fewer than threads */
@@ -155,13 +154,14 @@ static void read_plane(const part *p, int plane)
     const winograd *w = p->k->w;
     int64_t point = point_size(w, w->ins);
     winograd_read r = { .type = w->type, .first = w->first[ALONG_W], .width = w->from[ALONG_W],
-                        .tiles = w->tiles[ALONG_W], .channels = w->ins, .to = plane_at(p, plane),
+                        .tiles = w->across, .channels = w->ins, .to = plane_at(p, plane),
                         .pitch = w->pitch, .apart = w->apart,
                         .ahead = line_at(w->from, point, 0, 1, 0) };
+    int end = p->first_row + p->rows + w->form->reach;
 
-    for (int row = p->first_row; row < p->first_row + p->rows; row++, r.to += r.tiles * r.pitch) {
-        int image = row / w->tiles[ALONG_H];
-        int h = row % w->tiles[ALONG_H] * w->form->moves + w->first[ALONG_H];
+    for (int row = p->first_row; row < end; row++, r.to += r.tiles * r.pitch) {
+        int image = row / w->down;
+        int h = row % w->down * w->form->moves + w->first[ALONG_H];
         for (int i = 0; i < w->form->reads; i++) {
             bool inside = h + i >= 0 && h + i < w->from[ALONG_H];
             r.line[i] = inside ? p->k->source + line_at(w->from, point, image, plane, h + i)
@@ -172,13 +172,18 @@ static void read_plane(const part *p, int plane)
     }
 }
 
-/* Add the runs of a source by a factor, for all planes that are summed. */
-static gemm_run *add_runs(const part *p, int d, int source, int factor, gemm_run *run)
+/* Add the runs of products i along H and k along W, for all planes that are summed. */
+static gemm_run *add_runs(const part *p, int d, int i, int k, gemm_run *run)
 {
     const winograd *w = p->k->w;
+    const winograd_form *f = w->form;
+    int source = f->product[i].source * f->sources + f->product[k].source;
+    int factor = f->product[i].factor * f->factors + f->product[k].factor;
+    int64_t ahead = f->product[i].ahead * w->across + f->product[k].ahead;
 
     for (int plane = first_plane(w, d); plane < end_plane(w, d); plane++)
-        *run++ = (gemm_run){ .a = plane_at(p, plane) - p->planes + source * w->apart,
+        *run++ = (gemm_run){ .a = plane_at(p, plane) - p->planes + source * w->apart +
+                                  ahead * w->pitch,
                              .b = panel_at(w, factor, 0, kernel_plane(w, d, plane)),
                              .pairs = w->pairs };
     return run;
@@ -194,9 +199,7 @@ static void list_runs(part *p, int d)
         for (int i = 0; i < f->products; i++)
             for (int k = 0; k < f->products && f->product[i].sum == sum / f->sums; k++)
                 if (f->product[k].sum == sum % f->sums)
-                    run = add_runs(p, d, f->product[i].source * f->sources + f->product[k].source,
-                                   f->product[i].factor * WINOGRAD_FACTORS + f->product[k].factor,
-                                   run);
+                    run = add_runs(p, d, i, k, run);
         p->runs[sum] = (int)(run - begin);
     }
 }
@@ -205,7 +208,7 @@ static void list_runs(part *p, int d)
 static void multiply(const part *p, int first, int columns)
 {
     const winograd *w = p->k->w;
-    int tiles = p->rows * w->tiles[ALONG_W];
+    int tiles = p->rows * w->across - w->form->reach;
     gemm_row_product product = { .columns = columns, .pitch = w->pitch, .run = p->run };
 
     for (int n = 0; n < columns; n++)
@@ -234,8 +237,8 @@ static void write_column(const part *p, int d, int n, int column)
                          .channels = min_int(GEMM_TILE, w->outs - column * GEMM_TILE) };
 
     for (int row = p->first_row; row < p->first_row + p->rows;
-         row++, r.from += r.tiles * (int64_t)ROW_BYTES) {
-        int image = row / w->tiles[ALONG_H], h = row % w->tiles[ALONG_H] * w->form->makes;
+         row++, r.from += w->across * (int64_t)ROW_BYTES) {
+        int image = row / w->down, h = row % w->down * w->form->makes;
         for (int i = 0; i < w->form->makes; i++)
             r.line[i] = h + i < w->to[ALONG_H]
                       ? p->k->target + line_at(w->to, point, image, d, h + i) +
@@ -260,6 +263,9 @@ static void make_plane(part *p, int d)
     }
 }
 
+/* Rows of tiles of all images; those between two images make no points. */
+static int all_rows(const winograd *w) { return w->cases * w->down - w->form->reach; }
+
 static void task(void *context, int64_t i, int thread)
 {
     const work *k = context;
@@ -273,7 +279,7 @@ static void task(void *context, int64_t i, int thread)
                .end_block = w->blocks * (share + 1) / w->shares,
                .planes = k->area + thread * w->area };
 
-    p.rows = min_int(w->rows, w->cases * w->tiles[ALONG_H] - p.first_row);
+    p.rows = min_int(w->rows, all_rows(w) - p.first_row);
     p.sums = p.planes + w->kept * w->plane;
     p.run = (gemm_run *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
     w->engine->begin();
@@ -315,8 +321,7 @@ static void read_shapes(winograd *w, const conv_problem *p)
     w->gradient = p->direction == CONV_INPUT_GRADIENT;
     w->type = from->type;
     w->engine = w->type == PONS_F32 ? &engine_avx512_f32 : &engine_avx512_bf16;
-    w->kind = p->stride[ALONG_W] == 1 ? WINOGRAD_PLAIN : w->gradient ? WINOGRAD_SPREAD
-                                                                    : WINOGRAD_STRIDED;
+    w->kind = winograd_kind_of(p);
     w->form = &winograd_forms[w->kind];
     w->cases = p->cases;
     w->ins = from->channels;
@@ -332,14 +337,16 @@ static void read_shapes(winograd *w, const conv_problem *p)
         w->to[i] = to->extent[i];
         w->tiles[i] = (int)ceil_div_i64(to->extent[i], w->form->makes);
         w->first[i] = !w->gradient ? -p->pad[i]
-                    : w->kind == WINOGRAD_PLAIN ? p->pad[i] - WINOGRAD_KERNEL + 1 : 0;
+                    : w->kind == WINOGRAD_SPREAD ? 0 : p->pad[i] - w->form->kernel + 1;
     }
+    w->down = w->tiles[ALONG_H] + w->form->reach;
+    w->across = w->tiles[ALONG_W] + w->form->reach;
 }
 
 /* The rows of a product for a count of rows of tiles. */
 static int64_t product_rows(const winograd *w, int rows)
 {
-    return round_up_i64((int64_t)rows * w->tiles[ALONG_W], GEMM_TILE / 2);
+    return round_up_i64((int64_t)rows * w->across, GEMM_TILE / 2);
 }
 
 /* The rows of tiles that the cache holds, or fewer if these pad the products less. */
@@ -347,7 +354,7 @@ static int rows_of_band(const winograd *w, int all)
 {
     int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
     int tiles = max_int(TILES_LEAST, min_int(TILES_MOST, (int)(READ_BYTES / tile)));
-    int most = max_int(1, min_int(all, tiles / w->tiles[ALONG_W])), best = most;
+    int most = max_int(1, min_int(all, tiles / w->across)), best = most;
     int64_t least = INT64_MAX;
 
     for (int rows = most; rows > most / 2; rows--) {
@@ -361,7 +368,7 @@ static int rows_of_band(const winograd *w, int all)
 /* Divide rows of tiles and planes into tasks. */
 static void cut(winograd *w)
 {
-    int rows = w->cases * w->tiles[ALONG_H];
+    int rows = all_rows(w);
 
     w->rows = rows_of_band(w, rows);
     w->bands = (int)ceil_div_i64(rows, w->rows);
@@ -375,7 +382,7 @@ static void cut(winograd *w)
 static void plan(winograd *w)
 {
     const winograd_form *f = w->form;
-    int64_t tiles;
+    int64_t tiles, products = f->products * f->products;
 
     w->columns = (int)ceil_div_i64(w->outs, GEMM_TILE);
     w->blocks = (int)ceil_div_i64(w->columns, GEMM_ACROSS);
@@ -383,20 +390,21 @@ static void plan(winograd *w)
     w->steps = (int)ceil_div_i64(w->pairs, GEMM_TILE);
     w->pitch = w->pairs * (int64_t)GEMM_PAIR;
     cut(w);
-    tiles = round_up_i64((int64_t)w->rows * w->tiles[ALONG_W], GEMM_TILE);
-    w->apart = odd_lines((tiles + 1) * w->pitch); /* one more may be written */
+    tiles = round_up_i64((int64_t)w->rows * w->across, GEMM_TILE);
+    /* One more may be written. */
+    w->apart = odd_lines((tiles + f->reach * (w->across + 1) + 1) * w->pitch);
     w->plane = f->sources * f->sources * w->apart;
     w->sum_apart = odd_lines(tiles * ROW_BYTES);
     w->area = w->kept * w->plane + f->sums * f->sums * w->sum_apart +
-              odd_lines(PRODUCTS * w->depth * (int64_t)sizeof(gemm_run));
-    w->panels = panel_at(w, FACTORS, 0, 0);
+              odd_lines(products * w->depth * (int64_t)sizeof(gemm_run));
+    w->panels = panel_at(w, winograd_all_factors(w->kind), 0, 0);
 }
 
 static bool supports(const conv_problem *p)
 {
     for (int i = ALONG_H; i <= ALONG_W; i++)
-        if (p->kernel[i] != WINOGRAD_KERNEL || p->stride[i] != p->stride[ALONG_W] ||
-            p->stride[i] > 2 ||
+        if (p->kernel[i] != winograd_forms[winograd_kind_of(p)].kernel ||
+            p->stride[i] != p->stride[ALONG_W] || p->stride[i] > 2 ||
             (p->direction == CONV_INPUT_GRADIENT && p->stride[i] == 2 && p->pad[i] != 1))
             return false;
     return p->groups == 1 && !p->dilated &&

@@ -3,7 +3,7 @@
  * algorithms for convolutional neural networks, 2015), of bf16 or of floats.
  *
  * Along one axis a form makes several points y of the target at once, from points d of the source
- * and the kernel's three weights g:
+ * and the kernel's weights g, three or five:
  *
  *   sources    sums of points d                      rounded to the type of both tensors
  *   factors    sums of weights g                     likewise
@@ -24,6 +24,13 @@
  *     factors  as before
  *     sums     d0 - d1 by g2; d1 by g0 + g2; d2 - d1 by g0; d0 by g1; d1 by g1
  *     y        m3, m0 + m1, m4, m1 + m2
+ *   stride 1, five weights: two points by 7 products of 10. The last two weights are a kernel of
+ *   three, (0, g3, g4), which lies two points further on: its sources are those of the next tile,
+ *   s' below, and its sums those of the first three weights.
+ *     sources  as with three weights
+ *     factors  as with three weights, (g3 + g4) / 2, (g4 - g3) / 2, g4
+ *     sums     s0 by f0; s1 by f1 and s1' by f4; s2 by f2 and s2' by f5; s3 by f3 and s3' by f6
+ *     y        as with three weights
  *
  * The weight gradient is the derivative by g:
  *
@@ -35,10 +42,11 @@
  *     of sums     y0, y0 + y1, y1
  *     of factors  as above; f3 has two terms, y0 by d1 and y1 by d3
  *     of weights  f0 + f1, f3, f1 + f2
+ *   five weights: as with stride 1, and the last two weights (f4 - f5) / 2, (f4 + f5) / 2 + f6
  *
  * A form is applied along H and along W, so sources, factors and sums have two indices: 16 products
- * of 36, and 25. Channels and kernel planes along D are summed directly. A tile is the part of a
- * plane that a form makes.
+ * of 36, and 25; of five weights 49 of 100. Channels and kernel planes along D are summed directly.
+ * A tile is the part of a plane that a form makes.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define PLUGINS_DEVICES_CPU_CONV_WINOGRAD_WINOGRAD_H
@@ -47,42 +55,64 @@
 #include "cpu/conv/solver.h"
 
 enum {
-    WINOGRAD_KERNEL = 3,
+    WINOGRAD_KERNEL = 5,    /* weights along an axis, at most */
     WINOGRAD_READS = 5,     /* points of the source, at most */
     WINOGRAD_MAKES = 4,
     WINOGRAD_SOURCES = 5,
-    WINOGRAD_FACTORS = 4,
-    WINOGRAD_PRODUCTS = 5,
+    WINOGRAD_FACTORS = 7,
+    WINOGRAD_PRODUCTS = 7,
     WINOGRAD_SUMS = 5,
     WINOGRAD_POINTS = 4     /* of a plane, that a convolution makes */
 };
 
 /* The forms in the order of the text above. */
-typedef enum winograd_kind { WINOGRAD_PLAIN, WINOGRAD_STRIDED, WINOGRAD_SPREAD } winograd_kind;
+typedef enum winograd_kind {
+    WINOGRAD_PLAIN, WINOGRAD_STRIDED, WINOGRAD_SPREAD, WINOGRAD_WIDE
+} winograd_kind;
 
 /* A form along one axis. */
 typedef struct winograd_form {
     int reads, makes;       /* points of the source and the target */
     int moves;              /* points of the source to those of the next tile */
-    int sources, sums, products;
-    struct { int source, factor, sum; } product[WINOGRAD_PRODUCTS]; /* in the order of sums */
+    int kernel, sources, factors, sums, products;
+    int reach;              /* tiles from one whose sums are made to the last that these read */
+    /* In the order of sums; ahead: tiles to that of the source. */
+    struct { int source, factor, sum, ahead; } product[WINOGRAD_PRODUCTS];
 } winograd_form;
 
 /* The header has these, so that loops over them unroll. */
 static const winograd_form winograd_forms[] = {
     [WINOGRAD_PLAIN] = {
-        .reads = 4, .makes = 2, .moves = 2, .sources = 4, .sums = 4, .products = 4,
+        .reads = 4, .makes = 2, .moves = 2, .kernel = 3, .sources = 4, .factors = 4, .sums = 4,
+        .products = 4,
         .product = { { 0, 0, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 3, 3, 3 } },
     },
     [WINOGRAD_STRIDED] = {
-        .reads = 5, .makes = 2, .moves = 4, .sources = 5, .sums = 3, .products = 5,
+        .reads = 5, .makes = 2, .moves = 4, .kernel = 3, .sources = 5, .factors = 4, .sums = 3,
+        .products = 5,
         .product = { { 0, 0, 0 }, { 3, 3, 0 }, { 1, 1, 1 }, { 2, 2, 2 }, { 4, 3, 2 } },
     },
     [WINOGRAD_SPREAD] = {
-        .reads = 3, .makes = 4, .moves = 2, .sources = 4, .sums = 5, .products = 5,
+        .reads = 3, .makes = 4, .moves = 2, .kernel = 3, .sources = 4, .factors = 4, .sums = 5,
+        .products = 5,
         .product = { { 0, 2, 0 }, { 1, 1, 1 }, { 2, 0, 2 }, { 3, 3, 3 }, { 1, 3, 4 } },
     },
+    [WINOGRAD_WIDE] = {
+        .reads = 4, .makes = 2, .moves = 2, .kernel = 5, .sources = 4, .factors = 7, .sums = 4,
+        .products = 7, .reach = 1,
+        .product = { { 0, 0, 0 }, { 1, 1, 1 }, { 1, 4, 1, 1 }, { 2, 2, 2 }, { 2, 5, 2, 1 },
+                     { 3, 3, 3 }, { 3, 6, 3, 1 } },
+    },
 };
+
+/* The form of a convolution that has one: of its strides and its kernel along W. */
+static inline winograd_kind winograd_kind_of(const conv_problem *p)
+{
+    if (p->stride[2] == 1)
+        return p->kernel[2] == winograd_forms[WINOGRAD_WIDE].kernel ? WINOGRAD_WIDE
+                                                                    : WINOGRAD_PLAIN;
+    return p->direction == CONV_INPUT_GRADIENT ? WINOGRAD_SPREAD : WINOGRAD_STRIDED;
+}
 
 static inline int winograd_size(pons_type type) { return type == PONS_F32 ? 4 : 2; }
 /* The elements that a pair of bf16_gemm.h has: two of bf16, or a float. */
@@ -157,13 +187,25 @@ static inline int64_t winograd_panel_at(const winograd_panels *p, int factor, in
     return (((int64_t)factor * p->columns + column) * p->depth + plane) * p->steps * GEMM_PANEL;
 }
 
-/* From [outs][depth][3][3][ins], or of a gradient [ins][depth][3][3][outs]. */
+/* The factors of a plane's weights. */
+static inline int winograd_all_factors(winograd_kind kind)
+{
+    return winograd_forms[kind].factors * winograd_forms[kind].factors;
+}
+
+/* The weights of a plane. */
+static inline int winograd_taps(winograd_kind kind)
+{
+    return winograd_forms[kind].kernel * winograd_forms[kind].kernel;
+}
+
+/* From [outs][depth][3][3][ins], or of a gradient [ins][depth][3][3][outs]; 5 x 5 of five. */
 void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to);
 
 /*
  * A convolution or its input gradient. Supports bf16 and f32 without groups and dilations; along H
  * and W kernels of 3 and strides of 1 and 1 or 2 and 2, the input gradient of the latter with a
- * padding of 1.
+ * padding of 1; kernels of 5 and strides of 1.
  */
 extern const conv_operations winograd_operations;
 /* The weight gradient: also dilations along D, and any padding. */

@@ -9,7 +9,7 @@
 
 #define PAIRS __attribute__((target("avx512bf16")))
 #define INLINE static inline __attribute__((always_inline))
-#define UNROLL _Pragma("GCC unroll 6")
+#define UNROLL _Pragma("GCC unroll 8")
 
 enum { LANES = 16, CACHE_LINE = 64 };
 
@@ -66,6 +66,7 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
 {
     switch (kind) {
     case WINOGRAD_PLAIN:
+    case WINOGRAD_WIDE:
         to[0] = d[0] - d[2];
         to[1] = d[1] + d[2];
         to[2] = d[2] - d[1];
@@ -219,6 +220,7 @@ INLINE void put_together(winograd_kind kind, __m512 *y, const __m512 *m)
 {
     switch (kind) {
     case WINOGRAD_PLAIN:
+    case WINOGRAD_WIDE:
         y[0] = m[0] + m[1] + m[2];
         y[1] = m[1] - m[2] - m[3];
         break;
@@ -296,19 +298,24 @@ PAIRS void winograd_write_tiles(winograd_kind kind, const winograd_write *w)
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m512 c)
+INLINE void weigh_axis(winograd_kind kind, __m512 *to, const __m512 *g)
 {
     const __m512 half = _mm512_set1_ps(0.5f);
 
-    to[0] = a;
-    if (kind == WINOGRAD_PLAIN) {
-        to[1] = half * (a + b + c);
-        to[2] = half * (a - b + c);
-        to[3] = c;
-    } else {
-        to[1] = a + c;
-        to[2] = c;
-        to[3] = b;
+    to[0] = g[0];
+    if (kind == WINOGRAD_STRIDED) {
+        to[1] = g[0] + g[2];
+        to[2] = g[2];
+        to[3] = g[1];
+        return;
+    }
+    to[1] = half * (g[0] + g[1] + g[2]);
+    to[2] = half * (g[0] - g[1] + g[2]);
+    to[3] = g[2];
+    if (kind == WINOGRAD_WIDE) {
+        to[4] = half * (g[3] + g[4]);
+        to[5] = half * (g[4] - g[3]);
+        to[6] = g[4];
     }
 }
 
@@ -316,32 +323,33 @@ INLINE void weigh_axis(winograd_kind kind, __m512 *to, __m512 a, __m512 b, __m51
 PAIRS INLINE void weigh_line(winograd_kind kind, pons_type type, const char *tap, int64_t step,
                              int64_t at, char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
+    const winograd_form *f = &winograd_forms[kind];
     const int parts = winograd_together(type);
-    __m512 column[2][WINOGRAD_KERNEL][WINOGRAD_FACTORS];
+    __m512 row[2][WINOGRAD_FACTORS][WINOGRAD_KERNEL];
 
     UNROLL
-    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
-        __m512 weight[WINOGRAD_KERNEL][2];
+    for (int k = 0; k < f->kernel; k++)
         UNROLL
-        for (int i = 0; i < WINOGRAD_KERNEL; i++)
-            for (int n = 0; n < parts; n++)
-                weight[i][n] =
-                    half_of(type, _mm512_load_si512(tap + (i * WINOGRAD_KERNEL + k) * step), n);
-        UNROLL
-        for (int n = 0; n < parts; n++)
-            weigh_axis(kind, column[n][k], weight[0][n], weight[1][n], weight[2][n]);
-    }
+        for (int n = 0; n < parts; n++) {
+            __m512 weight[WINOGRAD_KERNEL], column[WINOGRAD_FACTORS];
+            UNROLL
+            for (int i = 0; i < f->kernel; i++)
+                weight[i] = half_of(type, _mm512_load_si512(tap + (i * f->kernel + k) * step), n);
+            weigh_axis(kind, column, weight);
+            UNROLL
+            for (int i = 0; i < f->factors; i++)
+                row[n][i][k] = column[i];
+        }
     UNROLL
-    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
+    for (int i = 0; i < f->factors; i++) {
         __m512 part[2][WINOGRAD_FACTORS];
         UNROLL
         for (int n = 0; n < parts; n++)
-            weigh_axis(kind, part[n], column[n][0][i], column[n][1][i], column[n][2][i]);
+            weigh_axis(kind, part[n], row[n][i]);
         UNROLL
-        for (int k = 0; k < WINOGRAD_FACTORS; k++) {
+        for (int k = 0; k < f->factors; k++) {
             const __m512 both_parts[] = { part[0][k], part[parts - 1][k] };
-            _mm512_stream_si512((void *)(to[i * WINOGRAD_FACTORS + k] + at),
-                                line_of(type, both_parts));
+            _mm512_stream_si512((void *)(to[i * f->factors + k] + at), line_of(type, both_parts));
         }
     }
 }
@@ -349,7 +357,7 @@ PAIRS INLINE void weigh_line(winograd_kind kind, pons_type type, const char *tap
 PAIRS INLINE void weigh(winograd_kind kind, pons_type type, bool turned, const char *taps,
                         char *const to[WINOGRAD_FACTORS * WINOGRAD_FACTORS])
 {
-    const int last = WINOGRAD_KERNEL * WINOGRAD_KERNEL - 1;
+    const int last = winograd_taps(kind) - 1;
     int64_t step = turned ? -GEMM_PANEL : GEMM_PANEL;
 
     taps += turned ? last * GEMM_PANEL : 0;
@@ -372,6 +380,8 @@ PAIRS void winograd_factors(winograd_kind kind, pons_type type, bool turned, con
 {
     if (kind == WINOGRAD_PLAIN)
         weigh_kind(WINOGRAD_PLAIN, type, turned, taps, to);
+    else if (kind == WINOGRAD_WIDE)
+        weigh_kind(WINOGRAD_WIDE, type, turned, taps, to);
     else
         weigh_kind(WINOGRAD_STRIDED, type, turned, taps, to);
 }
@@ -439,10 +449,10 @@ PAIRS INLINE void read_pairs(winograd_kind kind, pons_type type, const winograd_
 
 PAIRS INLINE void read_pairs_kind(winograd_kind kind, pons_type type, const winograd_read row[2])
 {
-    if (kind == WINOGRAD_PLAIN)
-        read_pairs(WINOGRAD_PLAIN, type, row);
-    else
+    if (kind == WINOGRAD_STRIDED)
         read_pairs(WINOGRAD_STRIDED, type, row);
+    else
+        read_pairs(WINOGRAD_PLAIN, type, row);
 }
 
 PAIRS void winograd_read_pairs(winograd_kind kind, const winograd_read row[2])
@@ -495,10 +505,10 @@ PAIRS INLINE void make_sums(winograd_kind kind, pons_type type,
 PAIRS INLINE void make_sums_kind(winograd_kind kind, pons_type type,
                                  const char *const point[WINOGRAD_POINTS], char *to, int64_t apart)
 {
-    if (kind == WINOGRAD_PLAIN)
-        make_sums(WINOGRAD_PLAIN, type, point, to, apart);
-    else
+    if (kind == WINOGRAD_STRIDED)
         make_sums(WINOGRAD_STRIDED, type, point, to, apart);
+    else
+        make_sums(WINOGRAD_PLAIN, type, point, to, apart);
 }
 
 PAIRS void winograd_gradient_of_sums(winograd_kind kind, pons_type type,
@@ -516,49 +526,55 @@ INLINE void weights_gradient(winograd_kind kind, __m512 to[WINOGRAD_KERNEL],
 {
     const __m512 half = _mm512_set1_ps(0.5f);
 
-    if (kind == WINOGRAD_PLAIN) {
-        __m512 sum = half * (f[1] + f[2]);
-        to[0] = f[0] + sum;
-        to[1] = half * (f[1] - f[2]);
-        to[2] = sum - f[3];
-    } else {
+    __m512 sum;
+
+    if (kind == WINOGRAD_STRIDED) {
         to[0] = f[0] + f[1];
         to[1] = f[3];
         to[2] = f[1] + f[2];
+        return;
+    }
+    sum = half * (f[1] + f[2]);
+    to[0] = f[0] + sum;
+    to[1] = half * (f[1] - f[2]);
+    to[2] = sum - f[3];
+    if (kind == WINOGRAD_WIDE) {
+        to[3] = half * (f[4] - f[5]);
+        to[4] = half * (f[4] + f[5]) - f[6];
     }
 }
 
 /* Prefetch weights for writing, 'row' elements further on. */
-INLINE void ask_for_weights(const float *to, int64_t tap, int64_t row)
+INLINE void ask_for_weights(winograd_kind kind, const float *to, int64_t tap, int64_t row)
 {
-    UNROLL
-    for (int i = 0; i < WINOGRAD_KERNEL * WINOGRAD_KERNEL; i++)
+    for (int i = 0; i < winograd_taps(kind); i++)
         __builtin_prefetch(to + row + i * tap, 1);
 }
 
 PAIRS INLINE void make_weights(winograd_kind kind, const float *from, int64_t apart, __mmask16 mask,
                                float *to, int64_t tap)
 {
+    const winograd_form *form = &winograd_forms[kind];
     __m512 row[WINOGRAD_KERNEL][WINOGRAD_FACTORS];
 
     UNROLL
-    for (int i = 0; i < WINOGRAD_FACTORS; i++) {
-        __m512 f[WINOGRAD_FACTORS], three[WINOGRAD_KERNEL];
+    for (int i = 0; i < form->factors; i++) {
+        __m512 f[WINOGRAD_FACTORS], g[WINOGRAD_KERNEL];
         UNROLL
-        for (int k = 0; k < WINOGRAD_FACTORS; k++)
-            f[k] = _mm512_loadu_ps(from + (i * WINOGRAD_FACTORS + k) * apart);
-        weights_gradient(kind, three, f);
+        for (int k = 0; k < form->factors; k++)
+            f[k] = _mm512_loadu_ps(from + (i * form->factors + k) * apart);
+        weights_gradient(kind, g, f);
         UNROLL
-        for (int k = 0; k < WINOGRAD_KERNEL; k++)
-            row[k][i] = three[k];
+        for (int k = 0; k < form->kernel; k++)
+            row[k][i] = g[k];
     }
     UNROLL
-    for (int k = 0; k < WINOGRAD_KERNEL; k++) {
+    for (int k = 0; k < form->kernel; k++) {
         __m512 g[WINOGRAD_KERNEL];
         weights_gradient(kind, g, row[k]);
         UNROLL
-        for (int i = 0; i < WINOGRAD_KERNEL; i++)
-            _mm512_mask_storeu_ps(to + (i * WINOGRAD_KERNEL + k) * tap, mask, g[i]);
+        for (int i = 0; i < form->kernel; i++)
+            _mm512_mask_storeu_ps(to + (i * form->kernel + k) * tap, mask, g[i]);
     }
 }
 
@@ -567,9 +583,11 @@ PAIRS void winograd_gradient_of_weights(winograd_kind kind, const float *from, i
 {
     __mmask16 mask = first_of(count);
 
-    ask_for_weights(to, tap, next);
+    ask_for_weights(kind, to, tap, next);
     if (kind == WINOGRAD_PLAIN)
         make_weights(WINOGRAD_PLAIN, from, apart, mask, to, tap);
+    else if (kind == WINOGRAD_WIDE)
+        make_weights(WINOGRAD_WIDE, from, apart, mask, to, tap);
     else
         make_weights(WINOGRAD_STRIDED, from, apart, mask, to, tap);
 }

@@ -7,7 +7,8 @@
  * the factors are transformed into those of the weights.
  *
  * A pair of bf16 has the same tile of two rows of tiles, counted over all images. So planes with an
- * odd count of tiles along W need no padding.
+ * odd count of tiles along W need no padding. Of five weights the second row lies half of all rows
+ * behind the first one: the next line of x then has the next rows.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -19,9 +20,7 @@
 
 enum {
     MAKES = 2,              /* points of a convolution's tile along an axis */
-    AHEAD = 2,              /* output channels whose weights are prefetched */
-    FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS,
-    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL
+    AHEAD = 2               /* output channels whose weights are prefetched */
 };
 
 enum { ALONG_H, ALONG_W, PLANE_AXES };
@@ -33,7 +32,7 @@ typedef struct winograd_weight_gradient {
     const winograd_form *form;
     int x[PLANE_AXES], y[PLANE_AXES]; /* points of a plane */
     int low[PLANE_AXES];            /* padding: points that a sum begins before its point */
-    int cases, rows;                /* rows: of tiles, of a plane */
+    int cases, rows;                /* rows: of tiles, of a plane, with the form's reach */
 } winograd_weight_gradient;
 
 static const winograd_weight_gradient *whole(const gemm_weight_rows *lines)
@@ -60,6 +59,13 @@ static const char *plane_of(const winograd_weight_gradient *g, const char *tenso
     int image = row / g->rows;
 
     return image < g->cases ? tensor + ((int64_t)image * planes + plane) * size : NULL;
+}
+
+/* The row of tiles, of those of all images, that is element 'element' of the pairs of a line. */
+static int row_of(const winograd_weight_gradient *g, int line, int element)
+{
+    return g->form->reach > 0 ? line + element * g->lines.y[LINES]
+                              : line * g->lines.together + element;
 }
 
 /* The four points of a tile; zeros stand for points outside. */
@@ -90,7 +96,7 @@ static void find_tiles(const winograd_weight_gradient *g, const char *y, const g
 
         if (line < lines) {
             gemm_weight_line_of(s, line, at);
-            row = at[LINES] * w->together + (int)(number % w->together);
+            row = row_of(whole(w), at[LINES], (int)(number % w->together));
             plane = plane_of(g, y, w->y[PLANES], plane_size(g, g->y, w->outs), at[PLANES], row);
         }
         find_points(g, plane, row % g->rows, (int)(number % w->y_width) / w->together,
@@ -140,7 +146,7 @@ static winograd_read read_of(const winograd_weight_gradient *g, const char *x, i
     int64_t point = point_size(g, w->ins), size = plane_size(g, g->x, w->ins);
     const char *from = plane_of(g, x, w->x[PLANES], size, plane, row);
     winograd_read r = { .type = g->type, .first = -g->low[ALONG_W], .width = g->x[ALONG_W],
-                        .tiles = w->y_width / w->together, .ahead = size };
+                        .tiles = w->x_width / w->together, .ahead = size };
 
     for (int i = 0; i < g->form->reads; i++) {
         int h = row % g->rows * g->form->moves - g->low[ALONG_H] + i;
@@ -163,7 +169,7 @@ static void pack_x(const gemm_weight_rows *w, const char *x, const int at[AXES],
     winograd_read row[2];
 
     for (int i = 0; i < w->together; i++)
-        row[i] = read_of(g, x, at[PLANES], at[LINES] * w->together + i);
+        row[i] = read_of(g, x, at[PLANES], row_of(g, at[LINES], i));
     row->to = to;
     row->pitch = GEMM_STEP;
     row->apart = w->in_tiles * w->strip;
@@ -182,11 +188,12 @@ static int terms(const gemm_weight_rows *w, int group, gemm_weight_term *to)
     int count = 0;
 
     for (int i = 0; i < f->products; i++)
-        for (int k = 0; k < f->products && f->product[i].factor == group / WINOGRAD_FACTORS; k++)
-            if (f->product[k].factor == group % WINOGRAD_FACTORS)
+        for (int k = 0; k < f->products && f->product[i].factor == group / f->factors; k++)
+            if (f->product[k].factor == group % f->factors)
                 to[count++] = (gemm_weight_term){
                     .y = f->product[i].sum * f->sums + f->product[k].sum,
-                    .x = f->product[i].source * f->sources + f->product[k].source };
+                    .x = f->product[i].source * f->sources + f->product[k].source,
+                    .line = f->product[i].ahead, .pair = f->product[k].ahead };
     return count;
 }
 
@@ -194,14 +201,15 @@ static void write(const gemm_weight_rows *w, const gemm_weight_place *at, const 
                   int64_t apart, float *weight)
 {
     int end = min_int(w->outs, at->end_out * GEMM_TILE);
+    int64_t plane = (int64_t)winograd_taps(whole(w)->kind) * w->ins, row = w->kernel[0] * plane;
 
     for (int o = at->first_out * GEMM_TILE; o < end; o++, sums += WEIGHT_ROW)
         for (int n = at->first; n < at->end; n++) {
             int in = n * GEMM_TILE;
-            float *to = weight + ((int64_t)o * w->kernel[0] + at->d) * TAPS * w->ins + in;
+            float *to = weight + o * row + at->d * plane + in;
             winograd_gradient_of_weights(whole(w)->kind, sums + (n - at->first) * GEMM_TILE, apart,
                                          min_int(GEMM_TILE, w->ins - in), to, w->ins,
-                                         AHEAD * (int64_t)w->kernel[0] * TAPS * w->ins);
+                                         AHEAD * row);
         }
 }
 
@@ -210,7 +218,9 @@ static const gemm_weight_form tiles = { .pack_y = pack_y, .pack_x = pack_x, .wri
 
 static bool supports(const conv_problem *p)
 {
-    return p->groups == 1 && p->kernel[1] == WINOGRAD_KERNEL && p->kernel[2] == WINOGRAD_KERNEL &&
+    int kernel = winograd_forms[winograd_kind_of(p)].kernel;
+
+    return p->groups == 1 && p->kernel[1] == kernel && p->kernel[2] == kernel &&
            p->stride[1] == p->stride[2] && p->stride[2] <= 2 &&
            p->dilation[1] * p->dilation[2] == 1 &&
            (conv_has_types(p, PONS_BF16, PONS_F32) || conv_has_types(p, PONS_F32, PONS_F32));
@@ -218,7 +228,7 @@ static bool supports(const conv_problem *p)
 
 static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
 {
-    g->kind = p->stride[2] == 1 ? WINOGRAD_PLAIN : WINOGRAD_STRIDED;
+    g->kind = winograd_kind_of(p);
     g->form = &winograd_forms[g->kind];
     g->type = p->x.type;
     for (int i = 0; i < PLANE_AXES; i++) {
@@ -227,7 +237,7 @@ static void read_planes(winograd_weight_gradient *g, const conv_problem *p)
         g->low[i] = p->pad[1 + i];
     }
     g->cases = p->cases;
-    g->rows = (g->y[ALONG_H] + 1) / MAKES;
+    g->rows = (g->y[ALONG_H] + 1) / MAKES + g->form->reach;
 }
 
 /* A line has one row of tiles of a plane for each element of a pair, from one image or two. */
@@ -246,10 +256,13 @@ static void read_shapes(winograd_weight_gradient *g, const conv_problem *p)
     w->x[CASES] = w->y[CASES] = 1;
     w->x[PLANES] = p->x.extent[0];
     w->y[PLANES] = p->y.extent[0];
-    w->x[LINES] = w->y[LINES] = ceil_div_int(g->cases * g->rows, w->together);
-    w->x_width = w->y_width = (g->y[ALONG_W] + 1) / MAKES * w->together;
+    w->ahead = g->form->reach;
+    w->y[LINES] = ceil_div_int(g->cases * g->rows - w->ahead, w->together);
+    w->x[LINES] = w->y[LINES] + w->ahead;
+    w->y_width = (g->y[ALONG_W] + 1) / MAKES * w->together;
+    w->x_width = w->y_width + w->ahead * w->together;
     w->kernel[0] = p->kernel[0];
-    w->groups = FACTORS;
+    w->groups = winograd_all_factors(g->kind);
     w->y_sets = g->form->sums * g->form->sums;
     w->x_sets = g->form->sources * g->form->sources;
     w->outs = p->y.channels;

@@ -16,7 +16,7 @@
 #include "base/integer.h"
 
 enum {
-    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,
+    TAPS = WINOGRAD_KERNEL * WINOGRAD_KERNEL,   /* at most */
     FACTORS = WINOGRAD_FACTORS * WINOGRAD_FACTORS
 };
 
@@ -38,6 +38,7 @@ static block block_of(const work *k, int64_t i)
 {
     const winograd_panels *p = k->p;
     int number = winograd_size(p->type), elements = GEMM_STEP / number;
+    int taps = winograd_taps(p->kind);
     int along = p->gradient ? p->columns : p->steps;
     int inner = (int)(i % along), plane = (int)(i / along % p->depth);
     int outer = (int)(i / along / p->depth);
@@ -48,9 +49,9 @@ static block block_of(const work *k, int64_t i)
                 .length = min_int(length, channels - inner * length),
                 .tap = (int64_t)channels * number };
 
-    b.row = p->depth * TAPS * b.tap;
+    b.row = p->depth * taps * b.tap;
     b.bytes = b.length * number;
-    b.from = k->from + outer * rows * b.row + plane * TAPS * b.tap + inner * length * number;
+    b.from = k->from + outer * rows * b.row + plane * taps * b.tap + inner * length * number;
     return b;
 }
 
@@ -110,13 +111,13 @@ static void task(void *context, int64_t i, int thread)
     char *to[FACTORS];
 
     (void)thread;
-    for (int tap = 0; tap < TAPS; tap++) {
+    for (int tap = 0; tap < winograd_taps(p->kind); tap++) {
         ask_for(&next, tap);
         pack(&b, tap, taps[tap]);
     }
-    for (int f = 0; f < FACTORS; f++)
+    for (int f = 0; f < winograd_all_factors(p->kind); f++)
         to[f] = k->to + winograd_panel_at(p, f, b.column, b.plane) + b.step * (int64_t)GEMM_PANEL;
-    winograd_factors(p->kind, p->type, p->gradient && p->kind == WINOGRAD_PLAIN, taps[0], to);
+    winograd_factors(p->kind, p->type, p->gradient && p->kind != WINOGRAD_SPREAD, taps[0], to);
 }
 
 void winograd_pack(const winograd_panels *p, int threads, const void *from, void *to)
