@@ -32,7 +32,7 @@ static bool avx512_is_faster(const conv_problem *p)
 {
     int64_t in = p->x.channels, out = p->y.channels;
 
-    return p->direction == CONV_WEIGHT_GRADIENT && p->taps > 1 && !p->dilated &&
+    return p->direction == CONV_WEIGHT_GRADIENT && (p->taps > 1 || p->strided) && !p->dilated &&
            out >= GEMM_TILE && in >= GEMM_TILE &&
            5 * round_up_i64(out, GEMM_TILE) * round_up_i64(in, GEMM_TILE) <= 6 * out * in;
 }
