@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
+#include "cli/evaluate_slides.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "evaluate/comparison.h"
@@ -24,7 +25,9 @@ typedef struct evaluate_flags {
     pons_texts labels, metrics;
     double tolerance, range;
     pons_reals spacing;
-    bool all, json, any;
+    bool all, json, any, normal;
+    double nms_threshold, grow_distance, itc_diameter;
+    int64_t nms_box;
 } evaluate_flags;
 
 static const pons_option flags[] = {
@@ -36,8 +39,9 @@ static const pons_option flags[] = {
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_TEXTS(evaluate_flags, metrics, "", "Metrics of docs/metrics.md. Defaults: dice iou hd "
                "hd95 asd nsd; synthesis: psnr ssim mae; classification: accuracy top5 "
-               "balanced_accuracy auc. With psnr, ssim or mae the files are images. The table "
-               "begins with the worst case by the first metric."),
+               "balanced_accuracy auc. With psnr, ssim or mae the files are images, with froc "
+               "alone maps of slides and masks of their lesions. The table begins with the worst "
+               "case by the first metric."),
     PONS_REAL(evaluate_flags, range, "0", 0, FLT_MAX, "Span of the images' values for psnr and "
               "ssim; 0: the largest value of the label's image less its smallest."),
     PONS_REAL(evaluate_flags, tolerance, "1", 0, FLT_MAX, "Tolerance of nsd in millimetres."),
@@ -52,6 +56,15 @@ static const pons_option flags[] = {
     PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
               "label green, prediction red, where they agree yellow."),
     PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
+    PONS_REAL(evaluate_flags, nms_threshold, "0.5", 0, 1, "With froc: a detection has a larger "
+              "probability."),
+    PONS_INTEGER(evaluate_flags, nms_box, "48", 1, 1 << 20, "With froc: points of the map along a "
+                 "side of the box around a detection, in which there is no other."),
+    PONS_REAL(evaluate_flags, grow_distance, "75", 0, FLT_MAX, "With froc: lesions nearer than "
+              "so many micrometres are one."),
+    PONS_REAL(evaluate_flags, itc_diameter, "200", 0, FLT_MAX, "With froc: lesions shorter than "
+              "so many micrometres, isolated tumour cells, do not count."),
+    PONS_FLAG(evaluate_flags, normal, "no", "With froc: a slide without a mask has no lesions."),
     PONS_OPTIONS_END
 };
 
@@ -279,6 +292,75 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
     return draw(e, f, &pairs.item[0], err);
 }
 
+/* ---- slides ---------------------------------------------------------------------------------- */
+
+/* The flags of froc alone, and those that it does not take. */
+static const char *const froc_flags[] = { "nms_threshold", "nms_box", "grow_distance",
+                                          "itc_diameter", "normal", NULL };
+static const char *const other_flags[] = { "run", "range", "tolerance", "overlay", "image", "any",
+                                           "all", NULL };
+
+/* The first flag of a list that was given; NULL: none. */
+static const char *first_given(const invocation *call, const char *const *name)
+{
+    while (*name != NULL && !arguments_given(call, *name))
+        name++;
+    return *name;
+}
+
+static bool asks_froc(const evaluate_flags *f)
+{
+    for (int n = 0; n < f->metrics.count; n++)
+        if (strcmp(f->metrics.item[n], "froc") == 0)
+            return true;
+    return false;
+}
+
+static pons_status check_slides(const invocation *call, const evaluate_flags *f, pons_error *err)
+{
+    const char *other = first_given(call, other_flags);
+
+    if (f->metrics.count > 1)
+        return pons_fail(err, PONS_USAGE, "--metrics: froc is of maps of slides, expected no other "
+                         "metric");
+    if (other != NULL || call->set_count > 0 || call->argument_count > 0)
+        return pons_fail(err, PONS_USAGE, "--metrics froc takes --prediction, --label, --labels, "
+                         "--spacing, --csv, --json, --nms-threshold, --nms-box, --grow-distance, "
+                         "--itc-diameter and --normal, and no other flag or word");
+    if (!given(f->prediction) || !given(f->label))
+        return pons_fail(err, PONS_USAGE, "--metrics froc needs --prediction and --label");
+    if (f->spacing.count != 0 && f->spacing.count != 3)
+        return pons_fail(err, PONS_USAGE, "--spacing has %d numbers, expected 3", f->spacing.count);
+    return PONS_OK;
+}
+
+static pons_status run_slides(const invocation *call, const evaluate_flags *f, pons_error *err)
+{
+    static const double micrometres_of_millimetre = 1000;
+    evaluate_slides s = {
+        .prediction = f->prediction, .label = f->label, .csv = given(f->csv) ? f->csv : NULL,
+        .normal = f->normal, .json = f->json,
+        .rule = { .threshold = f->nms_threshold, .box = (int)f->nms_box, .grow = f->grow_distance,
+                  .isolated = f->itc_diameter }
+    };
+    evaluation e;
+
+    if (check_slides(call, f, err) != PONS_OK || evaluation_open(&e, err) != PONS_OK)
+        return err->status;
+    for (int a = 0; a < 2 && f->spacing.count == 3; a++)
+        s.rule.micrometres[a] = f->spacing.item[a + 1] * micrometres_of_millimetre;
+    if (f->labels.count > 0 && evaluation_name_classes(&e, &f->labels, err) == PONS_OK) {
+        s.rule.class = &e.classes[0];
+        if (e.class_count > 1)
+            pons_fail(err, PONS_USAGE, "--labels has %d classes, expected that of the lesions",
+                      e.class_count);
+    }
+    if (err->status == PONS_OK)
+        evaluate_slides_run(&s, e.memory, err);
+    evaluation_close(&e);
+    return err->status;
+}
+
 /* ---- two predictions ------------------------------------------------------------------------- */
 
 static pons_status check_compared(const invocation *call, const evaluate_flags *f,
@@ -390,6 +472,11 @@ static pons_status run(const invocation *call, const void *flags_given, pons_err
     const evaluate_flags *f = flags_given;
     evaluation e;
 
+    if (asks_froc(f))
+        return run_slides(call, f, err);
+    if (first_given(call, froc_flags) != NULL)
+        return pons_fail(err, PONS_USAGE, "--nms-threshold, --nms-box, --grow-distance, "
+                         "--itc-diameter and --normal are for --metrics froc");
     if (call->argument_count > 0)
         return run_compared(call, f, err);
     if (evaluation_open(&e, err) != PONS_OK)

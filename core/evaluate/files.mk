@@ -7,5 +7,7 @@ libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
 	core/evaluate/evaluation_images.c core/evaluate/evaluation_interval.c \
 	core/evaluate/evaluation_json.c core/evaluate/evaluation_run.c \
 	core/evaluate/evaluation_run.h core/evaluate/evaluation_summary.c core/evaluate/evaluation_table.c \
+	core/evaluate/slide_detection.c core/evaluate/slide_detection.h \
+	core/evaluate/slide_detection_print.c \
 	core/evaluate/synthesis_score.c core/evaluate/synthesis_score.h core/evaluate/validation.c \
 	core/evaluate/validation.h core/evaluate/value_text.c core/evaluate/value_text.h

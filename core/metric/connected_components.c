@@ -7,6 +7,7 @@
 #include "metric/connected_components.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/integer.h"
 
@@ -190,6 +191,40 @@ pons_status connected_components_count(const uint8_t *bits, const int64_t extent
         for (int64_t i = 0; i < l.count; i++)
             if (l.item[i].parent == i)
                 count[l.item[i].touched]++;
+    }
+    run_list_free(&l);
+    return err->status;
+}
+
+/* Write the ids of a row's runs. A root comes before the other runs of its component. */
+static void label_row(run_list *l, int64_t row, int32_t *id, int32_t *number, int32_t *count)
+{
+    for (int64_t i = l->first[row]; i < l->first[row + 1]; i++) {
+        int64_t root = find_root(l->item, i);
+
+        if (root == i)
+            number[i] = ++*count;
+        for (int64_t k = l->item[i].begin; k < l->item[i].end; k++)
+            id[k] = number[root];
+    }
+}
+
+pons_status connected_components_label(const uint8_t *bits, const int64_t extent[3], uint8_t of,
+                                       int32_t *id, int32_t *count, pons_error *err)
+{
+    int64_t rows = extent[0] * extent[1];
+    int32_t *number = NULL;
+    run_list l;
+
+    *count = 0;
+    if (find_components(&(component_voxels){ bits, 1, of, of }, extent, &l, err) == PONS_OK) {
+        number = malloc((size_t)(l.count + 1) * sizeof *number);
+        if (number == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for connected components");
+        memset(id, 0, (size_t)(rows * extent[2]) * sizeof *id);
+        for (int64_t row = 0; row < rows && number != NULL; row++)
+            label_row(&l, row, id + row * extent[2], number, count);
+        free(number);
     }
     run_list_free(&l);
     return err->status;

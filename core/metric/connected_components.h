@@ -21,4 +21,11 @@ pons_status connected_components_keep_largest(uint8_t *labels, int stride, const
 pons_status connected_components_count(const uint8_t *bits, const int64_t extent[3], uint8_t of,
                                        uint8_t with, int64_t count[2], pons_error *err);
 
+/*
+ * Write the component of each voxel that has bit 'of': 1, 2, ... in the order of their first voxels
+ * in memory; 0 for other voxels. 'bits' and 'id' are [extent[0]][extent[1]][extent[2]].
+ */
+pons_status connected_components_label(const uint8_t *bits, const int64_t extent[3], uint8_t of,
+                                       int32_t *id, int32_t *count, pons_error *err);
+
 #endif

@@ -353,6 +353,16 @@ static ssize_t output_write(void *cookie, const char *data, size_t size)
     return (ssize_t)done;
 }
 
+static int output_seek(void *cookie, off64_t *offset, int whence)
+{
+    off64_t at = lseek(((safe_output *)cookie)->file, *offset, whence);
+
+    if (at < 0)
+        return -1;
+    *offset = at;
+    return 0;
+}
+
 static int output_close(void *cookie)
 {
     return close(((safe_output *)cookie)->file);
@@ -361,7 +371,8 @@ static int output_close(void *cookie)
 /* A stream that owns 'fd'; NULL if out of memory. */
 static FILE *output_open(safe_file *f, int fd)
 {
-    const cookie_io_functions_t functions = { .write = output_write, .close = output_close };
+    const cookie_io_functions_t functions = { .write = output_write, .seek = output_seek,
+                                              .close = output_close };
 
     f->output = malloc(sizeof *f->output);
     if (f->output == NULL)

@@ -56,7 +56,7 @@ bool file_is_at(int file, const char *path);
  * file and leaves the old file. The message of a failure names the cause of the first failed write.
  */
 typedef struct safe_file {
-    FILE *file;
+    FILE *file;               /* may be positioned by fseeko                                      */
     char *path, *temporary;
     bool unsynced;            /* set after open: commit does not sync; folder_sync_files does     */
     struct safe_output *output; /* cookie of the stream 'file'                                    */

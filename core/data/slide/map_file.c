@@ -1,0 +1,492 @@
+/*
+ * map_file.c - write and read maps by libtiff.
+ */
+#include "data/slide/map_file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+#include <tiffio.h>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
+#include "base/integer.h"
+#include "base/system/shared_library.h"
+
+#define TIFF_FUNCTIONS(X) \
+    X(TIFFOpenOptionsAlloc) X(TIFFOpenOptionsFree) X(TIFFOpenOptionsSetErrorHandlerExtR) \
+    X(TIFFOpenOptionsSetWarningHandlerExtR) X(TIFFClientOpenExt) X(TIFFClose) \
+    X(TIFFGetField) X(TIFFGetFieldDefaulted) X(TIFFSetField) X(TIFFIsTiled) X(TIFFTileSize) \
+    X(TIFFStripSize) X(TIFFComputeTile) X(TIFFComputeStrip) X(TIFFReadEncodedTile) \
+    X(TIFFReadEncodedStrip) X(TIFFWriteEncodedTile) X(TIFFWriteDirectory)
+
+typedef struct tiff_library {
+    TIFF_FUNCTIONS(SHARED_LIBRARY_POINTER)
+} tiff_library;
+
+/* Bytes of values from which on a file is BigTIFF; a classic one ends at 4 GiB. */
+static const int64_t BIG_FROM = (int64_t)1 << 31;
+
+/* ---- the library ----------------------------------------------------------------------------- */
+
+typedef struct tiff_stream {
+    tiff_library lib;
+    const char *path;
+    FILE *file;
+    TIFF *tiff;
+    pons_error *err;              /* of the call in work                                          */
+} tiff_stream;
+
+static tmsize_t read_bytes(thandle_t context, void *out, tmsize_t size)
+{
+    return (tmsize_t)fread(out, 1, (size_t)size, ((tiff_stream *)context)->file);
+}
+
+static tmsize_t write_bytes(thandle_t context, void *from, tmsize_t size)
+{
+    return (tmsize_t)fwrite(from, 1, (size_t)size, ((tiff_stream *)context)->file);
+}
+
+static toff_t seek(thandle_t context, toff_t offset, int whence)
+{
+    FILE *file = ((tiff_stream *)context)->file;
+
+    return fseeko(file, (off_t)offset, whence) == 0 ? (toff_t)ftello(file) : (toff_t)-1;
+}
+
+static int keep_open(thandle_t context)
+{
+    return 0;
+}
+
+static toff_t size_of(thandle_t context)
+{
+    FILE *file = ((tiff_stream *)context)->file;
+    off_t at = ftello(file), size;
+
+    fseeko(file, 0, SEEK_END);
+    size = ftello(file);
+    fseeko(file, at, SEEK_SET);
+    return (toff_t)size;
+}
+
+static int take_error(TIFF *tiff, void *context, const char *module, const char *format,
+                      va_list arguments)
+{
+    const tiff_stream *s = context;
+    char text[512];
+
+    vsnprintf(text, sizeof text, format, arguments);
+    pons_fail(s->err, PONS_DATA, "map '%s': %s (libtiff)", s->path, text);
+    return 1;
+}
+
+static int drop_warning(TIFF *tiff, void *context, const char *module, const char *format,
+                        va_list arguments)
+{
+    return 1;
+}
+
+static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
+{
+    static const char *const names[] = { TIFF_FUNCTIONS(SHARED_LIBRARY_NAME) };
+
+    return shared_library_open(&(shared_library){ "libtiff.so.6", "maps of slides",
+                                                  "libtiff 4.5 or later", names,
+                                                  sizeof names / sizeof *names }, path, out, err);
+}
+
+/* Open a TIFF file on the stream s->file. */
+static pons_status open_tiff(tiff_stream *s, const char *mode, pons_error *err)
+{
+    TIFFOpenOptions *options;
+
+    if (open_library(s->path, &s->lib, err) != PONS_OK)
+        return err->status;
+    options = s->lib.TIFFOpenOptionsAlloc();
+    if (options == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for map '%s'", s->path);
+    s->err = err;
+    s->lib.TIFFOpenOptionsSetErrorHandlerExtR(options, take_error, s);
+    s->lib.TIFFOpenOptionsSetWarningHandlerExtR(options, drop_warning, s);
+    s->tiff = s->lib.TIFFClientOpenExt(s->path, mode, s, read_bytes, write_bytes, seek, keep_open,
+                                       size_of, NULL, NULL, options);
+    s->lib.TIFFOpenOptionsFree(options);
+    if (s->tiff == NULL)
+        pons_fail(err, PONS_DATA, "map '%s': libtiff refuses it", s->path);
+    return err->status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+struct map_writer {
+    safe_file file;
+    tiff_stream stream;
+    int64_t rows, columns;
+    int classes;
+    float *tile;                  /* [MAP_TILE][MAP_TILE][classes]                                */
+};
+
+/* The facts as JSON; malloc'ed, NULL: out of memory. */
+static char *description_of(const map_facts *f)
+{
+    json_t *classes = json_array(), *all;
+    char *text = NULL;
+
+    for (int c = 0; c < f->class_count && classes != NULL; c++)
+        json_array_append_new(classes, json_string(f->name[c]));
+    all = json_pack("{s:o, s:[ff], s:[ff]}", "classes", classes, "step", f->step[0], f->step[1],
+                    "micrometres", f->micrometres[0], f->micrometres[1]);
+    if (all != NULL && f->slide != NULL)
+        json_object_set_new(all, "slide", json_string(f->slide));
+    if (all != NULL)
+        text = json_dumps(all, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(all);
+    return text;
+}
+
+static void set_resolution(const tiff_stream *s, const map_facts *f)
+{
+    static const double micrometres_of_centimetre = 10000;
+
+    if (!(f->micrometres[0] > 0) || !(f->micrometres[1] > 0))
+        return;
+    s->lib.TIFFSetField(s->tiff, TIFFTAG_RESOLUTIONUNIT, RESUNIT_CENTIMETER);
+    s->lib.TIFFSetField(s->tiff, TIFFTAG_YRESOLUTION,
+                        micrometres_of_centimetre / f->micrometres[0]);
+    s->lib.TIFFSetField(s->tiff, TIFFTAG_XRESOLUTION,
+                        micrometres_of_centimetre / f->micrometres[1]);
+}
+
+static pons_status set_tags(const tiff_stream *s, const map_facts *f, pons_error *err)
+{
+    const struct { uint32_t tag; int value; } tags[] = {
+        { TIFFTAG_IMAGEWIDTH, (int)f->columns }, { TIFFTAG_IMAGELENGTH, (int)f->rows },
+        { TIFFTAG_TILEWIDTH, MAP_TILE }, { TIFFTAG_TILELENGTH, MAP_TILE },
+        { TIFFTAG_SAMPLESPERPIXEL, f->class_count }, { TIFFTAG_BITSPERSAMPLE, 32 },
+        { TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP },
+        { TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG },
+        { TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK },
+        { TIFFTAG_COMPRESSION, COMPRESSION_ADOBE_DEFLATE },
+    };
+    char *description = description_of(f);
+    uint16_t *extra = calloc((size_t)f->class_count, sizeof *extra);
+
+    if (description == NULL || extra == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory for map '%s'", s->path);
+    for (size_t i = 0; i < sizeof tags / sizeof *tags && err->status == PONS_OK; i++)
+        s->lib.TIFFSetField(s->tiff, tags[i].tag, tags[i].value);
+    if (err->status == PONS_OK) {
+        if (f->class_count > 1)
+            s->lib.TIFFSetField(s->tiff, TIFFTAG_EXTRASAMPLES, f->class_count - 1, extra);
+        s->lib.TIFFSetField(s->tiff, TIFFTAG_SOFTWARE, "pons");
+        s->lib.TIFFSetField(s->tiff, TIFFTAG_IMAGEDESCRIPTION, description);
+        set_resolution(s, f);
+    }
+    free(extra);
+    free(description);
+    return err->status;
+}
+
+pons_status map_writer_open(const char *path, const map_facts *facts, map_writer **out,
+                            pons_error *err)
+{
+    int64_t size = facts->rows * facts->columns * facts->class_count * (int64_t)sizeof(float);
+    map_writer *w = calloc(1, sizeof *w);
+
+    if (w == NULL || (w->tile = malloc((size_t)MAP_TILE * MAP_TILE * (size_t)facts->class_count
+                                       * sizeof *w->tile)) == NULL) {
+        free(w);
+        return pons_fail(err, PONS_DEVICE, "out of memory for map '%s'", path);
+    }
+    w->rows = facts->rows;
+    w->columns = facts->columns;
+    w->classes = facts->class_count;
+    if (safe_file_open(&w->file, path, err) != PONS_OK) {
+        free(w->tile);
+        free(w);
+        return err->status;
+    }
+    w->stream.path = w->file.path;
+    w->stream.file = w->file.file;
+    if (open_tiff(&w->stream, size >= BIG_FROM ? "w8" : "w4", err) != PONS_OK
+        || set_tags(&w->stream, facts, err) != PONS_OK)
+        return map_writer_close(w, err);
+    *out = w;
+    return PONS_OK;
+}
+
+/* Cut tile 'column' from rows of a band; points beyond the map are 0. */
+static void cut_tile(const map_writer *w, const float *values, int64_t rows, int64_t column)
+{
+    size_t tile_row = (size_t)MAP_TILE * (size_t)w->classes;
+    int64_t columns = min_i64(MAP_TILE, w->columns - column);
+
+    memset(w->tile, 0, MAP_TILE * tile_row * sizeof *w->tile);
+    for (int64_t y = 0; y < rows; y++)
+        memcpy(w->tile + (size_t)y * tile_row, values + (y * w->columns + column) * w->classes,
+               (size_t)(columns * w->classes) * sizeof *w->tile);
+}
+
+pons_status map_writer_put(map_writer *w, int64_t band, const float *values, pons_error *err)
+{
+    tiff_stream *s = &w->stream;
+    int64_t row = band * MAP_TILE, rows = min_i64(MAP_TILE, w->rows - row);
+    tmsize_t size = (tmsize_t)MAP_TILE * MAP_TILE * w->classes * (tmsize_t)sizeof *w->tile;
+
+    s->err = err;
+    for (int64_t column = 0; column < w->columns && err->status == PONS_OK; column += MAP_TILE) {
+        cut_tile(w, values, rows, column);
+        if (s->lib.TIFFWriteEncodedTile(s->tiff, s->lib.TIFFComputeTile(s->tiff, (uint32_t)column,
+                                                                        (uint32_t)row, 0, 0),
+                                        w->tile, size) < 0)
+            pons_fail(err, PONS_FAILURE, "map '%s': libtiff cannot write a tile", s->path);
+    }
+    return err->status;
+}
+
+/* A failed write of the file has a better message than libtiff's about it. */
+static void name_write_error(map_writer *w, pons_error *err)
+{
+    if (w->file.file != NULL && (fflush(w->file.file) != 0 || ferror(w->file.file))) {
+        *err = (pons_error)PONS_ERROR_INIT;
+        safe_file_commit(&w->file, err);
+    } else
+        safe_file_discard(&w->file);
+}
+
+pons_status map_writer_close(map_writer *w, pons_error *err)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (w == NULL)
+        return err->status;
+    w->stream.err = err;
+    if (err->status == PONS_OK && !w->stream.lib.TIFFWriteDirectory(w->stream.tiff))
+        pons_fail(err, PONS_FAILURE, "map '%s': libtiff cannot complete it", w->stream.path);
+    w->stream.err = err->status == PONS_OK ? err : &ignored;
+    if (w->stream.tiff != NULL)
+        w->stream.lib.TIFFClose(w->stream.tiff);
+    if (err->status == PONS_OK)
+        safe_file_commit(&w->file, err);
+    else
+        name_write_error(w, err);
+    free(w->tile);
+    free(w);
+    return err->status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The words of a description. */
+struct map_text {
+    json_t *json;
+    const char **name;
+};
+
+typedef struct map_reading {
+    tiff_stream stream;
+    map_file *out;
+    uint16_t bits;
+    uint32_t block_width, block_height;
+    unsigned char *block;
+    tmsize_t block_size;
+} map_reading;
+
+static pons_status refuse(const map_reading *r, const char *what, int64_t found,
+                          const char *expected)
+{
+    return pons_fail(r->stream.err, PONS_DATA, "map '%s': '%s' is %lld, expected %s",
+                     r->stream.path, what, (long long)found, expected);
+}
+
+static void read_pair(const json_t *json, const char *key, double out[2])
+{
+    const json_t *list = json_object_get(json, key);
+
+    for (size_t i = 0; i < 2 && json_array_size(list) == 2; i++)
+        out[i] = json_number_value(json_array_get(list, i));
+}
+
+/* The resolution of the tags, which other programs write too. */
+static void read_resolution(const map_reading *r, map_facts *f)
+{
+    const tiff_stream *s = &r->stream;
+    float x = 0, y = 0;
+    uint16_t unit = RESUNIT_NONE;
+
+    s->lib.TIFFGetField(s->tiff, TIFFTAG_XRESOLUTION, &x);
+    s->lib.TIFFGetField(s->tiff, TIFFTAG_YRESOLUTION, &y);
+    s->lib.TIFFGetField(s->tiff, TIFFTAG_RESOLUTIONUNIT, &unit);
+    if (!(x > 0) || !(y > 0) || (unit != RESUNIT_CENTIMETER && unit != RESUNIT_INCH))
+        return;
+    double micrometres = unit == RESUNIT_CENTIMETER ? 10000 : 25400;
+    f->micrometres[0] = micrometres / y;
+    f->micrometres[1] = micrometres / x;
+}
+
+/* The description of our own files; that of others is passed over. */
+static pons_status read_description(map_reading *r)
+{
+    const tiff_stream *s = &r->stream;
+    map_facts *f = &r->out->facts;
+    struct map_text *t = r->out->text = calloc(1, sizeof *t);
+    const json_t *classes;
+    char *text = NULL;
+
+    if (t == NULL || (t->name = calloc((size_t)f->class_count, sizeof *t->name)) == NULL)
+        return pons_fail(s->err, PONS_DEVICE, "out of memory for map '%s'", s->path);
+    if (!s->lib.TIFFGetField(s->tiff, TIFFTAG_IMAGEDESCRIPTION, &text)
+        || (t->json = json_loads(text, 0, NULL)) == NULL)
+        return PONS_OK;
+    classes = json_object_get(t->json, "classes");
+    read_pair(t->json, "step", f->step);
+    read_pair(t->json, "micrometres", f->micrometres);
+    f->slide = json_string_value(json_object_get(t->json, "slide"));
+    if (json_array_size(classes) != (size_t)f->class_count)
+        return PONS_OK;
+    for (int c = 0; c < f->class_count; c++)
+        if ((t->name[c] = json_string_value(json_array_get(classes, (size_t)c))) == NULL)
+            return PONS_OK;
+    f->name = t->name;
+    return PONS_OK;
+}
+
+static pons_status read_facts(map_reading *r)
+{
+    const tiff_stream *s = &r->stream;
+    map_facts *f = &r->out->facts;
+    uint16_t format = SAMPLEFORMAT_UINT, samples = 1, planes = PLANARCONFIG_CONTIG;
+    uint32_t columns = 0, rows = 0;
+
+    s->lib.TIFFGetField(s->tiff, TIFFTAG_IMAGEWIDTH, &columns);
+    s->lib.TIFFGetField(s->tiff, TIFFTAG_IMAGELENGTH, &rows);
+    s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_BITSPERSAMPLE, &r->bits);
+    s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_SAMPLEFORMAT, &format);
+    s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_PLANARCONFIG, &planes);
+    if (rows < 1 || columns < 1 || samples < 1
+        || (int64_t)rows * columns > MAP_POINTS_MAX / samples)
+        return pons_fail(s->err, PONS_DATA, "map '%s': it has %u x %u points of %u values, "
+                         "expected 1 to %d in all", s->path, columns, rows, samples,
+                         MAP_POINTS_MAX);
+    if (!(r->bits == 32 && format == SAMPLEFORMAT_IEEEFP)
+        && !(r->bits == 8 && format == SAMPLEFORMAT_UINT))
+        return refuse(r, "BitsPerSample", r->bits, "32 of floating point, or 8");
+    if (planes != PLANARCONFIG_CONTIG && samples > 1)
+        return refuse(r, "PlanarConfiguration", planes, "1 (the values of a point together)");
+    *f = (map_facts){ .rows = rows, .columns = columns, .class_count = samples };
+    read_resolution(r, f);
+    return read_description(r);
+}
+
+static pons_status begin_blocks(map_reading *r)
+{
+    const tiff_stream *s = &r->stream;
+    map_facts *f = &r->out->facts;
+    int64_t values = f->rows * f->columns * f->class_count;
+    uint32_t rows = 0;
+
+    if (s->lib.TIFFIsTiled(s->tiff)) {
+        s->lib.TIFFGetField(s->tiff, TIFFTAG_TILEWIDTH, &r->block_width);
+        s->lib.TIFFGetField(s->tiff, TIFFTAG_TILELENGTH, &r->block_height);
+        r->block_size = s->lib.TIFFTileSize(s->tiff);
+    } else {
+        s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
+        r->block_width = (uint32_t)f->columns;
+        r->block_height = (uint32_t)min_i64(rows, f->rows);
+        r->block_size = s->lib.TIFFStripSize(s->tiff);
+    }
+    if (r->block_width < 1 || r->block_height < 1 || r->block_size < 1
+        || r->block_size > (tmsize_t)MAP_POINTS_MAX * (tmsize_t)sizeof(float))
+        return refuse(r, "size of a tile or strip", (int64_t)r->block_size, "1 byte to 1 GiB");
+    r->block = malloc((size_t)r->block_size);
+    r->out->values = malloc((size_t)values * sizeof *r->out->values);
+    if (r->block == NULL || r->out->values == NULL)
+        return pons_fail(s->err, PONS_DEVICE, "out of memory: map '%s' has %lld values", s->path,
+                         (long long)values);
+    return PONS_OK;
+}
+
+/* Copy the points of the block at (row, column) that lie in the map. */
+static void take_block(const map_reading *r, int64_t row, int64_t column)
+{
+    const map_facts *f = &r->out->facts;
+    int64_t rows = min_i64(r->block_height, f->rows - row);
+    int64_t values = min_i64(r->block_width, f->columns - column) * f->class_count;
+
+    for (int64_t y = 0; y < rows; y++) {
+        float *to = r->out->values + ((row + y) * f->columns + column) * f->class_count;
+        int64_t from = y * r->block_width * f->class_count;
+
+        if (r->bits == 32)
+            memcpy(to, r->block + (size_t)from * sizeof *to, (size_t)values * sizeof *to);
+        else
+            for (int64_t i = 0; i < values; i++)
+                to[i] = (float)r->block[from + i] / 255;
+    }
+}
+
+static pons_status read_block(map_reading *r, int64_t row, int64_t column)
+{
+    const tiff_stream *s = &r->stream;
+    uint32_t x = (uint32_t)column, y = (uint32_t)row;
+    int64_t rows = min_i64(r->block_height, r->out->facts.rows - row);
+    tmsize_t needed = (tmsize_t)(rows * r->block_width * r->out->facts.class_count) * r->bits / 8;
+    tmsize_t found = s->lib.TIFFIsTiled(s->tiff)
+        ? s->lib.TIFFReadEncodedTile(s->tiff, s->lib.TIFFComputeTile(s->tiff, x, y, 0, 0), r->block,
+                                     r->block_size)
+        : s->lib.TIFFReadEncodedStrip(s->tiff, s->lib.TIFFComputeStrip(s->tiff, y, 0), r->block,
+                                      r->block_size);
+
+    if (found < needed)
+        return pons_fail(s->err, PONS_DATA, "map '%s': the block at column %u, row %u ends too "
+                         "early", s->path, x, y);
+    take_block(r, row, column);
+    return s->err->status;
+}
+
+static pons_status read_map(map_reading *r, pons_error *err)
+{
+    const map_facts *f = &r->out->facts;
+
+    if (open_tiff(&r->stream, "rm", err) != PONS_OK || read_facts(r) != PONS_OK
+        || begin_blocks(r) != PONS_OK)
+        return err->status;
+    for (int64_t row = 0; row < f->rows; row += r->block_height)
+        for (int64_t column = 0; column < f->columns; column += r->block_width)
+            if (read_block(r, row, column) != PONS_OK)
+                return err->status;
+    return PONS_OK;
+}
+
+pons_status map_file_read(const char *path, map_file *out, pons_error *err)
+{
+    map_reading r = { .stream = { .path = path, .err = err }, .out = out };
+
+    *out = (map_file){ .values = NULL };
+    r.stream.file = file_open_reader(path);
+    if (r.stream.file == NULL)
+        return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s", path,
+                         strerror(errno));
+    read_map(&r, err);
+    if (r.stream.tiff != NULL)
+        r.stream.lib.TIFFClose(r.stream.tiff);
+    fclose(r.stream.file);
+    free(r.block);
+    return err->status;
+}
+
+void map_file_clear(map_file *m)
+{
+    free(m->values);
+    if (m->text != NULL) {
+        json_decref(m->text->json);
+        free(m->text->name);
+        free(m->text);
+    }
+    *m = (map_file){ .values = NULL };
+}

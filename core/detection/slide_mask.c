@@ -1,0 +1,156 @@
+/*
+ * slide_mask.c - sample a mask block by block, or copy a picture.
+ */
+#include "detection/slide_mask.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/integer.h"
+#include "data/reader/volume_read.h"
+#include "data/slide/slide.h"
+#include "data/volume/volume_files.h"
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* Find the extent of a picture; false: the file is none. */
+static bool is_picture(const char *path, int64_t found[2])
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    volume_facts facts;
+
+    if (!volume_file_has_suffix(path)
+        || volume_read_label_facts(path, &facts, &ignored) != PONS_OK || facts.grid.extent[0] != 1)
+        return false;
+    found[0] = facts.grid.extent[1];
+    found[1] = facts.grid.extent[2];
+    return true;
+}
+
+static pons_status read_picture(const char *path, int64_t points, uint8_t *ids, pons_error *err)
+{
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    if (volume_read_label_compact(path, &v, NULL, err) == PONS_OK) {
+        if (v.type != PONS_U8)
+            pons_fail(err, PONS_DATA, "mask '%s' has an id above 255", path);
+        for (int64_t i = 0; i < points && v.type == PONS_U8; i++)
+            ids[i] = ((const uint8_t *)v.voxels)[i * v.channels];
+    }
+    pons_volume_clear(&v);
+    return err->status;
+}
+
+/* ---- slides ---------------------------------------------------------------------------------- */
+
+typedef struct sampling {
+    slide *slide;
+    const slide_level *level;
+    int number;                   /* of the level                                                 */
+    const int64_t *extent;
+    const double *step;
+    int64_t side;                 /* points along a side of a block                               */
+    uint8_t *block;
+    uint8_t *ids;
+} sampling;
+
+/* Pixels of the level along a side of the blocks that are read, at least those of one point. */
+enum { BLOCK = 1024 };
+
+/* The pixel of the level at the centre of a point; centres beyond the border are at the border. */
+static int64_t centre_of(const sampling *s, int axis, int64_t point)
+{
+    int64_t last = (axis == 0 ? s->level->rows : s->level->columns) - 1;
+
+    return min_i64((int64_t)(((double)point + 0.5) * s->step[axis] / s->level->downsample), last);
+}
+
+static pons_status sample_block(const sampling *s, int64_t row, int64_t column, pons_error *err)
+{
+    int64_t rows = min_i64(s->side, s->extent[0] - row);
+    int64_t columns = min_i64(s->side, s->extent[1] - column);
+    int64_t top = centre_of(s, 0, row), left = centre_of(s, 1, column);
+    const slide_region region = {
+        .level = s->number, .row = llround((double)top * s->level->downsample),
+        .column = llround((double)left * s->level->downsample),
+        .rows = centre_of(s, 0, row + rows - 1) - top + 1,
+        .columns = centre_of(s, 1, column + columns - 1) - left + 1
+    };
+
+    if (slide_read(s->slide, &region, s->block, err) != PONS_OK)
+        return err->status;
+    for (int64_t y = 0; y < rows; y++)
+        for (int64_t x = 0; x < columns; x++) {
+            int64_t at = (centre_of(s, 0, row + y) - top) * region.columns
+                         + centre_of(s, 1, column + x) - left;
+            s->ids[(row + y) * s->extent[1] + column + x] = s->block[3 * at];
+        }
+    return PONS_OK;
+}
+
+static pons_status sample_slide(slide *mask, const int64_t extent[2], const double step[2],
+                                uint8_t *ids, pons_error *err)
+{
+    double least = fmin(step[0], step[1]), most = fmax(step[0], step[1]);
+    int number = slide_level_for(mask, least);
+    const slide_level *l = slide_level_at(mask, number);
+    sampling s = { mask, l, number, extent, step, 0, NULL, ids };
+
+    s.side = max_i64(1, (int64_t)(BLOCK * l->downsample / most));
+    size_t pixels = (size_t)ceil((double)s.side * most / l->downsample) + 2;
+    s.block = malloc(3 * pixels * pixels);
+    if (s.block == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the mask '%s'", slide_path(mask));
+    for (int64_t row = 0; row < extent[0] && err->status == PONS_OK; row += s.side)
+        for (int64_t column = 0; column < extent[1] && err->status == PONS_OK; column += s.side)
+            sample_block(&s, row, column, err);
+    free(s.block);
+    return err->status;
+}
+
+static bool spans(int64_t pixels, double step, int64_t points)
+{
+    return step > 0 && (int64_t)ceil((double)pixels / step) == points;
+}
+
+static pons_status refuse_extent(const char *path, int64_t rows, int64_t columns,
+                                 const int64_t extent[2], const double step[2], pons_error *err)
+{
+    return pons_fail(err, PONS_DATA, "mask '%s' has %lld x %lld pixels, expected %lld x %lld as "
+                     "the map, or the slide's %.0f x %.0f at most", path, (long long)columns,
+                     (long long)rows, (long long)extent[1], (long long)extent[0],
+                     (double)extent[1] * step[1], (double)extent[0] * step[0]);
+}
+
+static pons_status read_slide(const char *path, const int64_t extent[2], const double step[2],
+                              uint8_t *ids, pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    int64_t found[2];
+    slide *mask;
+
+    if (slide_open(path, &mask, &problem) != PONS_OK) {
+        if (is_picture(path, found))
+            return refuse_extent(path, found[0], found[1], extent, step, err);
+        return pons_fail(err, problem.status, "%s", problem.text);
+    }
+    const slide_level *l = slide_level_at(mask, 0);
+    if (spans(l->rows, step[0], extent[0]) && spans(l->columns, step[1], extent[1]))
+        sample_slide(mask, extent, step, ids, err);
+    else
+        refuse_extent(path, l->rows, l->columns, extent, step, err);
+    slide_close(mask);
+    return err->status;
+}
+
+pons_status slide_mask_read(const char *path, const int64_t extent[2], const double step[2],
+                            uint8_t *ids, pons_error *err)
+{
+    int64_t found[2];
+
+    if (is_picture(path, found) && found[0] == extent[0] && found[1] == extent[1])
+        return read_picture(path, extent[0] * extent[1], ids, err);
+    return read_slide(path, extent, step, ids, err);
+}
