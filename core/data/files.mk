@@ -52,7 +52,8 @@ libcore_la_SOURCES += core/data/packed/case_geometry.c core/data/packed/case_geo
 	core/data/packed/packed_case_file.c core/data/packed/packed_case_file.h \
 	core/data/packed/sampling_index.c core/data/packed/sampling_index.h
 libcore_la_SOURCES += core/data/phantom/phantom.c core/data/phantom/phantom.h
-libcore_la_SOURCES += core/data/slide/map_file.h core/data/slide/tissue_mask.c core/data/slide/tissue_mask.h
+libcore_la_SOURCES += core/data/slide/map_file.h core/data/slide/slide_thumbnail.c \
+	core/data/slide/slide_thumbnail.h core/data/slide/tissue_mask.c core/data/slide/tissue_mask.h
 if HAVE_TIFF
 libcore_la_SOURCES += core/data/slide/map_file.c
 else

@@ -165,7 +165,8 @@ static pons_status score_images(classification *s, validation_result *result, po
     const validation *v = s->validation;
     const experiment *e = s->experiment;
     const classifier_work work = { .count = v->count, .first = s->first, .step = s->step,
-                                   .read = read_image, .stop = is_stopped, .context = s };
+                                   .read = read_image, .parallel = true, .stop = is_stopped,
+                                   .context = s };
     pons_error problem = PONS_ERROR_INIT;
 
     if (take_labels(s, err) != PONS_OK)

@@ -3,10 +3,12 @@
  */
 #include "infer/classifier.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/thread/parallel.h"
 
 typedef struct classifying {
     const classifier_work *work;
@@ -35,6 +37,52 @@ pons_status classifier_check(const experiment *e, const char *name, const char *
                      (long long)found[2], expected[0], expected[1], expected[2]);
 }
 
+/* A batch whose images are read, perhaps by several threads. */
+typedef struct batch_reading {
+    const classifier_work *work;
+    int first;
+    size_t size;              /* of an image                                                      */
+    float *input;
+    pthread_mutex_t lock;     /* of the following                                                 */
+    int failed;               /* the first image that could not be read; -1: none                 */
+    pons_error problem;
+} batch_reading;
+
+static void read_images(void *context, int64_t first, int64_t end)
+{
+    batch_reading *b = context;
+
+    for (int i = (int)first; i < end && (b->work->parallel || b->failed < 0); i++) {
+        pons_error problem = PONS_ERROR_INIT;
+
+        if (b->work->read(b->work->context, b->first + i, b->input + (size_t)i * b->size, &problem)
+            == PONS_OK)
+            continue;
+        pthread_mutex_lock(&b->lock);
+        if (b->failed < 0 || i < b->failed) {
+            b->failed = i;
+            b->problem = problem;
+        }
+        pthread_mutex_unlock(&b->lock);
+    }
+}
+
+/* Read 'count' images from 'first' on. The error is that of the first that cannot be read. */
+static pons_status read_batch(const classifier_work *w, int first, int count, size_t size,
+                              float *input, pons_error *err)
+{
+    batch_reading b = { .work = w, .first = first, .size = size, .input = input,
+                        .lock = PTHREAD_MUTEX_INITIALIZER, .failed = -1 };
+
+    if (w->parallel)
+        parallel_run(count, 1, read_images, &b);
+    else
+        read_images(&b, 0, count);
+    if (b.failed >= 0)
+        *err = b.problem;
+    return err->status;
+}
+
 /* Run one batch of this replica. */
 static pons_status classify_batch(const classifying *c, const window_predictor *p, int first,
                                   pons_error *err)
@@ -47,9 +95,8 @@ static pons_status classify_batch(const classifying *c, const window_predictor *
     size_t classes = (size_t)e->task.classes;
     const float *logits;
 
-    for (int i = 0; i < own; i++)
-        if (w->read(w->context, first + i, p->input + (size_t)i * image, err) != PONS_OK)
-            return err->status;
+    if (read_batch(w, first, own, image, p->input, err) != PONS_OK)
+        return err->status;
     for (int i = own; i < n; i++)
         memcpy(p->input + (size_t)i * image, p->input + (size_t)(own - 1) * image,
                image * sizeof *p->input);

@@ -16,6 +16,7 @@ typedef struct classifier_work {
     int first, step;
     /* Write image 'number', [window][channels]. Several threads may call it at once. */
     pons_status (*read)(void *context, int number, float *to, pons_error *err);
+    bool parallel;            /* several threads read the images of a batch                       */
     bool (*stop)(void *context);  /* called before every batch, by any device; may be NULL        */
     void *context;
 } classifier_work;

@@ -73,6 +73,7 @@ typedef struct predict_work {
     int dropout_passes;
     const predictor *dropped;
     bool force;               /* accept an image whose orientation training never saw             */
+    bool familiar;            /* images are not compared with those of the training               */
     size_t record_size;       /* bytes that 'take' passes to 'tell'                               */
     /*
      * Called once for each case, in one of the processes, in order of its cases, on one thread

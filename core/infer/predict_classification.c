@@ -51,9 +51,11 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
                          e->task.channels);
     if (pipeline_apply(e->preprocess, PIPELINE_VALIDATION, c, NULL, err) != PONS_OK)
         return err->status;
-    pthread_mutex_lock(&s->lock);
-    predict_foreign(&member, c, s->work->force, &s->foreign, s->p[0]->log, err);
-    pthread_mutex_unlock(&s->lock);
+    if (!s->work->familiar) {
+        pthread_mutex_lock(&s->lock);
+        predict_foreign(&member, c, s->work->force, &s->foreign, s->p[0]->log, err);
+        pthread_mutex_unlock(&s->lock);
+    }
     return err->status != PONS_OK ? err->status
            : classifier_check(e, in->name, in->file[0], &c->image, err);
 }
@@ -112,7 +114,8 @@ static void add_network(classified *s)
 static pons_status run_networks(classified *s, pons_error *err)
 {
     const classifier_work work = { .count = s->work->count, .first = s->first, .step = s->step,
-                                   .read = read_image, .stop = note_progress, .context = s };
+                                   .read = read_image, .parallel = s->work->familiar,
+                                   .stop = note_progress, .context = s };
 
     for (s->at = 0; s->at < s->count && err->status == PONS_OK; s->at++)
         if (classifier_run(&s->p[s->at]->replicas, &work, s->logits, err) == PONS_OK)

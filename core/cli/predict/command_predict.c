@@ -20,6 +20,8 @@
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "infer/predict.h"
+#include "infer/predict_slide.h"
+#include "report/png_write.h"
 
 #define MEMBERS_MAX 64
 enum { PASSES_MAX = 1000 };
@@ -27,7 +29,7 @@ enum { PASSES_MAX = 1000 };
 typedef struct predict_flags {
     const char *output, *config, *target;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
-    int64_t passes;
+    int64_t passes, stride;
     bool logits, probabilities, uncertainty, any, force, label_map;
     int split;
 } predict_flags;
@@ -36,7 +38,9 @@ static const char *const all_words[] = { "all", NULL };
 static const char *const splits[] = { "auto", "test", "all", NULL };
 
 static const pons_option flags[] = {
-    PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder."),
+    PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder. Of a "
+              "classification: a table .csv of all images; or for slides a map .tiff, of several "
+              "ones a folder."),
     PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file. In a checkpoint's "
               "folder its manifest says what training saw."),
     PONS_TEXT(predict_flags, target, "", "Modality that a network of task = synthesis makes from "
@@ -52,6 +56,8 @@ static const pons_option flags[] = {
               "--passes."),
     PONS_INTEGER(predict_flags, passes, "0", 0, PASSES_MAX,
                  "With --uncertainty of a single network: passes with its dropout."),
+    PONS_INTEGER(predict_flags, stride, "0", 0, 1 << 20, "Pixels between the patches of a slide, "
+                 "and so from point to point of its map; 0: the patches' side."),
     PONS_FLAG(predict_flags, any, "no",
               "Where the run's best checkpoint is damaged, take another and warn."),
     PONS_CHOICE(predict_flags, split, "auto", splits, "Cases of a dataset; auto: those for tests "
@@ -95,9 +101,13 @@ typedef struct predict_task {
                          pons_error *err);
     /* Called after 'write' in all processes, in order of cases. */
     void (*tell)(job *j, int number, const float *record);
+    const char *ending;      /* of the files in a folder -o                                       */
+    pons_status (*predict)(job *j, pons_error *err); /* predicts and writes all cases             */
 } predict_task;
 
 static const predict_task *task_of(const job *j);
+static pons_status note_failure(job *j, int number, const char *problem, pons_error *err);
+static pons_status predict_volumes(job *j, pons_error *err);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -350,9 +360,9 @@ static const char *path_of(const job *j, int number)
 {
     const char *output = j->flags->output;
 
-    return j->folder && !task_of(j)->table ? arena_format(j->memory, "%s%s%s.nii.gz", output,
-                                    text_ends_with(output, "/") ? "" : "/", j->cases[number].name)
-                     : output;
+    return j->folder && !task_of(j)->table
+           ? arena_format(j->memory, "%s%s%s%s", output, text_ends_with(output, "/") ? "" : "/",
+                          j->cases[number].name, task_of(j)->ending) : output;
 }
 
 static const char *path_of_more(const job *j, const char *path, const char *what)
@@ -534,10 +544,7 @@ static pons_status check_classification(const job *j, pons_error *err)
 
 static pons_status check_table(job *j, bool of_folder, pons_error *err)
 {
-    if (text_ends_with(j->flags->output, ".csv"))
-        return PONS_OK;
-    return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .csv, which has a row for each "
-                     "image", j->flags->output);
+    return PONS_OK;
 }
 
 static pons_status write_classes(const job *j, const char *path, const predict_result *r,
@@ -554,18 +561,84 @@ static void tell_classes(job *j, int number, const float *record)
         predict_classes_add(&j->table, j->cases[number].file[0], record);
 }
 
+/* ---- slides ---------------------------------------------------------------------------------- */
+
+static bool is_map(const char *path)
+{
+    return text_ends_with(path, ".tif") || text_ends_with(path, ".tiff");
+}
+
+/* Expect -o to be a map for one slide, else a folder. */
+static pons_status check_maps(job *j, bool of_folder, pons_error *err)
+{
+    const char *output = j->flags->output;
+
+    j->folder = folder_is_there(output) || text_ends_with(output, "/");
+    if (!j->folder && !is_map(output))
+        return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .csv, which has a row for each "
+                         "image, or a file .tiff, which is the map of a slide", output);
+    if (!j->folder && j->case_count > 1)
+        return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
+                         output, j->case_count, output);
+    if (!png_available())
+        log_warning(j->call->log, "no pictures of maps are written: this build lacks libpng");
+    return PONS_OK;
+}
+
+/* Write a map, and beside it the picture of the slide under it. */
+static pons_status predict_slide(const job *j, int number, pons_error *err)
+{
+    const char *map = path_of(j, number);
+    int stem = (int)(strrchr(map, '.') - map);
+    slide_thumbnail overlay = { .rgb = NULL };
+    const predict_slide_work work = { .slide = j->cases[number].file[0], .map = map,
+                                      .overlay = &overlay, .stride = j->flags->stride };
+
+    if (predict_slide_run(j->member_count, j->member, &work, err) == PONS_OK && png_available()
+        && predictor_rank(j->member[0]) == 0)
+        png_write_rgb(arena_format(j->memory, "%.*s_overlay.png", stem, map),
+                      (int)overlay.columns, (int)overlay.rows, overlay.rgb, err);
+    slide_thumbnail_clear(&overlay);
+    return err->status;
+}
+
+/* Predict slides in order. One that cannot be read is named, and the others are predicted. */
+static pons_status predict_slides(job *j, pons_error *err)
+{
+    for (int i = 0; i < j->case_count && err->status == PONS_OK; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+
+        if (folder_make_for(path_of(j, i), err) != PONS_OK)
+            return err->status;
+        if (predict_slide(j, i, &problem) == PONS_DATA)
+            note_failure(j, i, problem.text, err);
+        else if (problem.status != PONS_OK)
+            pons_fail(err, problem.status, "%s", problem.text);
+    }
+    return err->status;
+}
+
 static const predict_task tasks[TASK_COUNT] = {
     [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, arrange_segmentation,
-                            check_volumes, false, write_segmentation, tell_volume },
+                            check_volumes, false, write_segmentation, tell_volume, ".nii.gz",
+                            predict_volumes },
     [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, arrange_synthesis, check_volumes,
-                         false, write_synthesis, tell_volume },
+                         false, write_synthesis, tell_volume, ".nii.gz", predict_volumes },
     [TASK_CLASSIFICATION] = { check_classification, channel_stem, false, arrange_segmentation,
-                              check_table, true, write_classes, tell_classes },
+                              check_table, true, write_classes, tell_classes, "",
+                              predict_volumes },
 };
+/* A classification whose output is no table predicts the patches of slides. */
+static const predict_task slides = { check_classification, channel_stem, false,
+                                     arrange_segmentation, check_maps, false, NULL, NULL, ".tiff",
+                                     predict_slides };
 
 static const predict_task *task_of(const job *j)
 {
-    return &tasks[predictor_experiment(j->member[0])->sections.experiment.task];
+    task_kind task = predictor_experiment(j->member[0])->sections.experiment.task;
+
+    return task == TASK_CLASSIFICATION && !text_ends_with(j->flags->output, ".csv") ? &slides
+                                                                                     : &tasks[task];
 }
 
 /* Record a case that could not be read. Other cases are still written. */
@@ -631,7 +704,7 @@ static void close_table(job *j, pons_error *err)
                  j->flags->output);
 }
 
-static pons_status predict_cases(job *j, pons_error *err)
+static pons_status predict_volumes(job *j, pons_error *err)
 {
     const experiment *e = predictor_experiment(j->member[0]);
     size_t classes = (size_t)e->class_count;
@@ -644,15 +717,23 @@ static pons_status predict_cases(job *j, pons_error *err)
         .take = take_result, .tell = tell_result, .context = j
     };
 
-    if (j->folder)
-        safe_file_sweep(j->flags->output);
-    else
-        safe_file_sweep_path(j->flags->output);
+    if (j->flags->stride > 0)
+        return pons_fail(err, PONS_USAGE, "--stride is for maps of slides");
     if (task_of(j)->table && predictor_rank(j->member[0]) == 0
         && predict_classes_open(&j->table, e, j->flags->output, err) != PONS_OK)
         return err->status;
     predict_run(j->member_count, j->member, &work, err);
     close_table(j, err);
+    return err->status;
+}
+
+static pons_status predict_cases(job *j, pons_error *err)
+{
+    if (j->folder)
+        safe_file_sweep(j->flags->output);
+    else
+        safe_file_sweep_path(j->flags->output);
+    task_of(j)->predict(j, err);
     if (err->status == PONS_OK && j->failed > 0)
         pons_fail(err, PONS_DATA, "%d of %d cases could not be predicted, the first is '%s'",
                   j->failed, j->case_count, j->cases[j->first_failed].name);
