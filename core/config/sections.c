@@ -47,9 +47,10 @@ static const char *const nonfinite_words[] = { "stop", "skip", NULL };
 static const char *const mode_words[] = { "auto", "single", "dp", "ddp", NULL };
 static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", "shm", NULL };
 static const char *const scaling_words[] = { "none", "linear", "sqrt", NULL };
-static const char *const window_words[] = { "constant", "gaussian", NULL };
+static const char *const window_words[] = { "constant", "gaussian", "nnunet", NULL };
 static const char *const padding_words[] = { "constant", "reflect", "replicate", "circular", NULL };
-static const char *const resample_words[] = { "probabilities", "labels", NULL };
+static const char *const resample_words[] = { "probabilities", "labels", "logits", NULL };
+static const char *const slices_words[] = { "auto", "yes", "no", NULL };
 static const char *const winograd_words[] = { "auto", "no", NULL };
 
 static const pons_option experiment_table[] = {
@@ -301,7 +302,8 @@ static const pons_option window_table[] = {
     PONS_REAL(window_options, overlap, "0.25", 0, 0.99,
               "Share by which neighbouring windows overlap."),
     PONS_CHOICE(window_options, mode, "constant", window_words,
-                "Weights of overlapping windows in the blend."),
+                "Weights of overlapping windows in the blend; nnunet: its gaussian, and windows in "
+                "equal steps of at most (1 - overlap) extents."),
     PONS_REAL(window_options, sigma_scale, "0.125", ABOVE_0, 100,
               "Standard deviation of the gaussian blend, as a share of the window."),
     PONS_CHOICE(window_options, padding_mode, "constant", padding_words,
@@ -318,7 +320,16 @@ static const pons_option predict_table[] = {
     PONS_TEXTS(predict_options, keep_largest, "",
                "Classes of which only the largest connected part is kept."),
     PONS_CHOICE(predict_options, resample, "probabilities", resample_words,
-                "Data that is resampled to the grid of the file."),
+                "Data that is resampled to the grid of the file. Logits, as nnU-Net: those of an "
+                "ensemble are averaged too."),
+    PONS_CHOICE(predict_options, separate_slices, "no", slices_words,
+                "With resample = logits: interpolate within slices, and copy the nearest slice; "
+                "auto: if a spacing is over 3 times another, as nnU-Net."),
+    PONS_REAL_AXES(predict_options, spacing, "", 0, 1000,
+                   "Spacing of the network along i j k for separate_slices = auto; 0: the file's."),
+    PONS_INTEGERS(predict_options, region_ids, "", 0, 65535,
+                  "Write regions as one label: the id of each region, the later over the "
+                  "earlier."),
     PONS_OPTIONS_END
 };
 

@@ -141,16 +141,23 @@ typedef struct distribute_options {
 typedef struct window_options {
     int extent[3];            /* zeros: the patch's                                               */
     double overlap, sigma_scale;
-    int mode;                 /* 0 constant, 1 gaussian                                           */
+    int mode;                 /* enum window_blend                                                */
     int padding_mode;         /* 0 constant, 1 reflect, 2 replicate, 3 circular                   */
     int64_t batch;
     int precision;            /* enum precision; AUTO: that of training                           */
     pons_integers mirror;
 } window_options;
 
+typedef enum resample_what {
+    RESAMPLE_PROBABILITIES = 0, RESAMPLE_LABELS, RESAMPLE_LOGITS
+} resample_what;
+
 typedef struct predict_options {
-    pons_texts keep_largest;
-    int resample;             /* 0 probabilities, 1 labels                                        */
+    pons_texts keep_largest;  /* a class, or several joined by ','                                */
+    int resample;             /* enum resample_what                                               */
+    int separate_slices;      /* enum pons_slices                                                 */
+    double spacing[3];        /* 0: that of the file                                              */
+    pons_integers region_ids;
 } predict_options;
 
 typedef enum diffusion_betas_kind { BETAS_LINEAR = 0, BETAS_COSINE } diffusion_betas_kind;

@@ -322,6 +322,24 @@ static pons_status open_training(experiment *e, pons_error *err)
     return pipeline_check_device(e->augment, err);
 }
 
+/* Refuse options of [predict] that the others make idle. */
+static pons_status check_prediction(experiment *e, pons_error *err)
+{
+    const predict_options *p = &e->sections.predict;
+    bool late = p->resample == RESAMPLE_LOGITS;
+    const char *idle = late ? NULL : p->separate_slices != PONS_SLICES_NO ? "separate_slices"
+                       : config_given(e->config, "predict", "spacing") ? "spacing" : NULL;
+
+    if (idle != NULL)
+        return pons_fail(err, PONS_CONFIG, "%s: [predict] %s is for resample = logits",
+                         experiment_location(e, "predict", idle), idle);
+    if (p->region_ids.count == 0 || (e->regions && p->region_ids.count == e->class_count))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [predict] region_ids: found %d ids, expected one for "
+                     "each of %d regions", experiment_location(e, "predict", "region_ids"),
+                     p->region_ids.count, e->regions ? e->class_count : 0);
+}
+
 /* Refuse unknown keys, and class names that no class has. */
 static pons_status check_names(experiment *e, pons_error *err)
 {
@@ -329,7 +347,8 @@ static pons_status check_names(experiment *e, pons_error *err)
         sections_skip_plugins(e->config, &e->sections,
                               (const char *const[]){ "model", "preprocess", NULL });
     if (class_list_check_names("[predict] keep_largest", &e->sections.predict.keep_largest,
-                               e->classes, e->class_count, err) != PONS_OK)
+                               e->classes, e->class_count, err) != PONS_OK
+        || check_prediction(e, err) != PONS_OK)
         return err->status;
     return config_refuse_unknown(e->config, err);
 }

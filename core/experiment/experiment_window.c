@@ -10,7 +10,7 @@ void experiment_window_settings(const experiment *e, window_settings *out)
 {
     const window_options *w = &e->sections.window;
     window_settings s = {
-        .blend = w->mode == 1 ? WINDOW_GAUSSIAN : WINDOW_CONSTANT, .sigma_scale = w->sigma_scale,
+        .blend = (window_blend)w->mode, .sigma_scale = w->sigma_scale,
         .padding = (window_padding)w->padding_mode, .batch = (int)w->batch, .extra_bytes
             = EXTRA_BYTES
     };

@@ -198,6 +198,15 @@ typedef struct window_filling {
     int sample;
 } window_filling;
 
+/* Apply the activation, unless logits are resampled. */
+static void activate(const window_filling *f, float *x, int64_t count)
+{
+    const experiment *e = f->s->p[0]->experiment;
+
+    if (e->sections.predict.resample != RESAMPLE_LOGITS)
+        activation_apply(f->e->activation, x, count, f->e->task.classes);
+}
+
 static void fill_from_windows(void *context, int64_t at, int64_t count, float *probabilities,
                               float *logits)
 {
@@ -208,7 +217,7 @@ static void fill_from_windows(void *context, int64_t at, int64_t count, float *p
     for (int64_t n = 0; logits != NULL && n < count * classes; n++)
         /* adding 0 turns -0 into 0, as the sum of an ensemble does */
         logits[n] = 0 + probabilities[n];
-    activation_apply(f->e->activation, probabilities, count, classes);
+    activate(f, probabilities, count);
 }
 
 static bool is_same_grid(const volume *a, const volume *b)
@@ -263,7 +272,7 @@ static void add_voxels(void *context, int64_t first, int64_t end)
         window_blend_take(f->blender, at, count, x);
         if (s->logits.voxels != NULL)
             add_scaled(&s->logits, at * classes, count * classes, factor, x);
-        activation_apply(f->e->activation, x, count, classes);
+        activate(f, x, count);
         if (s->work->uncertainty)
             uncertainty_add(f->sample, s->samples, count * classes,
                             (const float *)s->probabilities.voxels + at * classes,
@@ -519,6 +528,10 @@ static pons_status plan_passes(prediction *s, pons_error *err)
 
     s->passes = s->count;
     s->samples = s->count > 1 ? s->count : 0;
+    if (s->work->uncertainty
+        && s->p[0]->experiment->sections.predict.resample == RESAMPLE_LOGITS)
+        return pons_fail(err, PONS_CONFIG, "--uncertainty is of probabilities, found [predict] "
+                         "resample = logits\nhint: --set predict.resample=probabilities");
     if (!s->work->uncertainty || s->count > 1)
         return PONS_OK;
     s->samples = s->work->dropout_passes;

@@ -93,7 +93,7 @@ static pons_status restore_image(synthesis *s, pons_error *err)
     memcpy(from.extent, image->extent, sizeof from.extent);
     volume_copy_position(&from, image);
     if (inverse_resample_open(&from, &s->result.grid, &inverse, err) == PONS_OK
-        && inverse_resample_start(inverse, INVERSE_RESAMPLE_VALUES, -1, &s->result.image, err)
+        && inverse_resample_start(inverse, INVERSE_RESAMPLE_VALUES, -1, 0, &s->result.image, err)
            == PONS_OK)
         inverse_resample_planes(inverse, INVERSE_RESAMPLE_VALUES, s->made, 0, from.extent[0],
                                 &s->result.image);

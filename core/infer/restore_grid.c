@@ -8,6 +8,8 @@
  */
 #include "infer/infer_internal.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,27 +49,65 @@ static bool is_regions(const experiment *e)
     return e->regions || e->task.classes == 1;
 }
 
+/* True if logits are resampled in place of probabilities, and activated afterwards. */
+static bool is_late(const experiment *e)
+{
+    return e->sections.predict.resample == RESAMPLE_LOGITS;
+}
+
 static inverse_resample_kind resample_kind_of(const experiment *e)
 {
-    return is_regions(e) ? INVERSE_RESAMPLE_REGIONS : INVERSE_RESAMPLE_CLASSES;
+    if (!is_regions(e))
+        return INVERSE_RESAMPLE_CLASSES;
+    return is_late(e) && e->activation == PONS_ACTIVATION_SIGMOID ? INVERSE_RESAMPLE_LOGITS
+                                                                  : INVERSE_RESAMPLE_REGIONS;
+}
+
+/* Voxels outside the inside box have the probability 1 of the first class, and 0 of a region. */
+static pons_status start_probabilities(restore_grid *b, pons_error *err)
+{
+    const experiment *e = b->experiment;
+    float first = is_regions(e) ? 0 : 1, rest = 0;
+
+    if (is_late(e) && e->activation == PONS_ACTIVATION_SIGMOID)
+        first = rest = -INFINITY;
+    else if (is_late(e) && e->activation == PONS_ACTIVATION_SOFTMAX)
+        first = FLT_MAX;
+    return inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, first, rest,
+                                  &b->result.probabilities, err);
+}
+
+/* Choose the axis across slices by the spacing of [predict], or the preprocessed image's. */
+static void separate_slices(restore_grid *b)
+{
+    const predict_options *p = &b->experiment->sections.predict;
+    double old[3], file[3];
+
+    if (!is_late(b->experiment) || !inverse_resample_spacing(b->inverse, file))
+        return;
+    pons_volume_spacing(&b->from, old);
+    for (int a = 0; a < 3 && config_given(b->experiment->config, "predict", "spacing"); a++)
+        old[a] = p->spacing[a] > 0 ? p->spacing[a] : file[a];
+    inverse_resample_separate(b->inverse, pons_slice_axis((pons_slices)p->separate_slices, old,
+                                                          file));
 }
 
 static pons_status start_volumes(restore_grid *b, pons_error *err)
 {
     const experiment *e = b->experiment;
 
-    if (e->sections.predict.resample == 0) {
-        inverse_resample_start(b->inverse, resample_kind_of(e), 0, &b->result.classes, err);
+    if (e->sections.predict.resample != RESAMPLE_LABELS) {
+        inverse_resample_start(b->inverse, resample_kind_of(e), 0, 0, &b->result.classes, err);
     } else if (pons_volume_init(&b->decided, PONS_U8, activation_decision_count(e), b->from.extent,
                                 err)
                == PONS_OK) {
         volume_copy_position(&b->decided, &b->from);
     }
     if (err->status == PONS_OK && b->outputs.logits)
-        inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, 0, &b->result.logits, err);
+        inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, 0, 0, &b->result.logits, err);
     if (err->status == PONS_OK && b->outputs.probabilities)
-        inverse_resample_start(b->inverse, INVERSE_RESAMPLE_VALUES, is_regions(e) ? 0 : 1,
-                               &b->result.probabilities, err);
+        start_probabilities(b, err);
+    separate_slices(b);
     return err->status;
 }
 
@@ -229,8 +269,19 @@ static pons_status keep_largest(const experiment *e, volume *v, pons_error *err)
     return PONS_OK;
 }
 
+static void activate_piece(void *context, int64_t first, int64_t end)
+{
+    const restore_grid *b = context;
+    const volume *v = &b->result.probabilities;
+
+    activation_apply(b->experiment->activation, (float *)v->voxels + first * v->channels,
+                     end - first, v->channels);
+}
+
 pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err)
 {
+    if (is_late(b->experiment) && b->outputs.probabilities)
+        parallel_run(pons_volume_count(&b->result.probabilities), PIECE, activate_piece, b);
     if ((b->decided.voxels != NULL && restore_decided(b, err) != PONS_OK)
         || keep_largest(b->experiment, &b->result.classes, err) != PONS_OK)
         return err->status;

@@ -39,6 +39,15 @@ size_t pons_volume_size(const pons_volume *v);  /* bytes                        
 int64_t pons_volume_count(const pons_volume *v); /* voxels, channels not counted                  */
 /* Millimetres: norms of the affine's columns. */
 void pons_volume_spacing(const pons_volume *v, double spacing[3]);
+
+/* Whether a resampling resizes slice by slice. */
+typedef enum pons_slices { PONS_SLICES_AUTO = 0, PONS_SLICES_YES, PONS_SLICES_NO } pons_slices;
+/*
+ * The axis across the slices of a resampling (Isensee et al. 2021); -1: none. It is the axis with
+ * the largest spacing, if that is more than three times the smallest: by the old spacing, else by
+ * the new one. YES takes the largest old spacing. Two axes that share it are none.
+ */
+int pons_slice_axis(pons_slices slices, const double old[3], const double wanted[3]);
 /* out = inverse of a, which is another one; false, and nothing is written, if it is singular. */
 bool pons_affine_invert(const double a[3][4], double out[3][4]);
 /* out = a b: b first, then a. 'out' may be neither. */

@@ -2,16 +2,22 @@
  * window.h - sliding windows: their positions and weights. window_blend.h predicts and blends
  * them.
  *
- * All is as in MONAI's sliding_window_inference: the window moves by (1 - overlap) of its extent,
- * the last one is moved back to end at the edge, and a volume smaller than the window is padded on
- * both sides. Extents, starts and axes are in the order i, j, k; images are [D, H, W, C].
+ * Constant and gaussian windows are as in MONAI's sliding_window_inference: the window moves by
+ * (1 - overlap) of its extent, and the last one is moved back to end at the edge. nnU-Net's windows
+ * move by at most that much, in equal steps from edge to edge (Isensee et al. 2021). A volume
+ * smaller than the window is padded on both sides. Extents, starts and axes are in the order i, j,
+ * k; images are [D, H, W, C].
  */
 #ifndef CORE_WINDOW_WINDOW_H
 #define CORE_WINDOW_WINDOW_H
 
 #include <pons/plugin.h>
 
-typedef enum window_blend { WINDOW_CONSTANT = 0, WINDOW_GAUSSIAN } window_blend;
+typedef enum window_blend {
+    WINDOW_CONSTANT = 0,
+    WINDOW_GAUSSIAN,
+    WINDOW_NNUNET          /* its gaussian about voxel extent / 2, rounded to float16             */
+} window_blend;
 typedef enum window_padding {
     WINDOW_PAD_CONSTANT = 0, /* zeros                                                             */
     WINDOW_PAD_REFLECT, WINDOW_PAD_REPLICATE, WINDOW_PAD_CIRCULAR
@@ -32,11 +38,13 @@ typedef struct window_settings {
 /* The windows along one axis. */
 typedef struct window_axis {
     int64_t size, padded, low; /* voxels of the image; with padding; padding in front             */
-    int64_t interval;
+    int64_t interval;      /* most voxels from one window to the next                             */
     int count;
+    bool even;             /* all steps are equal, but for rounding                               */
 } window_axis;
 
-window_axis window_axis_make(int64_t size, int extent, double overlap);
+/* The windows of an image of 'size' voxels along axis 'a'. */
+window_axis window_axis_make(const window_settings *s, int64_t size, int a);
 int64_t window_axis_start(const window_axis *a, int extent, int index);
 
 /* The weights of a window's voxels, [extent[0]][extent[1]][extent[2]]. */

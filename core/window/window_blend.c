@@ -495,7 +495,7 @@ uint64_t window_blend_device_bytes(const window_settings *settings, const int64_
     int64_t voxels;
 
     for (int a = 0; a < 3; a++)
-        axis[a] = window_axis_make(size[a], settings->extent[a], settings->overlap[a]);
+        axis[a] = window_axis_make(settings, size[a], a);
     voxels = device_ring_depth(settings, axis) * size[1] * size[2];
     return voxels > INT32_MAX ? 0 : (uint64_t)(voxels * classes) * sizeof(float);
 }
@@ -612,7 +612,7 @@ static int64_t plane_size(const int64_t size[3], int classes)
 
 uint64_t window_blend_bytes(const window_settings *settings, const int64_t size[3], int classes)
 {
-    window_axis a = window_axis_make(size[0], settings->extent[0], settings->overlap[0]);
+    window_axis a = window_axis_make(settings, size[0], 0);
     int64_t plane = plane_size(size, classes);
 
     return (uint64_t)(ring_depth(settings, &a, plane) * plane);
@@ -650,7 +650,7 @@ pons_status window_blend_open(const window_settings *settings, const int64_t siz
                     .volume = (int64_t)extent[0] * extent[1] * extent[2],
                     .plane = size[1] * size[2], .image = image };
     for (int a = 0; a < 3; a++) {
-        s->axis[a] = window_axis_make(size[a], extent[a], settings->overlap[a]);
+        s->axis[a] = window_axis_make(settings, size[a], a);
         s->windows *= s->axis[a].count;
     }
     s->depth = ring_depth(settings, &s->axis[0], plane_size(size, classes));

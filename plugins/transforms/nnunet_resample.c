@@ -12,33 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the separate axis ----------------------------------------------------------------------- */
-
-int nnunet_largest_axis(const double spacing[3])
-{
-    double largest = fmax(spacing[0], fmax(spacing[1], spacing[2]));
-    int axis = -1, count = 0;
-
-    for (int a = 0; a < 3; a++)
-        if (spacing[a] == largest) {
-            axis = a;
-            count++;
-        }
-    return count == 1 ? axis : -1;
-}
-
-static bool is_anisotropic(const double s[3])
-{
-    return fmax(s[0], fmax(s[1], s[2])) / fmin(s[0], fmin(s[1], s[2])) > 3;
-}
-
-int nnunet_separate_axis(const double old[3], const double wanted[3])
-{
-    if (is_anisotropic(old))
-        return nnunet_largest_axis(old);
-    return is_anisotropic(wanted) ? nnunet_largest_axis(wanted) : -1;
-}
-
 /* ---- images ---------------------------------------------------------------------------------- */
 
 /*

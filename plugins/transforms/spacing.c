@@ -22,7 +22,6 @@ enum { METHOD_MONAI = 0, METHOD_NNUNET };
 static const char *const methods[] = { "monai", "nnunet", NULL };
 enum { ORDER_0 = 0, ORDER_1, ORDER_3 };
 static const char *const orders[] = { "0", "1", "3", NULL };
-enum { SEPARATE_AUTO = 0, SEPARATE_YES, SEPARATE_NO };
 static const char *const separations[] = { "auto", "yes", "no", NULL };
 
 static const pons_option options[] = {
@@ -57,7 +56,7 @@ static pons_status check_method(const spacing *s, pons_error *err)
     if (s->order_z != ORDER_0)
         return pons_option_fail(err, "order_z", "found %s, expected 0 unless method = nnunet",
                                 orders[s->order_z]);
-    if (s->force_separate_z != SEPARATE_AUTO)
+    if (s->force_separate_z != PONS_SLICES_AUTO)
         return pons_option_fail(err, "force_separate_z", "found %s, expected auto unless method = "
                                 "nnunet", separations[s->force_separate_z]);
     return PONS_OK;
@@ -191,10 +190,7 @@ static pons_status apply_nnunet(const spacing *s, const double now[3], const dou
                              "expected at most %d", count, a, INT32_MAX);
         extent[a] = (int64_t)count;
     }
-    if (s->force_separate_z == SEPARATE_AUTO)
-        modes.separate_axis = nnunet_separate_axis(now, wanted);
-    else if (s->force_separate_z == SEPARATE_YES)
-        modes.separate_axis = nnunet_largest_axis(now);
+    modes.separate_axis = pons_slice_axis((pons_slices)s->force_separate_z, now, wanted);
     return nnunet_resample(c, extent, &modes, err);
 }
 

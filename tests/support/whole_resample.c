@@ -10,7 +10,7 @@ pons_status whole_resample(const volume *v, const volume_grid *grid, inverse_res
 
     if (inverse_resample_open(v, grid, &b, err) != PONS_OK)
         return err->status;
-    if (inverse_resample_start(b, kind, first, out, err) == PONS_OK)
+    if (inverse_resample_start(b, kind, first, 0, out, err) == PONS_OK)
         inverse_resample_planes(b, kind, v->voxels, 0, v->extent[0], out);
     inverse_resample_close(b);
     return err->status;

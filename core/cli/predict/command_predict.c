@@ -301,6 +301,21 @@ static int32_t own_id(const experiment *e, int region)
     return 0;
 }
 
+/* The id that a region writes into a label map; 0: none. */
+static int32_t id_in_map(const experiment *e, int region)
+{
+    const pons_integers *ids = &e->sections.predict.region_ids;
+
+    return ids->count > 0 ? (int32_t)ids->item[region] : own_id(e, region);
+}
+
+/* True if regions are written as one label. */
+static bool writes_map(const job *j)
+{
+    return j->flags->label_map
+        || predictor_experiment(j->member[0])->sections.predict.region_ids.count > 0;
+}
+
 /* Refuse --target, and --label-map for regions of which one has no id of its own. */
 static pons_status check_segmentation(const job *j, pons_error *err)
 {
@@ -309,7 +324,7 @@ static pons_status check_segmentation(const job *j, pons_error *err)
     if (j->flags->target != NULL)
         return pons_fail(err, PONS_USAGE, "--target '%s' is for a network of task = synthesis, "
                          "found one of segmentation", j->flags->target);
-    if (!j->flags->label_map)
+    if (!writes_map(j) || e->sections.predict.region_ids.count > 0)
         return PONS_OK;
     if (!e->regions)
         return pons_fail(err, PONS_USAGE, "--label-map: the network has classes, expected regions");
@@ -331,7 +346,7 @@ static pons_status to_label_map(const experiment *e, const volume *regions, volu
         return err->status;
     volume_copy_position(out, regions);
     for (int r = 0; r < regions->channels; r++) {
-        int32_t id = own_id(e, r), *to = out->voxels;
+        int32_t id = id_in_map(e, r), *to = out->voxels;
 
         for (int64_t i = 0; i < voxels; i++)
             to[i] = from[i * regions->channels + r] != 0 ? id : to[i];
@@ -470,7 +485,7 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
     volume ids;
 
     memset(&ids, 0, sizeof ids);
-    if (j->flags->label_map)
+    if (writes_map(j))
         to_label_map(predictor_experiment(j->member[0]), &r->classes, &ids, err);
     else
         to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err);

@@ -25,6 +25,7 @@ struct inverse_resample {
     volume_grid grid;
     double m[3][4];           /* voxel of the file to position in 'from'                          */
     bool tabled;
+    int separate;             /* axis of 'from' across slices of which the nearest counts; -1     */
     axis_position *at[3];     /* [axis of 'from'] positions by index along axis[a] of the file    */
     int axis[3];
 };
@@ -75,6 +76,7 @@ pons_status inverse_resample_open(const volume *from, const volume_grid *grid,
     b->from = *from;
     b->from.voxels = NULL;
     b->grid = *grid;
+    b->separate = -1;
     pons_affine_multiply((const double (*)[4])inverse, grid->affine, b->m);
     if (make_tables(b, err) != PONS_OK) {
         inverse_resample_close(b);
@@ -91,8 +93,34 @@ void inverse_resample_close(inverse_resample *b)
     free(b);
 }
 
+/* Move a position to the nearest voxel, of two the upper. Affines are rounded. */
+static void snap_position(axis_position *p)
+{
+    static const double HALF = 0.5 - 1e-6;
+
+    p->low += p->weight >= HALF;
+    p->weight = 0;
+}
+
+void inverse_resample_separate(inverse_resample *b, int axis)
+{
+    b->separate = axis;
+    for (int64_t n = 0; axis >= 0 && b->tabled && n < b->grid.extent[b->axis[axis]]; n++)
+        snap_position(&b->at[axis][n]);
+}
+
+bool inverse_resample_spacing(const inverse_resample *b, double spacing[3])
+{
+    for (int a = 0; a < 3 && b->tabled; a++) {
+        const double (*m)[4] = b->grid.affine;
+        int c = b->axis[a];
+        spacing[a] = sqrt(m[0][c] * m[0][c] + m[1][c] * m[1][c] + m[2][c] * m[2][c]);
+    }
+    return b->tabled;
+}
+
 pons_status inverse_resample_start(const inverse_resample *b, inverse_resample_kind kind,
-                                   float first, volume *out, pons_error *err)
+                                   float first, float rest, volume *out, pons_error *err)
 {
     int channels = kind == INVERSE_RESAMPLE_CLASSES ? 1 : b->from.channels;
     volume made;
@@ -101,11 +129,12 @@ pons_status inverse_resample_start(const inverse_resample *b, inverse_resample_k
                          b->grid.extent, err) != PONS_OK)
         return err->status;
     memcpy(made.affine, b->grid.affine, sizeof made.affine);
-    if (kind == INVERSE_RESAMPLE_VALUES && first != 0) {
+    if (kind == INVERSE_RESAMPLE_VALUES && (first != 0 || rest != 0)) {
         float *x = made.voxels;
         int64_t count = pons_volume_count(&made);
         for (int64_t n = 0; n < count; n++)
-            x[n * channels] = first;
+            for (int c = 0; c < channels; c++)
+                *x++ = c == 0 ? first : rest;
     }
     *out = made;
     return PONS_OK;
@@ -144,8 +173,8 @@ static void put_class(const interpolation_corners *p, const float *corner, int c
     *(uint8_t *)out = (uint8_t)best;
 }
 
-static void put_regions(const interpolation_corners *p, const float *corner, int channels,
-                        void *out)
+static void put_above(const interpolation_corners *p, const float *corner, int channels,
+                      float limit, void *out)
 {
     uint8_t *to = out;
     float x[BLOCK];
@@ -155,8 +184,19 @@ static void put_regions(const interpolation_corners *p, const float *corner, int
 
         interpolation_sample(p, corner + first, count, x);
         for (int c = 0; c < count; c++)
-            *to++ = x[c] > 0.5f;
+            *to++ = x[c] > limit;
     }
+}
+
+static void put_regions(const interpolation_corners *p, const float *corner, int channels,
+                        void *out)
+{
+    put_above(p, corner, channels, 0.5f, out);
+}
+
+static void put_logits(const interpolation_corners *p, const float *corner, int channels, void *out)
+{
+    put_above(p, corner, channels, 0, out);
 }
 
 /* ---- planes ---------------------------------------------------------------------------------- */
@@ -226,6 +266,8 @@ static void positions_of_voxel(const inverse_resample *b, int64_t i, int64_t j, 
     else
         axis_positions_of((const double (*)[4])b->m, i, j, k, b->from.inside_start,
                           b->from.inside_extent, at);
+    if (!b->tabled && b->separate >= 0)
+        snap_position(&at[b->separate]);
 }
 
 static void resample_row(const plane_task *p, int64_t i, int64_t j)
@@ -266,7 +308,8 @@ void inverse_resample_planes(const inverse_resample *b, inverse_resample_kind ki
 {
     static voxel_writer *const puts[] = { [INVERSE_RESAMPLE_VALUES] = put_values,
                                           [INVERSE_RESAMPLE_CLASSES] = put_class,
-                                          [INVERSE_RESAMPLE_REGIONS] = put_regions };
+                                          [INVERSE_RESAMPLE_REGIONS] = put_regions,
+                                          [INVERSE_RESAMPLE_LOGITS] = put_logits };
     plane_task p = { .b = b, .voxel_writer = puts[kind], .values = values, .first = first, .end
         = end,
                      .base = first > 0 ? first - 1 : 0, .out = out->voxels,

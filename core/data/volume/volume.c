@@ -24,6 +24,32 @@ size_t pons_volume_size(const pons_volume *v)
     return (size_t)pons_volume_count(v) * (size_t)v->channels * type_size(v->type);
 }
 
+/* The only axis with the largest spacing; -1: there are two. */
+static int largest_axis(const double spacing[3])
+{
+    double largest = fmax(spacing[0], fmax(spacing[1], spacing[2]));
+    int axis = -1, count = 0;
+
+    for (int a = 0; a < 3; a++)
+        if (spacing[a] == largest) {
+            axis = a;
+            count++;
+        }
+    return count == 1 ? axis : -1;
+}
+
+static bool is_anisotropic(const double s[3])
+{
+    return fmax(s[0], fmax(s[1], s[2])) / fmin(s[0], fmin(s[1], s[2])) > 3;
+}
+
+int pons_slice_axis(pons_slices slices, const double old[3], const double wanted[3])
+{
+    if (slices == PONS_SLICES_YES || (slices == PONS_SLICES_AUTO && is_anisotropic(old)))
+        return largest_axis(old);
+    return slices == PONS_SLICES_AUTO && is_anisotropic(wanted) ? largest_axis(wanted) : -1;
+}
+
 void pons_volume_spacing(const pons_volume *v, double spacing[3])
 {
     for (int a = 0; a < 3; a++) {

@@ -222,7 +222,7 @@ static void resample_case(const safetensors *arrays, const json_t *c, axis_mode 
         wanted[a] = number_at(c, "new_spacing", a);
         extent[a] = (int64_t)number_at(c, "new_shape", a);
     }
-    m.separate_axis = nnunet_separate_axis(old, wanted);
+    m.separate_axis = pons_slice_axis(PONS_SLICES_AUTO, old, wanted);
     snprintf(array, sizeof array, "%s/in", name);
     volume_from(find_array(arrays, array), PONS_F32, &one.image);
     if (label) {

@@ -465,7 +465,7 @@ START_TEST(inverse_resampling_by_planes_equals_the_whole)
         ck_assert(!pons_volume_crop(&v, (int64_t[3]){ -1, 0, -2 }, size, 0, &err));
         ck_assert(!whole_resample(&v, &grid, kind, 1, &whole, &err));
         ck_assert(!inverse_resample_open(&v, &grid, &back, &err));
-        ck_assert(!inverse_resample_start(back, kind, 1, &out, &err));
+        ck_assert(!inverse_resample_start(back, kind, 1, 0, &out, &err));
         int64_t plane = size[1] * size[2] * CHANNELS, step = steps[n / 9];
         for (int64_t first = 0; first < size[0]; first += step) {
             int64_t base = first > 0 ? first - 1 : 0, end = first + step;

@@ -60,15 +60,16 @@ START_TEST(window_starts_equal_monais)
     int cases = 0;
 
     json_array_foreach(d, number, c) {
+        window_settings s = { .batch = 1 };
+        const int *extent = s.extent;
         window_axis axis[3];
-        int extent[3];
         if (!window_starts_of(json_string_value(json_object_get(c, "name")), "starts"))
             continue;
         cases++;
         for (int a = 0; a < 3; a++) {
-            extent[a] = number_at(json_object_get(c, "extent"), a);
-            axis[a] = window_axis_make(number_at(json_object_get(c, "size"), a), extent[a],
-                                       json_number_value(json_object_get(c, "overlap")));
+            s.extent[a] = number_at(json_object_get(c, "extent"), a);
+            s.overlap[a] = json_number_value(json_object_get(c, "overlap"));
+            axis[a] = window_axis_make(&s, number_at(json_object_get(c, "size"), a), a);
         }
         const json_t *starts = json_object_get(c, "starts");
         ck_assert_int_eq(axis[0].count * axis[1].count * axis[2].count,
@@ -120,6 +121,76 @@ START_TEST(importance_maps_equal_monais)
         free(found);
     }
     ck_assert_int_ge(cases, 3);
+    safetensors_close(file);
+    json_decref(d);
+}
+END_TEST
+
+static void check_nnunet_starts(const json_t *c)
+{
+    window_settings s = { .batch = 1, .blend = WINDOW_NNUNET };
+
+    for (int a = 0; a < 3; a++) {
+        const json_t *starts = json_array_get(json_object_get(c, "starts"), (size_t)a);
+        s.extent[a] = number_at(json_object_get(c, "tile"), a);
+        s.overlap[a] = 1 - json_number_value(json_object_get(c, "tile_step_size"));
+        window_axis axis = window_axis_make(&s, number_at(json_object_get(c, "size"), a), a);
+        ck_assert_int_eq(axis.count, (int)json_array_size(starts));
+        for (int n = 0; n < axis.count; n++) {
+            int64_t start = window_axis_start(&axis, s.extent[a], n);
+            ck_assert_int_eq((int)start, number_at(starts, n));
+            ck_assert(n == 0 || start - window_axis_start(&axis, s.extent[a], n - 1)
+                                <= axis.interval);
+        }
+    }
+}
+
+/* A 2D map is that of a window with one voxel along i. */
+static void check_nnunet_map(const json_t *c, const safetensors *file)
+{
+    const json_t *tile = json_object_get(c, "tile");
+    int axes = (int)json_array_size(tile);
+    window_settings s = { .batch = 1, .blend = WINDOW_NNUNET, .extent = { 1, 1, 1 } };
+    char name[128];
+
+    s.sigma_scale = json_number_value(json_object_get(c, "sigma_scale"));
+    for (int a = 0; a < axes; a++)
+        s.extent[3 - axes + a] = number_at(tile, a);
+    snprintf(name, sizeof name, "%s/half", json_string_value(json_object_get(c, "name")));
+    const safetensor *t = safetensors_find(file, name);
+    ck_assert_ptr_nonnull(t);
+    ck_assert_int_eq((int)t->count, s.extent[0] * s.extent[1] * s.extent[2]);
+    double *expected = malloc((size_t)t->count * sizeof *expected);
+    float *found = malloc((size_t)t->count * sizeof *found);
+    safetensor_doubles(t, expected);
+    window_importance(&s, found);
+    for (int64_t i = 0; i < t->count; i++)
+        ck_assert_double_eq((double)found[i], expected[i]);
+    free(expected);
+    free(found);
+}
+
+START_TEST(windows_of_mode_nnunet_equal_nnunets)
+{
+    json_t *d = golden_json("nnunet/windows.json");
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file = NULL;
+    const json_t *c;
+    size_t number;
+    int starts = 0, maps = 0;
+
+    ck_assert_int_eq(safetensors_open(golden("nnunet/windows.safetensors"), &file, &err), PONS_OK);
+    json_array_foreach(d, number, c) {
+        if (json_object_get(c, "starts") != NULL) {
+            check_nnunet_starts(c);
+            starts++;
+        } else {
+            check_nnunet_map(c, file);
+            maps++;
+        }
+    }
+    ck_assert_int_ge(starts, 5);
+    ck_assert_int_ge(maps, 4);
     safetensors_close(file);
     json_decref(d);
 }
@@ -426,7 +497,7 @@ static void sum_all(const toy *t, const int64_t size[3], const float *image, flo
     memset(out, 0, (size_t)voxels * 2 * sizeof *out);
     window_importance(&t->settings, importance);
     for (int a = 0; a < 3; a++) {
-        axis[a] = window_axis_make(size[a], e[a], t->settings.overlap[a]);
+        axis[a] = window_axis_make(&t->settings, size[a], a);
         windows *= axis[a].count;
     }
     for (int64_t w = 0; w < windows; w++) {
@@ -558,6 +629,7 @@ int main(void)
 
     tcase_add_test(c, window_starts_equal_monais);
     tcase_add_test(c, importance_maps_equal_monais);
+    tcase_add_test(c, windows_of_mode_nnunet_equal_nnunets);
     tcase_add_test(c, blending_a_pointwise_network_reproduces_its_values);
     tcase_add_test(c, mirroring_averages_a_position_and_its_mirror_image);
     tcase_add_test(c, windows_are_blended_by_their_weights);
