@@ -55,32 +55,64 @@ static pons_status read_file(config *c, const char *file, pons_error *err)
     return config_read_file(c, file, err);
 }
 
-pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
-                        pons_error *err)
+/* A configuration without entries; NULL: out of memory. */
+static config *new_config(const char *file)
 {
     config *c = calloc(1, sizeof *c);
     char here[PATH_MAX];
-    pons_error own = PONS_ERROR_INIT;
-    pons_status status = PONS_OK;
 
-    if (err == NULL)
-        err = &own;
     if (c == NULL || (c->arena = arena_new()) == NULL) {
         free(c);
-        return pons_fail(err, PONS_DEVICE, "out of memory");
+        return NULL;
     }
     c->folder = arena_string(c->arena, getcwd(here, sizeof here) != NULL ? here : "/");
     c->file = file != NULL ? arena_string(c->arena, file) : NULL;
-    if (file != NULL)
-        status = read_file(c, file, err);
-    for (int i = 0; status == PONS_OK && i < set_count; i++)
-        status = config_read_set(c, set[i], err);
-    if (status != PONS_OK) {
+    return c;
+}
+
+/* Read --set after the other entries. */
+static pons_status finish_config(config *c, int set_count, const char *const *set, config **out,
+                                 pons_error *err)
+{
+    for (int i = 0; err->status == PONS_OK && i < set_count; i++)
+        config_read_set(c, set[i], err);
+    if (err->status == PONS_OK)
+        *out = c;
+    else
         config_close(c);
-        return status;
+    return err->status;
+}
+
+pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
+                        pons_error *err)
+{
+    config *c = new_config(file);
+    pons_error own = PONS_ERROR_INIT;
+
+    if (err == NULL)
+        err = &own;
+    if (c == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (file != NULL)
+        read_file(c, file, err);
+    return finish_config(c, set_count, set, out, err);
+}
+
+pons_status config_open_lines(const char *name, int count, const config_line *line, int set_count,
+                              const char *const *set, config **out, pons_error *err)
+{
+    config *c = new_config(name);
+
+    if (c == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    for (int i = 0; i < count && err->status == PONS_OK; i++) {
+        const config_entry e = { .section = arena_string(c->arena, line[i].section),
+                                 .key = arena_string(c->arena, line[i].key),
+                                 .value = arena_string(c->arena, line[i].value),
+                                 .file = c->file, .folder = c->folder };
+        config_entry_add(c, e, err);
     }
-    *out = c;
-    return PONS_OK;
+    return finish_config(c, set_count, set, out, err);
 }
 
 void config_close(config *c)

@@ -29,6 +29,13 @@ typedef struct config_entry {
  */
 pons_status config_open(const char *file, int set_count, const char *const *set, config **out,
                         pons_error *err);
+/* A key of a configuration that is no file. */
+typedef struct config_line {
+    const char *section, *key, *value;
+} config_line;
+/* config_open of lines. 'name' is a file that they come from, for messages and relative paths. */
+pons_status config_open_lines(const char *name, int count, const config_line *line, int set_count,
+                              const char *const *set, config **out, pons_error *err);
 void config_close(config *c);
 /* The file as it was named to config_open. */
 const char *config_file(const config *c);

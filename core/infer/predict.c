@@ -17,6 +17,7 @@
 #include "experiment/resume.h"
 #include "experiment/run_identity.h"
 #include "experiment/tuning.h"
+#include "nnunet/nnunet_model.h"
 
 /* ---- weights and configuration --------------------------------------------------------------- */
 
@@ -25,6 +26,7 @@ typedef struct found_weights {
     char *config;
     char *checkpoint;         /* NULL: a weights file alone                                       */
     char *run;                /* folder of the run; NULL: weights without a run                   */
+    nnunet_model *nnunet;     /* in place of weights and configuration; NULL: none                */
 } found_weights;
 
 static bool file_exists(const char *folder, const char *name)
@@ -102,6 +104,8 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
 
     if (stat(s->run, &facts) != 0)
         return refuse_absent(s->run, err);
+    if (S_ISDIR(facts.st_mode) && nnunet_is_fold(s->run))
+        return nnunet_model_open(s->run, &out->nnunet, err);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
             return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: "
@@ -130,6 +134,7 @@ static void found_weights_clear(found_weights *f)
     free(f->config);
     free(f->checkpoint);
     free(f->run);
+    nnunet_model_close(f->nnunet);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -145,6 +150,8 @@ static pons_status read_known(const found_weights *f, int image_channels, const 
         known->devices = devices != NULL ? devices : "auto";
         known->threads = beside->experiment->device.facts.threads;
     }
+    if (f->nnunet != NULL)
+        known->channels = nnunet_model_channels(f->nnunet);
     if (f->checkpoint == NULL)
         return PONS_OK;
     if (saved_state_read(f->checkpoint, &saved, err) != PONS_OK)
@@ -260,12 +267,32 @@ static pons_status read_geometry(const found_weights *f, predictor *p, pons_erro
 {
     json_t *manifest = NULL;
 
-    if (f->checkpoint == NULL)
+    if (f->checkpoint == NULL && f->weights != NULL)
         read_geometry_beside(f->weights, p);
-    else if (checkpoint_manifest(f->checkpoint, &manifest, err) == PONS_OK)
+    else if (f->checkpoint != NULL
+             && checkpoint_manifest(f->checkpoint, &manifest, err) == PONS_OK)
         take_geometry(f->checkpoint, manifest, p, err);
     json_decref(manifest);
     return err->status;
+}
+
+static pons_status open_config(const found_weights *f, const predict_source *s, config **out,
+                               pons_error *err)
+{
+    if (f->nnunet != NULL)
+        return nnunet_model_config(f->nnunet, s->set_count, s->set, out, err);
+    return config_open(f->config, s->set_count, s->set, out, err);
+}
+
+static pons_status read_weights(const found_weights *f, predictor *p, pons_error *err)
+{
+    const experiment *e = p->experiment;
+    tensor_format format = { .flat = e->task.flat, .wide = e->device.wide };
+    storage *to = p->replicas.item[0].storage;
+
+    if (f->nnunet != NULL)
+        return nnunet_model_read(f->nnunet, to, format.wide, err);
+    return weights_file_read(to, WEIGHTS_MODEL, f->weights, &format, err);
 }
 
 static pons_status open_network(predictor *p, const found_weights *f, const predict_source *s,
@@ -277,17 +304,14 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
     if (check_resolved(f, s, &open, err) != PONS_OK
         || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || read_geometry(f, p, err) != PONS_OK
-        || config_open(f->config, s->set_count, s->set, &p->config, err) != PONS_OK
+        || open_config(f, s, &p->config, err) != PONS_OK
         || join_processes(p, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
         || (open && check_run(f, s, p, err) != PONS_OK))
         return err->status;
-    tensor_format format = { .flat = p->experiment->task.flat,
-                             .wide = p->experiment->device.wide };
     if (open_replicas(p, f, beside, s->dropout, err) != PONS_OK
-        || weights_file_read(p->replicas.item[0].storage, WEIGHTS_MODEL, f->weights, &format, err)
-           != PONS_OK)
+        || read_weights(f, p, err) != PONS_OK)
         return err->status;
     if (agreement_on_weights(p->experiment->group, p->replicas.item[0].storage, err) != PONS_OK)
         return err->status;

@@ -21,6 +21,7 @@
 #include "data/volume/volume_files.h"
 #include "infer/predict.h"
 #include "infer/predict_slide.h"
+#include "nnunet/nnunet_model.h"
 #include "report/png_write.h"
 
 #define MEMBERS_MAX 64
@@ -29,6 +30,8 @@ enum { PASSES_MAX = 1000 };
 typedef struct predict_flags {
     const char *output, *config, *target;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
+    const char *folds;       /* NULL: all                                                         */
+    bool no_mirror;
     int64_t passes, stride;
     bool logits, probabilities, uncertainty, any, force, label_map;
     int split;
@@ -48,6 +51,9 @@ static const pons_option flags[] = {
     PONS_INTEGER_OR(predict_flags, fold, "all", 0, RUN_FOLDS_MAX - 1, all_words,
                     "Fold of a cross-validation to use; all: the average of the probabilities of "
                     "all finished folds."),
+    PONS_TEXT(predict_flags, folds, "", "Folds of a folder of nnU-Net, such as 0,1; empty: all "
+              "that have a checkpoint."),
+    PONS_FLAG(predict_flags, no_mirror, "no", "Predict no flipped windows."),
     PONS_FLAG(predict_flags, logits, "no", "Also write OUT_logits.nii.gz (4D, class last)."),
     PONS_FLAG(predict_flags, probabilities, "no", "Also write OUT_probabilities.nii.gz."),
     PONS_FLAG(predict_flags, uncertainty, "no",
@@ -803,11 +809,45 @@ static pons_status open_finished_folds(job *j, predict_source *source, const cha
     return err->status;
 }
 
+/* Open the fold of nnU-Net that a word of --folds names: "0" or "all". */
+static pons_status open_nnunet_fold(job *j, predict_source *source, const char *model,
+                                    const char *word, pons_error *err)
+{
+    const char *fold = arena_format(j->memory, "%s/fold_%s", model, word);
+
+    if (nnunet_is_fold(fold))
+        return open_member(j, source, fold, err);
+    return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", fold);
+}
+
+static pons_status open_nnunet(job *j, predict_source *source, const char *model, pons_error *err)
+{
+    const predict_flags *f = j->flags;
+    char *list = f->folds != NULL ? arena_string(j->memory, f->folds) : NULL, *rest = NULL;
+    nnunet_folds folds;
+
+    if (f->fold != OPTION_AUTO)
+        list = arena_format(j->memory, "%lld", (long long)f->fold);
+    for (char *word = list != NULL ? strtok_r(list, ", ", &rest) : NULL;
+         word != NULL && err->status == PONS_OK; word = strtok_r(NULL, ", ", &rest))
+        open_nnunet_fold(j, source, model, word, err);
+    if (list != NULL || nnunet_folds_find(model, &folds, err) != PONS_OK)
+        return err->status;
+    for (int i = 0; i < folds.count && err->status == PONS_OK; i++)
+        open_member(j, source, arena_format(j->memory, "%s/%s", model, folds.name[i]), err);
+    return err->status;
+}
+
 /* Open the networks of a word of RUN: a network, or those of the folds in a folder. */
 static pons_status open_run(job *j, predict_source *source, const char *run, pons_error *err)
 {
     bool one = j->flags->fold != OPTION_AUTO;
 
+    if (nnunet_is_model(run))
+        return open_nnunet(j, source, run, err);
+    if (j->flags->folds != NULL)
+        return pons_fail(err, PONS_USAGE, "--folds is for a folder of nnU-Net, found '%s'\n"
+                         "hint: --fold K takes one fold of a run", run);
     if (run_folds_are_there(run))
         return one ? open_fold(j, source, run, err) : open_finished_folds(j, source, run, err);
     if (one)
@@ -834,9 +874,16 @@ static pons_status open_members(job *j, pons_error *err)
 {
     const invocation *call = j->call;
     char *list = arena_string(j->memory, call->argument[0]);
+    int set_count = call->set_count;
+    const char **set = arena_alloc(j->memory, ((size_t)set_count + 1) * sizeof *set);
+
+    if (set_count > 0)
+        memcpy(set, call->set, (size_t)set_count * sizeof *set);
+    if (j->flags->no_mirror)
+        set[set_count++] = "window.mirror=";
     predict_source source = {
         .config = j->flags->config != NULL && j->flags->config[0] != '\0' ? j->flags->config : NULL,
-        .set_count = call->set_count, .set = call->set,
+        .set_count = set_count, .set = set,
         .image_channels = count_channels(call->argument[1]), .any = j->flags->any
     };
 

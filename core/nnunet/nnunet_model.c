@@ -1,0 +1,262 @@
+/*
+ * nnunet_model.c - find the folds of a folder, and read a checkpoint's facts and weights.
+ *
+ * PyTorch names a module once for each module that holds it, so a checkpoint has most tensors under
+ * several names. Those of 'decoder.encoder' and 'all_modules' are left out.
+ */
+#include "nnunet/nnunet_model.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file/file.h"
+#include "base/file/folder_list.h"
+#include "base/text/text.h"
+#include "checkpoint/tensor_names.h"
+#include "checkpoint/torch/torch_file.h"
+#include "nnunet/nnunet_plan.h"
+
+struct nnunet_model {
+    arena *memory;
+    const char *weights;
+    torch_file *file;
+    const torch_value *tensors; /* network_weights                                                */
+    nnunet_plan plan;
+};
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static const char *const checkpoints[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
+
+/* Whether 'folder/name' is there. */
+static bool has_file(const char *folder, const char *name)
+{
+    char *path = NULL;
+    bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
+
+    free(path);
+    return found;
+}
+
+bool nnunet_is_model(const char *path)
+{
+    return has_file(path, "plans.json") && has_file(path, "dataset.json");
+}
+
+bool nnunet_is_fold(const char *path)
+{
+    return has_file(path, "../plans.json") && has_file(path, "../dataset.json")
+        && (has_file(path, checkpoints[0]) || has_file(path, checkpoints[1]));
+}
+
+/* The number of "fold_3"; -1: another name. */
+static int fold_number(const char *name)
+{
+    const char *digits = name + 5;
+
+    if (strncmp(name, "fold_", 5) != 0 || strlen(digits) > 4 || *digits == '\0'
+        || strspn(digits, "0123456789") != strlen(digits))
+        return -1;
+    return atoi(digits);
+}
+
+static int compare_folds(const void *a, const void *b)
+{
+    return fold_number(a) - fold_number(b);
+}
+
+/* Add a fold if it has a checkpoint. */
+static void add_fold(const char *folder, const char *name, nnunet_folds *out)
+{
+    char *path = NULL;
+
+    if (out->count < NNUNET_FOLDS_MAX && strlen(name) < sizeof out->name[0]
+        && asprintf(&path, "%s/%s", folder, name) >= 0 && nnunet_is_fold(path))
+        strcpy(out->name[out->count++], name);
+    free(path);
+}
+
+pons_status nnunet_folds_find(const char *path, nnunet_folds *out, pons_error *err)
+{
+    arena *memory = arena_new();
+    folder_entry *entry;
+    int count = 0;
+
+    out->count = 0;
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (folder_list(memory, path, &entry, &count, err) == PONS_OK)
+        for (int i = 0; i < count; i++)
+            if (fold_number(entry[i].name) >= 0)
+                add_fold(path, entry[i].name, out);
+    arena_free(memory);
+    qsort(out->name, (size_t)out->count, sizeof out->name[0], compare_folds);
+    if (out->count == 0 && err->status == PONS_OK)
+        add_fold(path, "fold_all", out);
+    if (out->count == 0)
+        pons_fail(err, PONS_CONFIG, "'%s' has no fold_K/checkpoint_final.pth", path);
+    return err->status;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+/* Plan axes of a tuple; a checkpoint without it mirrors along none. */
+static pons_status read_mirror(const nnunet_model *m, const torch_value *axes, nnunet_facts *facts,
+                               pons_error *err)
+{
+    int count = torch_value_count(axes);
+
+    for (int i = 0; i < count; i++) {
+        int64_t axis = -1;
+        if (count > 3 || !torch_value_integer(torch_value_item(axes, i), &axis) || axis < 0
+            || axis > 2)
+            return pons_fail(err, PONS_CONFIG, "'%s': inference_allowed_mirroring_axes: expected "
+                             "axes from 0 to 2", m->weights);
+        facts->mirror[facts->mirror_count++] = (int)axis;
+    }
+    return PONS_OK;
+}
+
+static bool has_statistics(const torch_value *tensors)
+{
+    for (int i = 0; i < torch_value_count(tensors); i++) {
+        const char *name = torch_value_text(torch_value_key(tensors, i));
+        if (name != NULL && text_ends_with(name, ".running_mean"))
+            return true;
+    }
+    return false;
+}
+
+static pons_status read_facts(nnunet_model *m, nnunet_facts *facts, pons_error *err)
+{
+    const torch_value *root = torch_file_root(m->file);
+    const torch_value *arguments = torch_value_find(root, "init_args");
+
+    m->tensors = torch_value_find(root, "network_weights");
+    facts->configuration = torch_value_text(torch_value_find(arguments, "configuration"));
+    if (m->tensors == NULL || m->tensors->kind != TORCH_DICTIONARY)
+        return pons_fail(err, PONS_DATA, "'%s' has no 'network_weights', expected a checkpoint of "
+                         "nnU-Net", m->weights);
+    if (facts->configuration == NULL)
+        return pons_fail(err, PONS_DATA, "'%s' has no 'init_args.configuration', expected a "
+                         "checkpoint of nnU-Net", m->weights);
+    facts->batch_norm = has_statistics(m->tensors);
+    return read_mirror(m, torch_value_find(root, "inference_allowed_mirroring_axes"), facts, err);
+}
+
+static pons_status open_files(nnunet_model *m, const char *fold, pons_error *err)
+{
+    nnunet_facts facts = { .mirror_count = 0 };
+    const char *folder = arena_format(m->memory, "%s/..", fold), *slash = strrchr(fold, '/');
+
+    if (slash != NULL && slash > fold && slash[1] != '\0')
+        folder = arena_format(m->memory, "%.*s", (int)(slash - fold), fold);
+    m->weights = arena_format(m->memory, "%s/%s", fold,
+                              checkpoints[!has_file(fold, checkpoints[0])]);
+    if (torch_file_open(m->weights, &m->file, err) != PONS_OK
+        || read_facts(m, &facts, err) != PONS_OK)
+        return err->status;
+    return nnunet_plan_read(&m->plan, m->memory, folder, &facts, err);
+}
+
+pons_status nnunet_model_open(const char *fold, nnunet_model **out, pons_error *err)
+{
+    nnunet_model *m = calloc(1, sizeof *m);
+
+    if (m == NULL || (m->memory = arena_new()) == NULL) {
+        free(m);
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    }
+    if (open_files(m, fold, err) != PONS_OK) {
+        nnunet_model_close(m);
+        return err->status;
+    }
+    *out = m;
+    return PONS_OK;
+}
+
+void nnunet_model_close(nnunet_model *m)
+{
+    if (m == NULL)
+        return;
+    torch_file_close(m->file);
+    arena_free(m->memory);
+    free(m);
+}
+
+pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char *const *set,
+                                config **out, pons_error *err)
+{
+    return config_open_lines(m->plan.where, m->plan.line_count, m->plan.line, set_count, set, out,
+                             err);
+}
+
+int nnunet_model_channels(const nnunet_model *m)
+{
+    return m->plan.channels;
+}
+
+const char *nnunet_model_weights(const nnunet_model *m)
+{
+    return m->weights;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static bool is_other_name(const char *name)
+{
+    return strncmp(name, "decoder.encoder.", 16) == 0 || strstr(name, ".all_modules.") != NULL;
+}
+
+static pons_status take_tensor(nnunet_model *m, const char *name, const torch_value *v,
+                               safetensor *out, pons_error *err)
+{
+    const torch_tensor *t = v->tensor;
+    void *buffer;
+
+    if (v->kind != TORCH_TENSOR || t->type->type == 0)
+        return pons_fail(err, PONS_DATA, "'%s': '%.200s' is %s, expected a tensor of numbers",
+                         m->weights, name, v->kind == TORCH_TENSOR ? t->type->name
+                                                                   : torch_kind_name(v->kind));
+    *out = (safetensor){ .name = name, .type = t->type->type, .rank = t->rank, .count = t->count,
+                         .size = (size_t)t->count * t->type->size };
+    memcpy(out->extent, t->extent, sizeof out->extent);
+    buffer = torch_tensor_is_contiguous(t) ? NULL : arena_alloc(m->memory, out->size + 1);
+    return torch_file_elements(m->file, t, buffer, &out->data, err);
+}
+
+static pons_status take_tensors(nnunet_model *m, safetensor *item, int *count, pons_error *err)
+{
+    for (int i = 0; i < torch_value_count(m->tensors); i++) {
+        const char *name = torch_value_text(torch_value_key(m->tensors, i));
+        if (name == NULL)
+            return pons_fail(err, PONS_DATA, "'%s': a key of 'network_weights' is no text",
+                             m->weights);
+        if (!is_other_name(name)
+            && take_tensor(m, name, torch_value_item(m->tensors, i), &item[(*count)++], err)
+               != PONS_OK)
+            return err->status;
+    }
+    return PONS_OK;
+}
+
+pons_status nnunet_model_read(nnunet_model *m, storage *s, bool wide, pons_error *err)
+{
+    size_t most = (size_t)torch_value_count(m->tensors) + 1;
+    safetensor *item = arena_alloc(m->memory, most * sizeof *item);
+    int order[3];
+    tensor_format format = { .flat = m->plan.axes == 2, .wide = wide, .order = order };
+    safetensors *view = NULL;
+    int count = 0;
+
+    nnunet_plan_kernel_order(&m->plan, order);
+    if (take_tensors(m, item, &count, err) != PONS_OK
+        || safetensors_of_items(count, item, m->weights, &view, err) != PONS_OK)
+        return err->status;
+    tensor_names_read(s, WEIGHTS_MODEL, view, m->weights, &format, err);
+    safetensors_close(view);
+    return err->status;
+}

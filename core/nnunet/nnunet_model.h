@@ -1,0 +1,42 @@
+/*
+ * nnunet_model.h - a trained folder of nnU-Net (version 2): plans.json, dataset.json and
+ * fold_K/checkpoint_final.pth.
+ */
+#ifndef CORE_NNUNET_NNUNET_MODEL_H
+#define CORE_NNUNET_NNUNET_MODEL_H
+
+#include "config/config.h"
+#include "graph/storage/storage.h"
+
+enum { NNUNET_FOLDS_MAX = 64 };
+
+/* The folds of a folder that have a checkpoint, by name and in order: "fold_0". */
+typedef struct nnunet_folds {
+    int count;
+    char name[NNUNET_FOLDS_MAX][32];
+} nnunet_folds;
+
+/* Whether a folder is such a model, and whether it is one fold of it. */
+bool nnunet_is_model(const char *path);
+bool nnunet_is_fold(const char *path);
+/* The numbered folds, else fold_all. PONS_CONFIG: there is none. */
+pons_status nnunet_folds_find(const char *path, nnunet_folds *out, pons_error *err);
+
+/* A fold: its checkpoint, and the configuration that the plans make. */
+typedef struct nnunet_model nnunet_model;
+
+/*
+ * 'fold' is FOLDER/fold_K. PONS_CONFIG names a key of the plans that is missing or not understood;
+ * PONS_DATA says why a file is damaged.
+ */
+pons_status nnunet_model_open(const char *fold, nnunet_model **out, pons_error *err);
+void nnunet_model_close(nnunet_model *m);
+/* The configuration, changed by 'set' as by config_open. */
+pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char *const *set,
+                                config **out, pons_error *err);
+int nnunet_model_channels(const nnunet_model *m); /* of the network                               */
+const char *nnunet_model_weights(const nnunet_model *m); /* the checkpoint's file                 */
+/* Fill parameters and states of the network. 'wide': the storage holds doubles. */
+pons_status nnunet_model_read(nnunet_model *m, storage *s, bool wide, pons_error *err);
+
+#endif

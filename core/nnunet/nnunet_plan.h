@@ -1,0 +1,62 @@
+/*
+ * nnunet_plan.h - the plans.json and dataset.json of nnU-Net (version 2) as a configuration of
+ * ours.
+ *
+ * Plans count axes as arrays do, slowest first, after 'transpose_forward'; a configuration counts
+ * them as the file does. A key that is not understood is refused and named.
+ */
+#ifndef CORE_NNUNET_NNUNET_PLAN_H
+#define CORE_NNUNET_NNUNET_PLAN_H
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "nnunet/nnunet_json.h"
+
+/* What the checkpoint says of its network. */
+typedef struct nnunet_facts {
+    const char *configuration; /* "3d_fullres"                                                    */
+    bool batch_norm;          /* the norms have running statistics                                */
+    int mirror_count;         /* plan axes along which predictions are mirrored                   */
+    int mirror[3];
+} nnunet_facts;
+
+typedef struct nnunet_plan {
+    arena *memory;
+    const char *where;        /* plans.json                                                       */
+    int axes;                 /* 2 or 3                                                           */
+    int order[3];             /* the plan axis of each axis of the file; 2D: axis 0 is flat       */
+    int channels;             /* of the images                                                    */
+    const char *ending;       /* of the images' files, ".nii.gz"                                  */
+    const char *previous;     /* configuration whose segmentation is input too; NULL: none        */
+    config_line *line;
+    int line_count, line_room;
+} nnunet_plan;
+
+/* Read both files of a folder. PONS_CONFIG names a key, PONS_DATA a file that is no JSON. */
+pons_status nnunet_plan_read(nnunet_plan *out, arena *memory, const char *folder,
+                             const nnunet_facts *facts, pons_error *err);
+
+/* The plan axis of D, H and W of a network's kernels; D is the flat axis of a 2D network. */
+void nnunet_plan_kernel_order(const nnunet_plan *p, int order[3]);
+
+/* ---- the parts, which keep their first failure in the JSON's 'err' */
+
+void nnunet_plan_put(nnunet_plan *p, const char *section, const char *key, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Append a word to a list. */
+const char *nnunet_plan_join(const nnunet_plan *p, const char *list, const char *word);
+/* Numbers along the plan's axes in the order of the file. */
+const char *nnunet_plan_axes(const nnunet_plan *p, const double value[3], const char *divider);
+/* Numbers of a list along the plan's axes; that of a flat axis is 'flat'. */
+void nnunet_plan_numbers(const nnunet_plan *p, const nnunet_json *j, const char *key, double flat,
+                         double out[3]);
+/* nnunet_network.c: [model] of a configuration's architecture. */
+void nnunet_network_put(nnunet_plan *p, const nnunet_json *configuration,
+                        const nnunet_facts *facts);
+/* nnunet_labels.c: [data] and region_ids of dataset.json. */
+void nnunet_labels_put(nnunet_plan *p, const nnunet_json *dataset);
+/* nnunet_values.c: the steps of [preprocess] that normalise; returns their names. */
+const char *nnunet_values_put(nnunet_plan *p, const nnunet_json *plans,
+                              const nnunet_json *configuration);
+
+#endif
