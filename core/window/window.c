@@ -51,16 +51,6 @@ int64_t window_axis_start(const window_axis *a, int extent, int index)
     return min_i64(a->interval * index, last);
 }
 
-/* A number from 0 on, rounded to float16. */
-static double round_to_half(double x)
-{
-    int exponent;
-
-    frexp(x, &exponent);
-    double unit = ldexp(1, max_int(exponent - 1, -14) - 10);
-    return rint(x / unit) * unit;
-}
-
 /* The gaussian of voxel 'at' of an axis of 'extent' voxels; 0 beyond four deviations. */
 static double axis_gaussian(int at, int extent, double sigma_scale)
 {
@@ -71,8 +61,8 @@ static double axis_gaussian(int at, int extent, double sigma_scale)
 }
 
 /*
- * nnU-Net's map: 10 at its centre, and in place of zeros the smallest other weight. float16 has no
- * number between 0 and 6e-8, so the map has no other in its corners.
+ * nnU-Net's map: 10 at its centre, and in place of zeros the smallest other weight. It is not
+ * rounded to float16, whose smallest number is larger than most weights of a corner.
  */
 static void nnunet_importance(const window_settings *s, float *out)
 {
@@ -83,9 +73,9 @@ static void nnunet_importance(const window_settings *s, float *out)
     for (int i = 0; i < e[0]; i++)
         for (int j = 0; j < e[1]; j++)
             for (int k = 0; k < e[2]; k++, x++) {
-                *x = (float)round_to_half(10 * axis_gaussian(i, e[0], s->sigma_scale)
-                                          * axis_gaussian(j, e[1], s->sigma_scale)
-                                          * axis_gaussian(k, e[2], s->sigma_scale));
+                *x = (float)(10 * axis_gaussian(i, e[0], s->sigma_scale)
+                             * axis_gaussian(j, e[1], s->sigma_scale)
+                             * axis_gaussian(k, e[2], s->sigma_scale));
                 smallest = *x > 0 ? fminf(*x, smallest) : smallest;
             }
     for (int64_t n = 0; n < count; n++)

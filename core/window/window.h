@@ -16,7 +16,7 @@
 typedef enum window_blend {
     WINDOW_CONSTANT = 0,
     WINDOW_GAUSSIAN,
-    WINDOW_NNUNET          /* its gaussian about voxel extent / 2, rounded to float16             */
+    WINDOW_NNUNET          /* its gaussian about voxel extent / 2                                 */
 } window_blend;
 typedef enum window_padding {
     WINDOW_PAD_CONSTANT = 0, /* zeros                                                             */
