@@ -14,6 +14,7 @@ struct predictor {
     processes processes;      /* the first network of an ensemble has them                        */
     experiment *experiment;
     replicas replicas;
+    bool nnunet;              /* a model of nnU-Net                                               */
     bool compares;            /* the checkpoint has 'seen'                                        */
     case_geometry seen;       /* geometry of the training images after preprocessing              */
     logger *log;

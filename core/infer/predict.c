@@ -104,7 +104,7 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
 
     if (stat(s->run, &facts) != 0)
         return refuse_absent(s->run, err);
-    if (S_ISDIR(facts.st_mode) && nnunet_is_fold(s->run))
+    if (nnunet_is_fold(s->run))
         return nnunet_model_open(s->run, &out->nnunet, err);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
@@ -330,6 +330,7 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
     if (p == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     p->log = l;
+    p->nnunet = nnunet_is_fold(source->run);
     if (find_weights(source, l, &found, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
@@ -363,6 +364,11 @@ int predictor_rank(const predictor *p)
 const replicas *predictor_replicas(const predictor *p)
 {
     return &p->replicas;
+}
+
+bool predictor_is_nnunet(const predictor *p)
+{
+    return p->nnunet;
 }
 
 const experiment *predictor_experiment(const predictor *p)

@@ -33,6 +33,8 @@ void predictor_close(predictor *p, const pons_error *failure);
 const experiment *predictor_experiment(const predictor *p);
 /* Its network on the devices of this process. */
 const replicas *predictor_replicas(const predictor *p);
+/* True for a model of nnU-Net, whose files end in the number of their channel. */
+bool predictor_is_nnunet(const predictor *p);
 /* The rank of this process in the prediction. */
 int predictor_rank(const predictor *p);
 

@@ -155,6 +155,34 @@ static int count_files(const char *list)
     return files;
 }
 
+/* The case that a file "CASE_0001.nii.gz" of nnU-Net belongs to; "": the name tells no channel. */
+static const char *nnunet_case(job *j, const char *file)
+{
+    const char *stem = volume_file_stem(j->memory, file);
+    size_t size = channel_stem(j, stem);
+
+    if (!predictor_is_nnunet(j->member[0]) || stem[size] == '\0')
+        return "";
+    return arena_format(j->memory, "%.*s", (int)size, stem);
+}
+
+/* Add a file to the case before it if both are channels of one case in one folder. */
+static bool add_channel(job *j, const char *path)
+{
+    const char *name = nnunet_case(j, path), *slash = strrchr(path, '/');
+    size_t folder = slash != NULL ? (size_t)(slash - path) : 0;
+    predict_input *c = j->case_count > 0 ? &j->cases[j->case_count - 1] : NULL;
+
+    if (c == NULL || name[0] == '\0' || strcmp(name, c->name) != 0
+        || strncmp(path, c->file[0], folder + strlen(name)) != 0)
+        return false;
+    const char **file = arena_alloc(j->memory, ((size_t)c->file_count + 1) * sizeof *file);
+    memcpy(file, c->file, (size_t)c->file_count * sizeof *file);
+    file[c->file_count++] = path;
+    c->file = file;
+    return true;
+}
+
 /* Add the case whose channels are listed as "a.nii.gz,b.nii.gz". */
 static void add_list(job *j, const char *list)
 {
@@ -169,7 +197,9 @@ static void add_list(job *j, const char *list)
         c->file_count = 1;
     for (char *word = strtok(copy, ","); files > 1 && word != NULL; word = strtok(NULL, ","))
         file[c->file_count++] = word;
-    c->name = volume_file_stem(j->memory, file[0]);
+    c->name = nnunet_case(j, file[0]);
+    if (c->name[0] == '\0')
+        c->name = volume_file_stem(j->memory, file[0]);
 }
 
 /* Leave out files that tell no channel beside some that do, as the mask of a case. */
@@ -237,20 +267,22 @@ static pons_status add_dataset(job *j, const char *argument, pons_error *err)
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
-    int channels = predictor_experiment(j->member[0])->task.channels;
+    bool by_channel = predictor_experiment(j->member[0])->task.channels > 1
+                   || predictor_is_nnunet(j->member[0]);
     bool of_folder = false;
 
     j->datasets = arena_alloc(j->memory, (size_t)call->argument_count * sizeof *j->datasets);
     for (int i = 1; i < call->argument_count; i++) {
         bool listed = predict_dataset_is(call->argument[i]);
         if (!listed && !folder_is_there(call->argument[i])) {
-            add_list(j, call->argument[i]);
+            if (!add_channel(j, call->argument[i]))
+                add_list(j, call->argument[i]);
             continue;
         }
         of_folder = true;
         if (listed && add_dataset(j, call->argument[i], err) != PONS_OK)
             return err->status;
-        if (!listed && add_folder(j, call->argument[i], channels > 1, err) != PONS_OK)
+        if (!listed && add_folder(j, call->argument[i], by_channel, err) != PONS_OK)
             return err->status;
     }
     for (int i = 0; i < j->case_count; i++)
@@ -508,8 +540,20 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
     return err->status;
 }
 
+/* Refuse a case of nnU-Net whose files, by the numbers in their names, are not all channels. */
 static pons_status arrange_segmentation(job *j, predict_input *c, pons_error *err)
 {
+    int channels = predictor_experiment(j->member[0])->task.channels;
+
+    if (!predictor_is_nnunet(j->member[0]) || nnunet_case(j, c->file[0])[0] == '\0')
+        return PONS_OK;
+    for (int i = 0; i < channels; i++) {
+        const char *stem = i < c->file_count ? volume_file_stem(j->memory, c->file[i]) : "";
+        const char *end = arena_format(j->memory, "_%04d", i);
+        if (!text_ends_with(stem, end))
+            return pons_fail(err, PONS_DATA, "case '%s' has no file of channel %d, expected "
+                             "'%s%s'", c->name, i, c->name, end);
+    }
     return PONS_OK;
 }
 

@@ -1,0 +1,451 @@
+/*
+ * check_nnunet_model.c - trained folders of nnU-Net in the program: labels and logits equal its own
+ * predictor's (golden), and plans, files and checkpoints that are not as expected are refused.
+ */
+#include <config.h>
+
+#include "base/file/file.h"
+#include "base/file/json.h"
+#include "checkpoint/safetensors.h"
+#include "data/nifti/nifti_read.h"
+#include "data/volume/volume.h"
+
+#include "support/run/run_json.h"
+#include "support/run/run_pons.h"
+#include "support/suite.h"
+#include "support/tolerance.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+/* The share of voxels whose label may differ for other reasons than sums in half precision. */
+static const double LABELS_SHARE = 1e-3;
+/* Rounding of float32 sums, as a share of the largest logit. */
+static const double LOGITS_SHARE = 1e-4;
+
+static volume read_volume(const char *path)
+{
+    pons_error err = PONS_ERROR_INIT;
+    volume v;
+
+    memset(&v, 0, sizeof v);
+    ck_assert_msg(nifti_read_image(path, &v, NULL, &err) == PONS_OK, "%s", err.text);
+    return v;
+}
+
+static const char *golden_of(const char *name)
+{
+    static char path[2][1024];
+    static int at;
+
+    at = 1 - at;
+    snprintf(path[at], sizeof path[at], "%s", golden_path(name));
+    return path[at];
+}
+
+/* ---- golden predictions ---------------------------------------------------------------------- */
+
+static int count_different(const volume *a, const volume *b)
+{
+    int64_t count = pons_volume_count(a);
+    const float *x = a->voxels, *y = b->voxels;
+    int different = 0;
+
+    ck_assert_int_eq(memcmp(a->extent, b->extent, sizeof a->extent), 0);
+    for (int64_t n = 0; n < count; n++)
+        different += x[n] != y[n];
+    return different;
+}
+
+/* Predict a case of models.json into o.nii.gz, with logits. */
+static void predict_golden(const json_t *c)
+{
+    const char *model = json_string_value(json_object_get(c, "model"));
+    const json_t *images = json_object_get(c, "images");
+    const char *word[16] = { "predict" };
+    char folder[1024], file[2][1024], name[256];
+    int count = 1;
+
+    snprintf(name, sizeof name, "nnunet/models/%s", model);
+    snprintf(folder, sizeof folder, "%s", golden_path(name));
+    word[count++] = folder;
+    for (size_t i = 0; i < json_array_size(images); i++) {
+        snprintf(name, sizeof name, "nnunet/%s", json_string_value(json_array_get(images, i)));
+        snprintf(file[i], sizeof file[i], "%s", golden_path(name));
+        word[count++] = file[i];
+    }
+    if (json_array_size(json_object_get(c, "folds")) == 1) {
+        word[count++] = "--folds";
+        word[count++] = "0";
+    }
+    if (!json_is_true(json_object_get(c, "mirror")))
+        word[count++] = "--no-mirror";
+    word[count++] = "--logits";
+    word[count++] = "-o";
+    word[count++] = "o.nii.gz";
+    int found = process_finish(process_start(word));
+    ck_assert_msg(found == 0, "code %d: %s", found, root_text("said"));
+}
+
+static void check_labels(const json_t *c)
+{
+    char name[256];
+    int allowed;
+
+    snprintf(name, sizeof name, "nnunet/%s",
+             json_string_value(json_object_get(c, "segmentation")));
+    volume expected = read_volume(golden_path(name)), found = read_volume(in_root("o.nii.gz"));
+    allowed = (int)json_integer_value(json_object_get(c, "labels_that_differ_without_half"));
+    allowed += (int)(LABELS_SHARE * (double)pons_volume_count(&expected));
+    int different = count_different(&expected, &found);
+    ck_assert_msg(different <= allowed, "%s: %d labels differ, at most %d may",
+                  json_string_value(json_object_get(c, "name")), different, allowed);
+    pons_volume_clear(&expected);
+    pons_volume_clear(&found);
+}
+
+/* [C, z, y, x] in plan axes, of a case without crop and resampling, against [x, y, z, C]. */
+static void check_logits(const char *name, const safetensor *t, const volume *v,
+                         const int order[3])
+{
+    double *expected = malloc((size_t)t->count * sizeof *expected), largest = 0, worst = 0;
+    const float *x = v->voxels;
+
+    safetensor_doubles(t, expected);
+    for (int64_t n = 0; n < t->count; n++)
+        largest = fmax(largest, fabs(expected[n]));
+    for (int64_t n = 0; n < pons_volume_count(v); n++) {
+        int64_t file[3] = { n / v->extent[2] / v->extent[1], n / v->extent[2] % v->extent[1],
+                            n % v->extent[2] }, plan[3];
+        for (int a = 0; a < 3; a++)
+            plan[order[a]] = file[a];
+        for (int k = 0; k < v->channels; k++) {
+            int64_t at = ((k * t->extent[1] + plan[0]) * t->extent[2] + plan[1]) * t->extent[3]
+                         + plan[2];
+            worst = fmax(worst, fabs(expected[at] - x[n * v->channels + k]));
+        }
+    }
+    free(expected);
+    ck_assert_msg(worst <= LOGITS_SHARE * largest, "%s: logits differ by %g of %g", name, worst,
+                  largest);
+}
+
+/* The inner part of a volume whose border was cropped away. */
+static void crop_to(volume *v, const safetensor *t, const int order[3])
+{
+    pons_error err = PONS_ERROR_INIT;
+    int64_t start[3], extent[3];
+
+    for (int a = 0; a < 3; a++) {
+        extent[a] = t->extent[1 + order[a]];
+        start[a] = (v->extent[a] - extent[a]) / 2;
+    }
+    ck_assert_int_eq(pons_volume_crop(v, start, extent, 0, &err), PONS_OK);
+}
+
+START_TEST(predictions_equal_nnunets)
+{
+    static const int order[3] = { 2, 0, 1 }; /* of the residual model: transpose_forward 1 0 2 */
+    char *text;
+    size_t size, number;
+    pons_error err = PONS_ERROR_INIT;
+    json_t *list = NULL, *c;
+    safetensors *file = NULL;
+    int cases = 0, logits = 0;
+
+    make_root();
+    ck_assert_int_eq(file_read(golden_of("nnunet/models.json"), 1 << 20, &text, &size, PONS_DATA,
+                               &err), PONS_OK);
+    ck_assert_int_eq(json_parse(text, size, "models.json", PONS_DATA, &list, &err), PONS_OK);
+    ck_assert_int_eq(safetensors_open(golden_of("nnunet/models.safetensors"), &file, &err),
+                     PONS_OK);
+    json_array_foreach(list, number, c) {
+        char name[256];
+        if (json_object_get(c, "labels_that_differ_without_half") == NULL)
+            continue;
+        cases++;
+        predict_golden(c);
+        check_labels(c);
+        snprintf(name, sizeof name, "%s/logits_exact",
+                 json_string_value(json_object_get(c, "name")));
+        const safetensor *t = safetensors_find(file, name);
+        ck_assert_ptr_nonnull(t);
+        if (strstr(name, "residual_1") == NULL) /* the others are resampled */
+            continue;
+        logits++;
+        volume v = read_volume(in_root("o_logits.nii.gz"));
+        crop_to(&v, t, order);
+        check_logits(name, t, &v, order);
+        pons_volume_clear(&v);
+    }
+    ck_assert_int_eq(cases, 8);
+    ck_assert_int_eq(logits, 2);
+    safetensors_close(file);
+    json_decref(list);
+    free(text);
+    remove_root();
+}
+END_TEST
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void copy_file(const char *from, const char *to)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *data;
+    size_t size;
+
+    ck_assert_int_eq(file_read(from, 1 << 24, &data, &size, PONS_DATA, &err), PONS_OK);
+    FILE *file = fopen(in_root(to), "wb");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+    free(data);
+}
+
+/* A model's folder 'm' that may be changed, and its images as CASE_0000 and CASE_0001. */
+static void begin_model(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    make_root();
+    ck_assert_int_eq(folder_make(in_root("m/fold_0"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("in"), &err), PONS_OK);
+    copy_file(golden_of("nnunet/models/residual/plans.json"), "m/plans.json");
+    copy_file(golden_of("nnunet/models/residual/dataset.json"), "m/dataset.json");
+    copy_file(golden_of("nnunet/models/residual/fold_0/checkpoint_final.pth"),
+              "m/fold_0/checkpoint_final.pth");
+    copy_file(golden_of("nnunet/models/images/residual_1_0000.nii.gz"), "in/a_0000.nii.gz");
+    copy_file(golden_of("nnunet/models/images/residual_1_0001.nii.gz"), "in/a_0001.nii.gz");
+}
+
+static bool is_in_root(const char *name)
+{
+    return access(in_root(name), F_OK) == 0;
+}
+
+START_TEST(channels_come_as_files_lists_and_folders)
+{
+    volume one, other;
+
+    begin_model();
+    EXPECT(0, "a -> ", "predict", "m", "in", "-o", "seg");
+    EXPECT(0, "a -> ", "predict", "m/fold_0", "in/a_0000.nii.gz,in/a_0001.nii.gz", "-o", "list/");
+    EXPECT(0, "a -> ", "predict", "m", "in/a_0000.nii.gz", "in/a_0001.nii.gz", "--folds", "0", "-o",
+           "two/");
+    one = read_volume(in_root("seg/a.nii.gz"));
+    ck_assert(is_in_root("list/a.nii.gz"));
+    other = read_volume(in_root("two/a.nii.gz"));
+    ck_assert_int_eq(count_different(&one, &other), 0);
+    pons_volume_clear(&one);
+    pons_volume_clear(&other);
+    remove_root();
+}
+END_TEST
+
+START_TEST(missing_channels_and_folds_are_named)
+{
+    begin_model();
+    EXPECT(4, "case 'a' has no file of channel 1, expected 'a_0001'", "predict", "m",
+           "in/a_0000.nii.gz", "-o", "o.nii.gz");
+    EXPECT(4, "case 'a' has no file of channel 0, expected 'a_0000'", "predict", "m",
+           "in/a_0001.nii.gz", "-o", "o.nii.gz");
+    EXPECT(3, "m/fold_3' holds no checkpoint_final.pth", "predict", "m", "in", "--folds", "0,3",
+           "-o", "seg");
+    EXPECT(2, "--folds is for a folder of nnU-Net", "predict", "in", "in", "--folds", "0", "-o",
+           "seg");
+    ck_assert(!is_in_root("seg"));
+    ck_assert(!is_in_root("o.nii.gz"));
+    remove_root();
+}
+END_TEST
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static json_t *read_json(const char *name)
+{
+    json_error_t problem;
+    json_t *root = json_load_file(in_root(name), 0, &problem);
+
+    ck_assert_ptr_nonnull(root);
+    return root;
+}
+
+/* The object at a path of keys. */
+static json_t *object_at(json_t *root, const char *path)
+{
+    char *copy = strdup(path), *rest = NULL;
+
+    for (char *key = strtok_r(copy, "/", &rest); key != NULL; key = strtok_r(NULL, "/", &rest))
+        root = json_object_get(root, key);
+    free(copy);
+    ck_assert(json_is_object(root));
+    return root;
+}
+
+/* Predict with a changed file: code 3, and a line that names the key. */
+static void expect_refused(const char *name, json_t *root, const char *key)
+{
+    ck_assert_int_eq(json_dump_file(root, in_root(name), 0), 0);
+    EXPECT(3, key, "predict", "m", "in", "-o", "seg");
+    ck_assert(!is_in_root("seg"));
+}
+
+/* Keys of an object that a prediction does not read. */
+static bool is_unread(const char *key)
+{
+    static const char *const unread[] = {
+        "dataset_name", "plans_name", "original_median_spacing_after_transp",
+        "original_median_shape_after_transp", "experiment_planner_used", "label_manager",
+        "foreground_intensity_properties_per_channel", "data_identifier", "batch_size",
+        "median_image_size_in_voxels", "resampling_fn_seg", "resampling_fn_seg_kwargs",
+        "batch_dice", "_kw_requires_import", "dropout_op", "dropout_op_kwargs", "nonlin_kwargs",
+        "numTraining"
+    };
+
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
+        if (strcmp(key, unread[i]) == 0)
+            return true;
+    return false;
+}
+
+static void check_object(const char *name, const char *path)
+{
+    json_t *whole = read_json(name), *root, *o;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object_at(whole, path), key, value) {
+        if (is_unread(key))
+            continue;
+        root = json_deep_copy(whole);
+        json_object_del(object_at(root, path), key);
+        expect_refused(name, root, key);
+        json_decref(root);
+    }
+    root = json_deep_copy(whole);
+    o = object_at(root, path);
+    json_object_set_new(o, "surprise", json_integer(1));
+    expect_refused(name, root, "surprise'");
+    json_decref(root);
+    ck_assert_int_eq(json_dump_file(whole, in_root(name), 0), 0);
+    json_decref(whole);
+}
+
+START_TEST(keys_that_are_missing_or_unknown_are_named)
+{
+    begin_model();
+    check_object("m/plans.json", "");
+    check_object("m/plans.json", "configurations/3d_fullres");
+    check_object("m/plans.json", "configurations/3d_fullres/architecture");
+    check_object("m/plans.json", "configurations/3d_fullres/architecture/arch_kwargs");
+    check_object("m/dataset.json", "");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "seg");
+    remove_root();
+}
+END_TEST
+
+typedef struct wrong_value {
+    const char *path, *key, *value, *phrase;
+} wrong_value;
+
+static const wrong_value wrong_values[] = {
+    { "", "image_reader_writer", "\"Tiff3DIO\"", "image_reader_writer: found \"Tiff3DIO\"" },
+    { "", "transpose_forward", "[0, 0, 1]", "transpose_forward: found [0,0,1], expected each of" },
+    { "", "label_manager", "\"Mine\"", "label_manager: found \"Mine\"" },
+    { "C", "preprocessor_name", "\"Mine\"", "configurations.3d_fullres.preprocessor_name" },
+    { "C", "spacing", "[1, 1, 1e9]", "spacing: found" },
+    { "C", "spacing", "[1, 1, 0]", "spacing: found" },
+    { "C", "spacing", "[1, 1]", "spacing: found [1,1], expected a list of 3 numbers" },
+    { "C", "patch_size", "[16, 12, 1.5]", "patch_size: found" },
+    { "C", "patch_size", "[16, 12, 13]", "is not divisible by" },
+    { "C", "normalization_schemes", "[\"ZScoreNormalization\", \"Mine\"]",
+      "normalization_schemes: found" },
+    { "C", "use_mask_for_norm", "[true]", "use_mask_for_norm: found [true], expected one for" },
+    { "C", "resampling_fn_data", "\"mine\"", "resampling_fn_data: found \"mine\"" },
+    { "C/resampling_fn_probabilities_kwargs", "order", "3", "order: found 3, expected 1" },
+    { "C/resampling_fn_data_kwargs", "order", "2", "order: found 2, expected 0, 1 or 3" },
+    { "C/architecture", "network_class_name", "\"mine.Net\"", "network_class_name: found" },
+    { "C/architecture/arch_kwargs", "n_stages", "4", "features_per_stage: found" },
+    { "C/architecture/arch_kwargs", "conv_op", "\"torch.nn.modules.conv.Conv2d\"",
+      "conv_op: found" },
+    { "C/architecture/arch_kwargs", "features_per_stage", "[4, 8, 9]", "has shape" },
+    { "C/architecture/arch_kwargs", "kernel_sizes", "[[3,3,3],[3,3,3],[3,3,2]]",
+      "kernel_sizes: found 2" },
+    { "C/architecture/arch_kwargs/norm_op_kwargs", "eps", "1e-3", "eps: found" },
+};
+
+START_TEST(values_that_are_not_understood_are_named)
+{
+    begin_model();
+    json_t *whole = read_json("m/plans.json");
+
+    for (size_t i = 0; i < sizeof wrong_values / sizeof *wrong_values; i++) {
+        const wrong_value *w = &wrong_values[i];
+        json_t *root = json_deep_copy(whole);
+        char path[256];
+        snprintf(path, sizeof path, "%s%s", w->path[0] == 'C' ? "configurations/3d_fullres" : "",
+                 w->path[0] == 'C' ? w->path + 1 : w->path);
+        json_object_set_new(object_at(root, path), w->key,
+                            json_loads(w->value, JSON_DECODE_ANY, NULL));
+        expect_refused("m/plans.json", root, w->phrase);
+        json_decref(root);
+    }
+    json_decref(whole);
+    remove_root();
+}
+END_TEST
+
+START_TEST(damaged_checkpoints_are_refused)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *data;
+    size_t size;
+
+    begin_model();
+    ck_assert_int_eq(file_read(in_root("m/fold_0/checkpoint_final.pth"), 1 << 24, &data, &size,
+                               PONS_DATA, &err), PONS_OK);
+    for (int part = 1; part < 8; part++) {
+        FILE *file = fopen(in_root("m/fold_0/checkpoint_final.pth"), "wb");
+        ck_assert_uint_eq(fwrite(data, 1, size * (size_t)part / 8, file),
+                          size * (size_t)part / 8);
+        fclose(file);
+        EXPECT(4, "m/fold_0/checkpoint_final.pth'", "predict", "m", "in", "-o", "seg");
+        ck_assert(!is_in_root("seg"));
+    }
+    free(data);
+    remove_root();
+}
+END_TEST
+
+START_TEST(plans_before_version_2_4_are_equal)
+{
+    volume one, other;
+
+    begin_model();
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "new");
+    copy_file(golden_of("nnunet/models/residual/plans_old_format.json"), "m/plans.json");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "old");
+    one = read_volume(in_root("new/a.nii.gz"));
+    other = read_volume(in_root("old/a.nii.gz"));
+    ck_assert_int_eq(count_different(&one, &other), 0);
+    pons_volume_clear(&one);
+    pons_volume_clear(&other);
+    remove_root();
+}
+END_TEST
+
+int main(void)
+{
+    TCase *c = suite_new("nnunet_model");
+
+    tcase_add_test(c, predictions_equal_nnunets);
+    tcase_add_test(c, channels_come_as_files_lists_and_folders);
+    tcase_add_test(c, missing_channels_and_folds_are_named);
+    tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
+    tcase_add_test(c, values_that_are_not_understood_are_named);
+    tcase_add_test(c, damaged_checkpoints_are_refused);
+    tcase_add_test(c, plans_before_version_2_4_are_equal);
+    return suite_run();
+}
