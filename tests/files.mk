@@ -52,6 +52,9 @@ list-tests:
 soak:
 	SOAK=yes $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(SOAK_TESTS)'
 
+# A program's log ends with its seconds.
+LOG_COMPILER = $(top_srcdir)/tests/tools/timed.sh
+
 check_PROGRAMS += $(PROGRAM_TESTS)
 TESTS += $(SCRIPT_TESTS) $(PROGRAM_TESTS)
 EXTRA_DIST += $(SCRIPT_TESTS)

@@ -99,6 +99,17 @@ show_units() {
     find "$build/tests" -name '*.log' -exec grep -h '^ran on ' {} + 2>/dev/null | sort -u
 }
 
+# The ten programs with the most seconds of processors, of the lines of tools/timed.sh.
+show_slowest() {
+    find "$build/tests" -name '*.log' | while read -r log; do
+        line=$(sed -n 's/^took \([0-9]*\) s, \([0-9.]*\) s of processors$/\2 \1/p' "$log" | tail -n 1)
+        log=${log#"$build/tests/"}
+        [ -z "$line" ] || echo "$line ${log%.log}"
+    done | sort -rn | awk '
+        { all += $1; if (NR <= 10) slowest = slowest sprintf("%10.1f %6d  %s\n", $1, $2, $3) }
+        END { printf "processors s  wall s  program, of %.0f s of %d programs\n%s", all, NR, slowest }'
+}
+
 # What failed, once more at the end: of a long output often only the tail is kept.
 show_failures() {
     find "$build/tests" -name '*.trs' -exec grep -l '^:test-result: [FE]' {} + | sort |
@@ -137,6 +148,7 @@ astray=$(unexpected_skips; programs_astray)
 [ -z "$astray" ] || failed=$((failed + $(echo "$astray" | wc -l)))
 [ "$status" -eq 0 ] || show_failures
 show_units
+show_slowest
 skips | sed 's/^/SKIPPED: /'
 [ -z "$astray" ] || echo "$astray"
 echo "$passed passed, $failed failed, $skipped skipped"

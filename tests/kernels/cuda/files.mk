@@ -27,7 +27,10 @@ PROGRAM_TESTS += %D%/check_dnn_library
 endif
 endif
 if HAVE_NVRTC
-PROGRAM_TESTS += %D%/check_cuda_access %D%/check_cuda_text
+PROGRAM_TESTS += %D%/check_cuda_access
+# The longest program, on one processor: it begins among the first.
+check_PROGRAMS += %D%/check_cuda_text
+TESTS += %D%/check_cuda_text
 SOAK_TESTS += %D%/check_cuda_text
 %C%_check_cuda_access_LDADD = $(CUDA_LDADD)
 %C%_check_cuda_text_LDADD = $(CUDA_LDADD)
