@@ -31,6 +31,7 @@ include tests/unit/config/files.mk
 include tests/unit/plugin/files.mk
 include tests/unit/cli/files.mk
 include tests/unit/graph/files.mk
+include tests/unit/onnx/files.mk
 include tests/integration/golden/files.mk
 include tests/kernels/cpu/files.mk
 include tests/kernels/cuda/files.mk

@@ -10,6 +10,7 @@ extern const command command_predict;
 extern const command command_import;
 extern const command command_evaluate;
 extern const command command_explain;
+extern const command command_export;
 extern const command command_bench;
 extern const command command_find_rate;
 extern const command command_data_preprocess;
@@ -32,6 +33,7 @@ const command *const commands[] = {
     &command_import,
     &command_evaluate,
     &command_explain,
+    &command_export,
     &command_bench,
     &command_find_rate,
     &command_data_show,

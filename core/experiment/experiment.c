@@ -223,25 +223,34 @@ static void warn_of_idle_scale(const experiment *e)
 
 /* ---- extents --------------------------------------------------------------------------------- */
 
-pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
-                                    pons_error *err)
+pons_status experiment_divisor(const experiment *e, int divisor[3], pons_error *err)
 {
-    static const int order_of[4][3] = { { 0, 1, 2 }, { 0, 1, 2 }, { 1, 0, 2 }, { 2, 0, 1 } };
     const pons_model_operations *model = e->model.plugin->operations;
-    const int *order = order_of[e->task.flat_axis + 1]; /* file axis of D, H, W */
-    int divisor[3] = { 1, 1, 1 };
 
+    divisor[0] = divisor[1] = divisor[2] = 1;
     if (model->divisor == NULL)
         return PONS_OK;
     if (plugin_status(model->divisor(e->model.options, divisor, err), "the model", "divisor", err)
         != PONS_OK)
         return config_location_add(e->config, "model", "plugin", err);
-    for (int a = 0; a < 3; a++) {
-        bool flat = e->task.flat && a == 0; /* the model does not divide the flat axis */
-        if (!flat && divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
+    if (e->task.flat) /* the model does not divide the flat axis */
+        divisor[0] = 1;
+    return PONS_OK;
+}
+
+pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
+                                    pons_error *err)
+{
+    static const int order_of[4][3] = { { 0, 1, 2 }, { 0, 1, 2 }, { 1, 0, 2 }, { 2, 0, 1 } };
+    const int *order = order_of[e->task.flat_axis + 1]; /* file axis of D, H, W */
+    int divisor[3];
+
+    if (experiment_divisor(e, divisor, err) != PONS_OK)
+        return err->status;
+    for (int a = 0; a < 3; a++)
+        if (divisor[a] > 1 && extent[order[a]] % divisor[a] != 0)
             pons_fail(err, PONS_CONFIG, "%s %d is not divisible by %d along %c", what,
                       extent[order[a]], divisor[a], "ijk"[order[a]]);
-    }
     return config_location_add(e->config, what, "extent", err);
 }
 

@@ -134,6 +134,8 @@ int experiment_processors(const experiment *e);
  */
 int experiment_threads(const experiment *e);
 
+/* The numbers that the model's extents along D, H, W must be multiples of. */
+pons_status experiment_divisor(const experiment *e, int divisor[3], pons_error *err);
 /* R33: check extents along i j k against the model's divisor; 'what' is "patch" or "window". */
 pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
                                     pons_error *err);

@@ -34,15 +34,17 @@ pons_status head_tensors_list(const experiment *e, arena *a, const char *const *
 {
     experiment wider = *e;
     const char **names = arena_alloc(a, ((size_t)e->task.classes + 1) * sizeof *names), **found;
+    pons_shape shape = programs_window_shape(e);
     pons_graph *one = NULL, *more = NULL;
+    pons_node *logits;
     int count;
 
     for (int i = 0; i < e->task.classes; i++)
         names[i] = e->task.class_names != NULL ? e->task.class_names[i] : "class";
     names[wider.task.classes++] = "class";
     wider.task.class_names = names;
-    if (programs_graph_network(e, &one, err) == PONS_OK
-        && programs_graph_network(&wider, &more, err) == PONS_OK) {
+    if (programs_graph_evaluation(e, shape, &one, &logits, err) == PONS_OK
+        && programs_graph_evaluation(&wider, shape, &more, &logits, err) == PONS_OK) {
         found = arena_alloc(a, (size_t)(one->parameter_count + one->state_count + 1)
                                    * sizeof *found);
         count = add_changed(one->parameter, more->parameter, a, found);

@@ -244,11 +244,10 @@ static bool has_dropout(const pons_graph *g)
     return false;
 }
 
-/* The network of an evaluation. */
-static pons_status build_network(const experiment *e, pons_graph *g, bool drops, pons_outputs *out,
-                                 pons_error *err)
+/* The network of an evaluation, on images of 'shape'. */
+static pons_status build_network(const experiment *e, pons_graph *g, pons_shape shape, bool drops,
+                                 pons_outputs *out, pons_error *err)
 {
-    pons_shape shape = batch_shape(e->window, e->sections.window.batch, e->task.channels);
     task_inputs inputs;
 
     g->drops = drops;
@@ -261,18 +260,26 @@ static pons_status build_network(const experiment *e, pons_graph *g, bool drops,
     return err->status;
 }
 
-pons_status programs_graph_network(const experiment *e, pons_graph **out, pons_error *err)
+pons_shape programs_window_shape(const experiment *e)
+{
+    return batch_shape(e->window, e->sections.window.batch, e->task.channels);
+}
+
+pons_status programs_graph_evaluation(const experiment *e, pons_shape shape, pons_graph **out,
+                                      pons_node **logits, pons_error *err)
 {
     pons_graph *g = graph_new(false);
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_network(e, g, false, &outputs, err) == PONS_OK)
-        *out = g;
-    else
+    if (build_network(e, g, shape, false, &outputs, err) != PONS_OK) {
         graph_free(g);
-    return err->status;
+        return err->status;
+    }
+    *out = g;
+    *logits = outputs.item[0];
+    return PONS_OK;
 }
 
 pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
@@ -286,7 +293,7 @@ pons_status programs_build_evaluation(const experiment *e, const device *d, stor
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_network(e, g, drops, &outputs, err) != PONS_OK) {
+    if (build_network(e, g, programs_window_shape(e), drops, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }

@@ -23,8 +23,6 @@ pons_status programs_build_training(const experiment *e, const program_seat *pla
 /* The graph of that before any pass; the caller frees it. */
 pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph **out,
                                     pons_node **loss, pons_error *err);
-/* The graph of the network alone, without a loss; the caller frees it. */
-pons_status programs_graph_network(const experiment *e, pons_graph **out, pons_error *err);
 /*
  * Input 'image' [batch, window, channels]; output 0: logits of the first head. Where the device is
  * to add windows to sums that it holds (window_nodes.h) also what that wants. With 'drops' the
@@ -32,6 +30,15 @@ pons_status programs_graph_network(const experiment *e, pons_graph **out, pons_e
  */
 pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err);
+
+/* The shape of a batch of windows, [batch, D, H, W, channels]. */
+pons_shape programs_window_shape(const experiment *e);
+/*
+ * The graph of an evaluation before any pass, on images of 'shape'; the caller frees it. *logits is
+ * the first output of the network.
+ */
+pons_status programs_graph_evaluation(const experiment *e, pons_shape shape, pons_graph **out,
+                                      pons_node **logits, pons_error *err);
 
 /* An evaluation program as what predicts windows. */
 pons_status programs_predictor(const experiment *e, program *p, window_predictor *out,
