@@ -151,6 +151,10 @@ EXTRA_DIST += plugins/devices/cpu/conv/onednn/onednn.c \
 	plugins/devices/cpu/conv/onednn/onednn_compat.c plugins/devices/cpu/conv/onednn/onednn_absent.c
 libcpudevice_la_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CFLAGS) $(ISA_LIMIT)
 libcpudevice_la_CFLAGS = $(CPU_CFLAGS)
+# The limit of instructions is in isa.c alone, so a folder that is configured again compiles little. A rule without the
+# variable would take the place of Automake's.
+ISA_OBJECT = plugins/devices/cpu/libcpudevice_la-isa.lo
+$(ISA_OBJECT): Makefile
 
 device_LTLIBRARIES += cpu.la
 cpu_la_SOURCES =
