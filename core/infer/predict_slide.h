@@ -17,8 +17,8 @@ typedef struct predict_slide_work {
 /*
  * Predict the patches of a slide that networks of task = classification were trained on, each
  * around the centre of a point of the map (map_file.h). Points whose square has no tissue
- * (slide_thumbnail.h) are 0. Of two classes the map has the probability of the second, else those
- * of all. The overlay shows the probability that the class is not the first one.
+ * (slide_thumbnail.h) are 0. A map of two classes has the probability of the second, else those of
+ * all. The overlay shows the probability that the class is not the first one.
  *
  * Memory holds the thumbnail, a row of the map's tiles and some batches of patches. Patches depend
  * on neither devices nor processes; the first process writes. PONS_CONFIG: the networks see other

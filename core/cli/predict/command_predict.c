@@ -41,9 +41,9 @@ static const char *const all_words[] = { "all", NULL };
 static const char *const splits[] = { "auto", "test", "all", NULL };
 
 static const pons_option flags[] = {
-    PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder. Of a "
-              "classification: a table .csv of all images; or for slides a map .tiff, of several "
-              "ones a folder."),
+    PONS_TEXT(predict_flags, output, NULL, "File for one image, else a folder. A "
+              "classification writes a table .csv of all images, or of a slide a map .tiff, and "
+              "maps of several slides to a folder."),
     PONS_TEXT(predict_flags, config, "", "INI file for a bare weights file. In a checkpoint's "
               "folder its manifest says what training saw."),
     PONS_TEXT(predict_flags, target, "", "Modality that a network of task = synthesis makes from "

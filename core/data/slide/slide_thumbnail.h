@@ -18,8 +18,8 @@ typedef struct slide_thumbnail {
 
 /*
  * Shrink the level of the smallest scale that is not below the thumbnail's: each pixel is the mean
- * of a square of it. Of a slide with one level all of it is read, a few megabytes at a time. The
- * caller clears *out, also after an error.
+ * of a square of it. A slide with one level is read wholly, a few megabytes at a time. The caller
+ * clears *out, also after an error.
  */
 pons_status slide_thumbnail_make(slide *s, slide_thumbnail *out, pons_error *err);
 void slide_thumbnail_clear(slide_thumbnail *t);
