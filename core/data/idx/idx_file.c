@@ -12,9 +12,6 @@
 
 enum { HEADER_MAX = 16, BYTE_TYPE = 0x08, EXTENT_MAX = 16384 };
 
-/* The largest ratio of lengths that deflate reaches. */
-enum { DEFLATE_RATIO = 1032 };
-
 /* The content of a file, inflated or as it is. */
 typedef struct idx_content {
     const char *path;
@@ -84,10 +81,10 @@ static pons_status check_length(const idx_content *c, size_t size, pons_error *e
     if (!c->gzip && c->packed_size != size)
         return pons_fail(err, PONS_DATA, "cannot read '%s': it has %zu bytes, expected %zu as its "
                          "header says", c->path, c->packed_size, size);
-    if (c->gzip && size / DEFLATE_RATIO > c->packed_size)
+    if (c->gzip && size / DEFLATE_RATIO_MAX > c->packed_size)
         return pons_fail(err, PONS_DATA, "cannot read '%s': its header says %zu bytes, expected at "
                          "most %zu in a compressed file of %zu", c->path, size,
-                         c->packed_size * DEFLATE_RATIO, c->packed_size);
+                         c->packed_size * DEFLATE_RATIO_MAX, c->packed_size);
     return PONS_OK;
 }
 

@@ -6,6 +6,9 @@
 
 #include <pons/plugin.h>
 
+/* The largest ratio of lengths that deflate reaches: a bound of what a small file can hold. */
+enum { DEFLATE_RATIO_MAX = 1032 };
+
 /*
  * Inflate a gzip file of one or several members, whose content is exactly 'out_size' bytes.
  * Checksums and lengths are verified, and nothing may follow. gzip_inflate uses the fast library

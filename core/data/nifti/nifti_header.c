@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/text/shell_word.h"
+#include "data/nifti/gzip.h"
 
 /* A header under check; version 1 is converted to version 2. */
 typedef struct header {
@@ -187,12 +188,12 @@ static pons_status check_type(header *x, pons_error *err)
     return PONS_OK;
 }
 
-/* Deflate shrinks at most 1032:1, which bounds the allocation that a small file can cause. */
+/* The ratio of deflate bounds the allocation that a small file can cause. */
 static pons_status check_file_length(header *x, int64_t file_size, bool gzip, pons_error *err)
 {
     int64_t least = x->size + 4, total;
-    int64_t limit = gzip ? (file_size > INT64_MAX / 1040 ? INT64_MAX : file_size * 1040)
-                         : file_size;
+    int64_t ratio = gzip ? DEFLATE_RATIO_MAX : 1;
+    int64_t limit = file_size > INT64_MAX / ratio ? INT64_MAX : file_size * ratio;
 
     if (!isfinite(x->offset) || x->offset != floor(x->offset) || x->offset < (double)least ||
         x->offset > (double)limit)

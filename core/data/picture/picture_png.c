@@ -10,7 +10,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-enum { DEFLATE_RATIO_MAX = 1032 }; /* most bytes of one deflated byte */
+#include "data/nifti/gzip.h"
 
 typedef struct png_reading {
     const picture_bytes *bytes;

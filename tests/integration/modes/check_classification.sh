@@ -296,7 +296,7 @@ cp -r classes x; mkdir x/val/0; cp heads/imagesTr/phantom_000.nii.gz x/val/0/
 expect 4 "has the class '0', expected 'even', 'odd one'" "$program" evaluate --run runs/folders \
     --set "data.source=$folder/x"
 damaged "has the class '0', expected 'even', 'odd one'"
-rm -r x; mkdir -p x/val; cp -r classes/train x/train; cp -r classes/val/even x/val/0; cp -r classes/val/odd* x/val/1
+mkdir -p x/val; cp -r classes/train x/train; cp -r classes/val/even x/val/0; cp -r classes/val/odd* x/val/1
 expect 4 "has the class '0', expected 'even', 'odd one'" "$program" evaluate --run runs/folders \
     --set "data.source=$folder/x"
 rm -r x

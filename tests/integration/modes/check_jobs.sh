@@ -106,7 +106,7 @@ check "mnist_mlp_ddp trains on two ranks" "$program" launch -n 2 -- train -q mni
     --set distribute.timeout_s="$(patient 100)"
 check "mnist_mlp_ddp predicts from two ranks" classified mnist_mlp_ddp
 
-# pictures FOLDER CLASS...: two pictures of each class for training and one for validation, of two extents.
+# pictures FOLDER CLASS...: two pictures of each class for training and two for validation, of two extents.
 pictures() {
     place=$1
     shift
@@ -130,8 +130,8 @@ named() {
                                END { exit bad || NR != 2 * classes + 1 }' "out/$job.csv"
 }
 
-# picture_job NAME FOLDER CLASS... -- [SETTING...]: train, predict, and both on two ranks.
 precision=
+# picture_job NAME FOLDER CLASS... -- [SETTING...]: explain, train, predict, and train on two ranks.
 picture_job() {
     job=$1 place=$2
     shift 2
