@@ -10,12 +10,15 @@
 #include "base/thread/parallel.h"
 #include "data/packed/sampling_index.h"
 
-#define VALUES_MAX 65536
-enum { SLOT_BITS_MIN = 8, SLOT_BITS_MAX = 18 }; /* load factor of at most 1/4 */
+/* A quarter of the slots is used at most: 256 values at first, 65,536 at the end. */
+enum { SLOT_BITS_MIN = 10, SLOT_BITS_STEP = 2, SLOT_BITS_MAX = 18 };
 
-/* A hash table of bit patterns with open addressing; values are numbered in order of appearance. */
+/*
+ * A hash table of bit patterns with open addressing, which grows; values are numbered in order of
+ * appearance.
+ */
 typedef struct value_table {
-    int slot_bits;    /* log2 of the number of slots; small for a small image */
+    int slot_bits;    /* log2 of the number of slots */
     uint32_t *bits;   /* [a quarter of the slots] */
     int32_t *slot;    /* index into bits; -1: free */
     int count;
@@ -29,40 +32,52 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
+/* The slot of a pattern, or the free one that it would take. */
+static inline uint32_t slot_of(const value_table *t, uint32_t bits)
+{
+    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> (32 - t->slot_bits);
+
+    while (t->slot[at] >= 0 && t->bits[t->slot[at]] != bits)
+        at = (at + 1) & ((UINT32_C(1) << t->slot_bits) - 1);
+    return at;
+}
+
+/* Give the table 2^slot_bits slots; false: no memory. */
+static bool value_table_resize(value_table *t, int slot_bits)
+{
+    size_t slots = (size_t)1 << slot_bits;
+    uint32_t *bits = realloc(t->bits, slots / 4 * sizeof *bits);
+    int32_t *slot = malloc(slots * sizeof *slot);
+
+    t->bits = bits != NULL ? bits : t->bits;
+    if (bits == NULL || slot == NULL) {
+        free(slot);
+        return false;
+    }
+    free(t->slot);
+    t->slot = slot;
+    t->slot_bits = slot_bits;
+    memset(slot, 0xff, slots * sizeof *slot);
+    for (int i = 0; i < t->count; i++)
+        slot[slot_of(t, t->bits[i])] = i;
+    return true;
+}
+
 /* The number of a value, which is added if new; -1: the table is full. */
 static int value_number(value_table *t, float x)
 {
-    uint32_t bits = bits_of(x);
-    uint32_t at = (bits * UINT32_C(0x9e3779b1)) >> (32 - t->slot_bits);
+    uint32_t bits = bits_of(x), at = slot_of(t, bits);
 
-    while (t->slot[at] >= 0) {
-        if (t->bits[t->slot[at]] == bits)
-            return t->slot[at];
-        at = (at + 1) & ((UINT32_C(1) << t->slot_bits) - 1);
+    if (t->slot[at] >= 0)
+        return t->slot[at];
+    if (t->count == 1 << t->slot_bits >> 2) {
+        if (t->slot_bits == SLOT_BITS_MAX || !value_table_resize(t, t->slot_bits + SLOT_BITS_STEP))
+            return -1;
+        at = slot_of(t, bits);
     }
-    if (t->count == VALUES_MAX)
-        return -1;
     t->bits[t->count] = bits;
     t->slot[at] = t->count;
     return t->count++;
-}
-
-/* Make room for the distinct values among 'values' elements, at most VALUES_MAX. */
-static bool value_table_init(value_table *t, int64_t values)
-{
-    size_t slots;
-
-    t->count = 0;
-    for (t->slot_bits = SLOT_BITS_MIN; t->slot_bits < SLOT_BITS_MAX
-         && (INT64_C(1) << t->slot_bits) < 4 * values; )
-        t->slot_bits++;
-    slots = (size_t)1 << t->slot_bits;
-    t->bits = malloc(slots / 4 * sizeof *t->bits);
-    t->slot = malloc(slots * sizeof *t->slot);
-    if (t->bits == NULL || t->slot == NULL)
-        return false;
-    memset(t->slot, 0xff, slots * sizeof *t->slot);
-    return true;
 }
 
 static void value_table_clear(value_table *t)
@@ -106,7 +121,7 @@ static bool pack_values(packed_case *p, const float *x, int64_t count)
 {
     value_table t = { .count = 0 };
     uint16_t *codes = malloc((size_t)count * sizeof *codes);
-    bool packed = codes != NULL && value_table_init(&t, count)
+    bool packed = codes != NULL && value_table_resize(&t, SLOT_BITS_MIN)
                   && number_values(&t, x, count, codes);
 
     if (packed)

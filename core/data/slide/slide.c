@@ -242,15 +242,29 @@ void slide_resolution(const slide *s, double micrometres[2])
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-/* Lay a premultiplied colour over the background. */
-static void put_pixel(const slide *s, uint32_t argb, uint8_t rgb[3])
+/* Lay premultiplied colours over the background. */
+static void blend_pixels(const slide *s, const uint32_t *argb, int64_t count, uint8_t *rgb)
 {
-    unsigned clear = 255 - (argb >> 24);
+    for (int64_t n = 0; n < count; n++)
+        for (int c = 0; c < 3; c++) {
+            unsigned clear = 255 - (argb[n] >> 24), colour = argb[n] >> (16 - 8 * c) & 255;
+            rgb[3 * n + c] = (uint8_t)(colour + (s->background[c] * clear + 127) / 255);
+        }
+}
 
-    for (int c = 0; c < 3; c++) {
-        unsigned colour = argb >> (16 - 8 * c) & 255;
-        rgb[c] = (uint8_t)(clear == 0 ? colour : colour + (s->background[c] * clear + 127) / 255);
+/* Drop the alpha of opaque pixels; false: some are not. */
+static bool copy_pixels(const uint32_t *argb, int64_t count, uint8_t *rgb)
+{
+    uint32_t all = UINT32_MAX;
+
+    for (int64_t n = 0; n < count; n++) {
+        uint32_t value = argb[n];
+        all &= value;
+        rgb[3 * n] = (uint8_t)(value >> 16);
+        rgb[3 * n + 1] = (uint8_t)(value >> 8);
+        rgb[3 * n + 2] = (uint8_t)value;
     }
+    return all >> 24 == 255;
 }
 
 pons_status slide_read(slide *s, const slide_region *region, uint8_t *rgb, pons_error *err)
@@ -276,8 +290,8 @@ pons_status slide_read(slide *s, const slide_region *region, uint8_t *rgb, pons_
         pons_fail(err, PONS_DATA, "cannot read '%s': %s (OpenSlide), in the region at column %lld, "
                   "row %lld of level %d", s->path, problem, (long long)region->column,
                   (long long)region->row, region->level);
-    for (int64_t n = 0; problem == NULL && n < count; n++)
-        put_pixel(s, argb[n], rgb + 3 * n);
+    if (problem == NULL && !copy_pixels(argb, count, rgb))
+        blend_pixels(s, argb, count, rgb);
     free(argb);
     return err->status;
 }
