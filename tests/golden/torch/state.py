@@ -1,6 +1,9 @@
 """Write state.pt, state_protocol4.pt and state_old.pt of tests/unit/checkpoint/check_torch_file.c: values of every
 kind that a checkpoint may hold, in the three forms of torch.save."""
-import torch, collections, numpy as np
+import collections
+import numpy as np
+import torch
+
 base=torch.arange(24.).reshape(2,3,4)
 def make():
     n=collections.OrderedDict()

@@ -85,6 +85,20 @@ check "a layer's arguments are options" refused 3 "[model] of the bundle: plugin
 network '"UNet"'
 rm b/models/model.pt
 check "a folder without weights is refused" refused 3 "'b' holds no weights" b
+# Kernels 1,3,5 of the plan are 1,5,3 in the file.
+config nnunet
+cat >>nnunet.ini <<'INI'
+[model]
+plugin = plain_unet
+features_per_stage = 2 2
+kernel_sizes = 1,5,3 3
+strides = 1 1,2,2
+n_conv_per_stage = 1
+n_conv_per_stage_decoder = 1
+INI
+check "a checkpoint of nnU-Net is imported" "$program" import "$given/nnunet.pth" -o turned.safetensors --config nnunet.ini
+check "and weights with turned kernels" "$program" import "$given/nnunet.safetensors" -o file.safetensors --config nnunet.ini
+check "they are equal" cmp turned.safetensors file.safetensors
 check "a folder of the output is made" imports plain.safetensors new/deep/again
 
 phantom ph 1 18,16,16
