@@ -258,8 +258,8 @@ typedef struct pons_kernel {
     uint64_t share;             /* bit i: output 0 may lie in the memory of input i               */
     /*
      * pack_size[i] > 0: the kernel needs input i in another layout, which 'pack' writes. The
-     * program runs 'pack' once a step, before all kernels. Kernels with an equal pack_key for the
-     * same tensor share the result.
+     * program runs 'pack' once a step before all kernels, or before each 'run'. In a step, kernels
+     * with an equal pack_key for the same tensor may share the result.
      */
     size_t pack_size[2];
     uint64_t pack_key[2];

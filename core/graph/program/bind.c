@@ -68,8 +68,16 @@ static void bind_tensor(program *p, const program_tensor *t, void **address)
         p->binding.relocation[p->binding.relocation_count++] = (relocation){ address, t->offset };
 }
 
+static char *block_memory(const program *p, int block)
+{
+    return (char *)p->storage->work + p->layout.block[block].offset;
+}
+
 static void bind_call(program *p, program_call *c)
 {
+    for (int i = 0; c->packs_first && i < PACKED_INPUTS; i++)
+        if (c->pack_block[i] >= 0)
+            c->packed[i] = block_memory(p, c->pack_block[i]);
     for (int i = 0; c->input != NULL && i < c->request->input_count; i++) {
         if (c->packed != NULL && c->packed[i] != NULL)
             set_address(p, c->input_memory + i, c->packed[i]);
@@ -82,8 +90,7 @@ static void bind_call(program *p, program_call *c)
     c->call.output = c->output_memory;
     c->call.step_key = (const pons_step_key *)(p->layout.inputs + p->layout.step_key_offset);
     if (c->scratch >= 0)
-        set_address(p, &c->call.scratch,
-                    (char *)p->storage->work + p->layout.block[c->scratch].offset);
+        set_address(p, &c->call.scratch, block_memory(p, c->scratch));
 }
 
 pons_status bind_addresses(program *p, pons_error *err)

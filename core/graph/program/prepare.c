@@ -2,7 +2,8 @@
  * prepare.c - make a kernel for every request of a program, in running order (R15).
  *
  * A request that the device declines gets the reference kernel. Weights in a kernel's own layout
- * are packed once a step; kernels with equal layouts share the packed weight.
+ * are packed once a step; kernels with equal layouts share the packed weight. In a step of one
+ * micro-batch a call packs its weights itself, as often, into memory that other calls use, too.
  */
 #include <string.h>
 
@@ -170,7 +171,7 @@ static pons_status prepare_section(program *p, node_section section, pons_error 
 static void *find_packed(const program *p, const program_call *c, int input)
 {
     for (const program_call *d = p->calls.call; d < c; d++) {
-        for (int i = 0; i < 2 && d->packed != NULL && i < d->request->input_count; i++)
+        for (int i = 0; i < PACKED_INPUTS && d->packed != NULL && i < d->request->input_count; i++)
             if (d->packed[i] != NULL && d->input[i] == c->input[input]
                 && d->kernel.pack_key[i] == c->kernel.pack_key[input]
                 && d->kernel.pack_size[i] == c->kernel.pack_size[input])
@@ -184,9 +185,22 @@ static int count_packs(const program *p, int first)
     int count = 0;
 
     for (int k = first; k < p->calls.count; k++)
-        for (int i = 0; i < 2 && i < p->calls.call[k].request->input_count; i++)
+        for (int i = 0; i < PACKED_INPUTS && i < p->calls.call[k].request->input_count; i++)
             count += p->calls.call[k].kernel.pack_size[i] > 0;
     return count;
+}
+
+/* Let each call of micro, from 'micro' on, pack its inputs itself. */
+static void pack_first(program *p, int micro)
+{
+    for (int k = micro; k < p->calls.count; k++) {
+        program_call *c = p->calls.call + k;
+
+        for (int i = 0; i < PACKED_INPUTS && i < c->request->input_count; i++)
+            c->packs_first |= c->kernel.pack_size[i] > 0;
+        if (c->packs_first)
+            c->packed = arena_alloc(p->arena, PONS_KERNEL_INPUTS_MAX * sizeof *c->packed);
+    }
 }
 
 /* Make one call in begin for every layout of every weight. The calls of micro begin at 'micro'. */
@@ -198,7 +212,7 @@ static pons_status prepare_packs(program *p, int micro, pons_error *err)
     for (int k = micro; k < end; k++) {
         program_call *c = p->calls.call + k;
 
-        for (int i = 0; i < 2 && i < c->request->input_count; i++) {
+        for (int i = 0; i < PACKED_INPUTS && i < c->request->input_count; i++) {
             if (c->kernel.pack_size[i] == 0)
                 continue;
             if (c->packed == NULL)
@@ -351,8 +365,11 @@ pons_status prepare_calls(program *p, pons_error *err)
          + p->grad_accum.slot_count * gradient_buckets_limit(p);
     p->calls.call = arena_alloc(p->arena, (size_t)(room + 1) * sizeof *p->calls.call);
     if (prepare_section(p, SECTION_BEGIN, err) != PONS_OK
-        || prepare_section(p, SECTION_MICRO, err) != PONS_OK
-        || prepare_packs(p, begin, err) != PONS_OK)
+        || prepare_section(p, SECTION_MICRO, err) != PONS_OK)
+        return PONS_DEVICE;
+    if (p->training && p->settings.accumulate == 1)
+        pack_first(p, begin);
+    else if (prepare_packs(p, begin, err) != PONS_OK)
         return PONS_DEVICE;
     p->calls.section_first[SECTION_MICRO] = begin;
     while (p->calls.section_first[SECTION_MICRO] < p->calls.count

@@ -98,6 +98,8 @@ char *tensor_layout_slot_block(const program *p, const storage_block *block);
 /* Sections beside node_section: SECTION_ACCUMULATE adds a bucket of one slot to another. */
 enum { SECTION_ACCUMULATE = SECTION_UPDATE + 1, SECTION_ALL };
 
+enum { PACKED_INPUTS = 2 };    /* Inputs that a kernel may want packed: the first ones.           */
+
 typedef struct program_call {
     node_section section;
     const pons_request *request;
@@ -108,6 +110,8 @@ typedef struct program_call {
     void **input_memory;       /* The address of each input.                                      */
     void **output_memory;      /* The address of each output.                                     */
     void **packed;             /* The packed tensor of each input, or NULL.                       */
+    bool packs_first;          /* The call packs its inputs before it runs, into 'pack_block'.    */
+    int pack_block[PACKED_INPUTS]; /* Blocks of the arena; -1: not packed.                        */
     bool packs;                /* The call packs input 'pack_input' of call 'pack_call'.          */
     int pack_call, pack_input;
     bool host;                 /* This process computes: the device must have ended first.        */

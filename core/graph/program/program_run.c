@@ -27,13 +27,22 @@ static pons_status end_piece(program *p, pons_status status, pons_error *err)
     return p->device.facts.host_memory || status != PONS_OK ? end_run(p, status, err) : PONS_OK;
 }
 
-static pons_status run_pack(program *p, const program_call *c, pons_error *err)
+static pons_status pack_input(program *p, const program_call *reader, int input, pons_error *err)
 {
-    const program_call *reader = p->calls.call + c->pack_call;
+    return reader->kernel.pack(&reader->kernel, input, bind_address_of(p, reader->input[input]),
+                               reader->packed[input], err);
+}
 
-    return reader->kernel.pack(&reader->kernel, c->pack_input,
-                               bind_address_of(p, reader->input[c->pack_input]),
-                               reader->packed[c->pack_input], err);
+static pons_status run_call(program *p, const program_call *c, pons_error *err)
+{
+    pons_status status = PONS_OK;
+
+    if (c->packs)
+        return pack_input(p, p->calls.call + c->pack_call, c->pack_input, err);
+    for (int i = 0; c->packs_first && i < PACKED_INPUTS && status == PONS_OK; i++)
+        if (c->pack_block[i] >= 0)
+            status = pack_input(p, c, i, err);
+    return status != PONS_OK ? status : c->kernel.run(&c->kernel, &c->call, err);
 }
 
 static pons_status fill_with_nan(const program *p, char *memory, size_t size, pons_error *err)
@@ -72,7 +81,7 @@ static pons_status run_kernel(program *p, const program_call *c, pons_error *err
     pons_status status;
 
     range_begin(&p->device, call_name(c));
-    status = c->packs ? run_pack(p, c, err) : c->kernel.run(&c->kernel, &c->call, err);
+    status = run_call(p, c, err);
     range_end(&p->device);
     return plugin_status(status, "the device", c->packs ? "pack" : "run", err);
 }

@@ -318,6 +318,17 @@ static int accumulate_scratch(program *p)
     return block;
 }
 
+static void list_packs(program *p, int k)
+{
+    program_call *c = p->calls.call + k;
+
+    for (int i = 0; i < PACKED_INPUTS && c->packs_first; i++) {
+        size_t size = i < c->request->input_count ? c->kernel.pack_size[i] : 0;
+
+        c->pack_block[i] = size > 0 ? add_block(p, size, k) : -1;
+    }
+}
+
 static void list_scratch(program *p)
 {
     int first = p->calls.section_first[SECTION_MICRO];
@@ -327,6 +338,7 @@ static void list_scratch(program *p)
     for (int k = 0; k < p->calls.count; k++) {
         program_call *c = p->calls.call + k;
 
+        list_packs(p, k);
         c->scratch = -1;
         if (c->kernel.scratch_size == 0)
             continue;
