@@ -64,11 +64,22 @@ has_round() { [ -e "$1" ] && awk -v r="$2" '$1 == r { found = 1 } END { exit !fo
 
 # The networks that are measured, in $folder, and the cases that they read.
 networks() {
-    for name in spleen segresnet dynunet vnet attention residual fast_ddpm basicunet; do
+    for name in spleen segresnet dynunet vnet attention residual fast_ddpm basicunet swin_unetr resnet50 xresnet50 \
+        resnet18; do
         cp "$here/$name.ini" "$folder"
     done
     sed 's/^channels = .*/channels = 32 64 128 256 512/' "$folder/spleen.ini" >"$folder/fast.ini"
     [ -e "$folder/phantom" ] || "$pons" data phantom -o "$folder/phantom" --cases 1 --extent 112,112,112 >&2
     [ -e "$folder/regions" ] ||
         "$pons" data phantom -o "$folder/regions" --cases 1 --extent 112,112,112 --channels 4 --classes 4 >&2
+    classified pictures 1,224,224 3
+    classified volumes 64,64,64 1
+}
+
+# classified NAME EXTENT CHANNELS: two images of that extent with their classes, in $folder/NAME.csv.
+classified() {
+    [ -e "$folder/$1.csv" ] && return
+    "$pons" data phantom -o "$folder/$1" --cases 2 --extent "$2" --channels "$3" >&2
+    printf '%s\n' image,label "$1/imagesTr/phantom_000.nii.gz,cat" "$1/imagesTr/phantom_001.nii.gz,dog" \
+        >"$folder/$1.csv"
 }

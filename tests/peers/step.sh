@@ -20,7 +20,8 @@
 rounds=${2:-5}
 whole ROUNDS "$rounds"
 plain="spleen_fp32 spleen_bf16 fast_bf16 forward_bf16 segresnet_bf16 dynunet_bf16 vnet_fp32 vnet_bf16 \
-attention_fp32 attention_bf16 residual_fp32 residual_bf16 fast_ddpm_fp32 fast_ddpm_bf16 basicunet_fp32 basicunet_bf16"
+attention_fp32 attention_bf16 residual_fp32 residual_bf16 fast_ddpm_fp32 fast_ddpm_bf16 basicunet_fp32 basicunet_bf16 \
+swin_unetr_fp32 swin_unetr_bf16 resnet50_fp32 resnet50_bf16 xresnet50_fp32 xresnet50_bf16 resnet18_fp32 resnet18_bf16"
 # shellcheck disable=SC2086 # words
 rows=$(chosen ROWS "${ROWS:-$plain}" $plain spleen_card nnunet_card)
 ways=$(chosen WAYS "${WAYS:-}" eager eager_last compiled compiled_last graphs_last)
@@ -91,6 +92,18 @@ row() {
     basicunet_*) title="BasicUNet step, 2 x 64^3, ${1#*_}"
         torch="--model basicunet --precision ${1#*_} --batch 2 --patch 64"
         file=basicunet; ours="--set train.precision=${1#*_}" ;;
+    swin_unetr_*) title="SwinUNETR step, 1 x 64^3, ${1##*_}"
+        torch="--model swin_unetr --precision ${1##*_} --batch 1 --patch 64"
+        file=swin_unetr; ours="--set train.precision=${1##*_}" ;;
+    resnet50_*) title="ResNet50 step, 32 x 224^2, ${1#*_}"
+        torch="--model resnet50 --precision ${1#*_} --batch 32 --patch 224 --optimizer sgd"
+        file=resnet50; ours="--set train.precision=${1#*_}" ;;
+    xresnet50_*) title="xresnet50 step, 32 x 160^2, ${1#*_}"
+        torch="--model xresnet50 --precision ${1#*_} --batch 32 --patch 160 --optimizer sgd"
+        file=xresnet50; ours="--set train.precision=${1#*_}" ;;
+    resnet18_*) title="ResNet18 step, 2 x 64^3, ${1#*_}"
+        torch="--model resnet18 --precision ${1#*_} --batch 2 --patch 64 --optimizer sgd"
+        file=resnet18; ours="--set train.precision=${1#*_}" ;;
     spleen_card) title='spleen U-Net step, 8 x 96^3, bf16, on a card'
         torch='--model unet_spleen --precision bf16 --batch 8'
         ours='--set train.precision=bf16 --set train.batch=8' ;;
