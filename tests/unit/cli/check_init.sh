@@ -152,6 +152,11 @@ check "the forecast is that of pons explain" [ "$(peak small)" -le 110000000 ]
 check "the limit makes the patch smaller" [ "$(grep -c 'extent = 40 40 32' small.ini)" -eq 0 ]
 check "a smaller patch trains" trains small
 
+# packs M: calls that pack weights for a whole step of M micro-batches.
+packs() { "$program" explain default.ini --set train.micro_batches="$1" | grep -c '^begin  *pack '; }
+check "one micro-batch keeps no packed weights" [ "$(packs 1)" -eq 0 ]
+check "several share them" [ "$(packs 2)" -gt 0 ]
+
 # The forecast in NAME.ini is that of 'pons explain', and within 15 % of the memory that a training with a validation
 # takes: PEAK_RELATIVE of tolerance.h. Small networks decide this: the pages of libraries are most of their memory.
 in_band() {
