@@ -117,7 +117,7 @@ void nnunet_labels_put(nnunet_plan *p, const nnunet_json *dataset)
     nnunet_json labels = nnunet_json_object(dataset, "labels");
 
     nnunet_json_refuse_unknown(dataset, dataset_keys);
-    p->ending = nnunet_json_text(dataset, "file_ending");
+    nnunet_json_text(dataset, "file_ending");
     if (dataset->err->status != PONS_OK)
         return;
     p->channels = (int)json_object_size(channels.object);

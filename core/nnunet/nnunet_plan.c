@@ -283,7 +283,8 @@ static void put_configuration(nnunet_plan *p, const nnunet_json *plans, const nn
     p->axes = json_array_size(extent) == 2 ? 2 : 3;
     nnunet_json_expect(c, "preprocessor_name", "DefaultPreprocessor", "DefaultPreprocessor");
     if (nnunet_json_has(c, "previous_stage"))
-        p->previous = nnunet_json_text(c, "previous_stage");
+        nnunet_json_refuse(c, "previous_stage", "none: the second stage of a cascade is not "
+                           "predicted");
     if (c->err->status == PONS_OK)
         put_preprocess(p, plans, c);
     put_window(p, c, facts);

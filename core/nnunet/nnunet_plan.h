@@ -26,8 +26,6 @@ typedef struct nnunet_plan {
     int axes;                 /* 2 or 3                                                           */
     int order[3];             /* the plan axis of each axis of the file; 2D: axis 0 is flat       */
     int channels;             /* of the images                                                    */
-    const char *ending;       /* of the images' files, ".nii.gz"                                  */
-    const char *previous;     /* configuration whose segmentation is input too; NULL: none        */
     config_line *line;
     int line_count, line_room;
 } nnunet_plan;

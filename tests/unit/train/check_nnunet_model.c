@@ -188,6 +188,34 @@ START_TEST(predictions_equal_nnunets)
 }
 END_TEST
 
+/* A 2D network with transposed axes; slices that are resampled apart, two normalisations, ignore. */
+START_TEST(slices_and_mixed_channels_equal_nnunets)
+{
+    static const char *const models[] = { "two", "sep" }, *const flips[] = { "plain", "mirrored" };
+
+    make_root();
+    for (int n = 0; n < 4; n++) {
+        char model[1024], images[1024], name[256];
+        snprintf(name, sizeof name, "nnunet/models_more/%s/model", models[n / 2]);
+        snprintf(model, sizeof model, "%s", golden_path(name));
+        snprintf(name, sizeof name, "nnunet/models_more/%s/images", models[n / 2]);
+        snprintf(images, sizeof images, "%s", golden_path(name));
+        EXPECT(0, "case -> ", "predict", model, images, "-o", "seg/",
+               n % 2 == 0 ? "--no-mirror" : NULL);
+        snprintf(name, sizeof name, "nnunet/models_more/%s/%s.nii.gz", models[n / 2], flips[n % 2]);
+        volume expected = read_volume(golden_path(name));
+        volume found = read_volume(in_root("seg/case.nii.gz"));
+        int allowed = (int)(LABELS_SHARE * (double)pons_volume_count(&expected));
+        int different = count_different(&expected, &found);
+        ck_assert_msg(different <= allowed, "%s: %d labels differ, at most %d may", name, different,
+                      allowed);
+        pons_volume_clear(&expected);
+        pons_volume_clear(&found);
+    }
+    remove_root();
+}
+END_TEST
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void copy_file(const char *from, const char *to)
@@ -355,6 +383,7 @@ static const wrong_value wrong_values[] = {
     { "", "transpose_forward", "[0, 0, 1]", "transpose_forward: found [0,0,1], expected each of" },
     { "", "label_manager", "\"Mine\"", "label_manager: found \"Mine\"" },
     { "C", "preprocessor_name", "\"Mine\"", "configurations.3d_fullres.preprocessor_name" },
+    { "C", "previous_stage", "\"3d_lowres\"", "previous_stage: found \"3d_lowres\"" },
     { "C", "spacing", "[1, 1, 1e9]", "spacing: found" },
     { "C", "spacing", "[1, 1, 0]", "spacing: found" },
     { "C", "spacing", "[1, 1]", "spacing: found [1,1], expected a list of 3 numbers" },
@@ -441,6 +470,7 @@ int main(void)
     TCase *c = suite_new("nnunet_model");
 
     tcase_add_test(c, predictions_equal_nnunets);
+    tcase_add_test(c, slices_and_mixed_channels_equal_nnunets);
     tcase_add_test(c, channels_come_as_files_lists_and_folders);
     tcase_add_test(c, missing_channels_and_folds_are_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
