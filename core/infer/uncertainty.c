@@ -105,7 +105,8 @@ pons_status uncertainty_restore(const experiment *e, int samples, const volume *
     if (buffer[0] == NULL || buffer[1] == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for planes of an uncertainty");
     else if (inverse_resample_open(&from, grid, &inverse, err) == PONS_OK
-             && inverse_resample_start(inverse, INVERSE_RESAMPLE_VALUES, 0, 0, entropy, err) == PONS_OK
+             && inverse_resample_start(inverse, INVERSE_RESAMPLE_VALUES, 0, 0, entropy, err)
+                == PONS_OK
              && inverse_resample_start(inverse, INVERSE_RESAMPLE_VALUES, 0, 0, variance, err)
                 == PONS_OK)
         restore_planes(&u, inverse, buffer, out);

@@ -80,7 +80,9 @@ void nnunet_plan_kernel_order(const nnunet_plan *p, int order[3])
 
 /* ---- grid ------------------------------------------------------------------------------------ */
 
-typedef enum plan_resampling { RESAMPLING_NONE, RESAMPLING_SPLINE, RESAMPLING_TORCH } plan_resampling;
+typedef enum plan_resampling {
+    RESAMPLING_NONE, RESAMPLING_SPLINE, RESAMPLING_TORCH
+} plan_resampling;
 
 static plan_resampling read_function(const nnunet_json *c, const char *key)
 {
@@ -111,9 +113,9 @@ static const char *slices_word(const nnunet_json *arguments)
 static void check_arguments(const nnunet_json *a, plan_resampling how)
 {
     static const char *const spline[] = { "is_seg", "order", "order_z", "force_separate_z", NULL };
-    static const char *const torch[] = { "is_seg", "force_separate_z", "memefficient_seg_resampling",
-                                         "separate_z_anisotropy_threshold", "mode",
-                                         "aniso_axis_mode", NULL };
+    static const char *const torch[] = { "is_seg", "force_separate_z", "mode", "aniso_axis_mode",
+                                         "memefficient_seg_resampling",
+                                         "separate_z_anisotropy_threshold", NULL };
 
     nnunet_json_refuse_unknown(a, how == RESAMPLING_TORCH ? torch : spline);
     if (json_object_get(a->object, "is_seg") != NULL && nnunet_json_flag(a, "is_seg"))

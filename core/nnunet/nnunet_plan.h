@@ -48,12 +48,12 @@ const char *nnunet_plan_axes(const nnunet_plan *p, const double value[3], const 
 /* Numbers of a list along the plan's axes; that of a flat axis is 'flat'. */
 void nnunet_plan_numbers(const nnunet_plan *p, const nnunet_json *j, const char *key, double flat,
                          double out[3]);
-/* nnunet_network.c: [model] of a configuration's architecture. */
+/* nnunet_plan_network.c: [model] of a configuration's architecture. */
 void nnunet_network_put(nnunet_plan *p, const nnunet_json *configuration,
                         const nnunet_facts *facts);
-/* nnunet_labels.c: [data] and region_ids of dataset.json. */
+/* nnunet_plan_labels.c: [data] and region_ids of dataset.json. */
 void nnunet_labels_put(nnunet_plan *p, const nnunet_json *dataset);
-/* nnunet_values.c: the steps of [preprocess] that normalise; returns their names. */
+/* nnunet_plan_values.c: the steps of [preprocess] that normalise; returns their names. */
 const char *nnunet_values_put(nnunet_plan *p, const nnunet_json *plans,
                               const nnunet_json *configuration);
 

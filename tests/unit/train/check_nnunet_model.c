@@ -188,7 +188,10 @@ START_TEST(predictions_equal_nnunets)
 }
 END_TEST
 
-/* A 2D network with transposed axes; slices that are resampled apart, two normalisations, ignore. */
+/*
+ * A 2D network with transposed axes; slices that are resampled apart, with two normalisations and a
+ * label 'ignore'.
+ */
 START_TEST(slices_and_mixed_channels_equal_nnunets)
 {
     static const char *const models[] = { "two", "sep" }, *const flips[] = { "plain", "mirrored" };

@@ -1,5 +1,5 @@
 /*
- * nnunet_values.c - the normalisation of each channel as steps of [preprocess].
+ * nnunet_plan_values.c - the normalisation of each channel as steps of [preprocess].
  *
  * Channels of one scheme share a step. Those under a mask come first, since the mask is found in
  * the image as it was read.

@@ -1,5 +1,5 @@
 /*
- * nnunet_labels.c - labels or regions of dataset.json.
+ * nnunet_plan_labels.c - labels or regions of dataset.json.
  *
  * Regions exist if a label lists several ids. Then every label but the background and 'ignore' is
  * a region with an output of its own; else the outputs are the ids from 0 on.

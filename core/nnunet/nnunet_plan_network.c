@@ -1,5 +1,5 @@
 /*
- * nnunet_network.c - the architecture of a configuration as [model].
+ * nnunet_plan_network.c - the architecture of a configuration as [model].
  *
  * Plans before version 2.4 name a class and pools; the rest of such a network is fixed.
  */
