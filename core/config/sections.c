@@ -326,7 +326,8 @@ static const pons_option predict_table[] = {
                 "With resample = logits: interpolate within slices, and copy the nearest slice; "
                 "auto: if a spacing is over 3 times another, as nnU-Net."),
     PONS_REAL_AXES(predict_options, spacing, "", 0, 1000,
-                   "Spacing of the network along i j k for separate_slices = auto; 0: the file's."),
+                   "Spacing of the network along i j k for separate_slices = auto; 0: the file's; "
+                   "empty: that of the preprocessed image."),
     PONS_INTEGERS(predict_options, region_ids, "", 0, 65535,
                   "Write regions as one label: the id of each region, the later over the "
                   "earlier."),

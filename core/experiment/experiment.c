@@ -336,8 +336,9 @@ static pons_status check_prediction(experiment *e, pons_error *err)
 {
     const predict_options *p = &e->sections.predict;
     bool late = p->resample == RESAMPLE_LOGITS;
+    bool spaced = p->spacing[0] > 0 || p->spacing[1] > 0 || p->spacing[2] > 0;
     const char *idle = late ? NULL : p->separate_slices != PONS_SLICES_NO ? "separate_slices"
-                       : config_given(e->config, "predict", "spacing") ? "spacing" : NULL;
+                       : spaced ? "spacing" : NULL;
 
     if (idle != NULL)
         return pons_fail(err, PONS_CONFIG, "%s: [predict] %s is for resample = logits",

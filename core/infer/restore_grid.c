@@ -81,12 +81,13 @@ static pons_status start_probabilities(restore_grid *b, pons_error *err)
 static void separate_slices(restore_grid *b)
 {
     const predict_options *p = &b->experiment->sections.predict;
+    bool spaced = p->spacing[0] > 0 || p->spacing[1] > 0 || p->spacing[2] > 0;
     double old[3], file[3];
 
     if (!is_late(b->experiment) || !inverse_resample_spacing(b->inverse, file))
         return;
     pons_volume_spacing(&b->from, old);
-    for (int a = 0; a < 3 && config_given(b->experiment->config, "predict", "spacing"); a++)
+    for (int a = 0; a < 3 && spaced; a++)
         old[a] = p->spacing[a] > 0 ? p->spacing[a] : file[a];
     inverse_resample_separate(b->inverse, pons_slice_axis((pons_slices)p->separate_slices, old,
                                                           file));
