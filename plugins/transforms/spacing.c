@@ -43,6 +43,8 @@ static const pons_option options[] = {
 
 /* The tolerance of a comparison. */
 static const double TOLERANCE = 1e-3;
+/* A larger image is that of a wrong spacing. */
+static const double VOXELS_MAX = 1e12;
 
 static pons_status check_method(const spacing *s, pons_error *err)
 {
@@ -181,6 +183,7 @@ static pons_status apply_nnunet(const spacing *s, const double now[3], const dou
     static const axis_mode mode[] = { AXIS_NEAREST_EXACT, AXIS_LINEAR, AXIS_CUBIC };
     nnunet_modes modes = { mode[s->order], mode[s->order_z], -1 };
     int64_t extent[3];
+    double voxels = 1;
 
     for (int a = 0; a < 3; a++) {
         double count = fmax(1, rint(now[a] / wanted[a] * (double)c->image.extent[a]));
@@ -189,7 +192,12 @@ static pons_status apply_nnunet(const spacing *s, const double now[3], const dou
             return pons_fail(err, PONS_DATA, "the new spacing gives %.4g voxels along axis %d, "
                              "expected at most %d", count, a, INT32_MAX);
         extent[a] = (int64_t)count;
+        voxels *= count;
     }
+    if (voxels > VOXELS_MAX)
+        return pons_fail(err, PONS_DATA, "a spacing of %g x %g x %g mm gives %.4g voxels of %g x "
+                         "%g x %g mm, expected at most %g", now[0], now[1], now[2], voxels,
+                         wanted[0], wanted[1], wanted[2], VOXELS_MAX);
     modes.separate_axis = pons_slice_axis((pons_slices)s->force_separate_z, now, wanted);
     return nnunet_resample(c, extent, &modes, err);
 }

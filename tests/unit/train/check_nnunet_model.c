@@ -429,6 +429,22 @@ START_TEST(values_that_are_not_understood_are_named)
 }
 END_TEST
 
+START_TEST(an_absurd_spacing_is_refused)
+{
+    begin_model();
+    json_t *root = read_json("m/plans.json");
+
+    json_object_set_new(object_at(root, "configurations/3d_fullres"), "spacing",
+                        json_loads("[1e-4, 1e-4, 1e-4]", 0, NULL));
+    ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
+    EXPECT(4, "case 'a', step 'spacing': a spacing of 1 x 1.2 x 1 mm gives", "predict", "m", "in",
+           "-o", "seg");
+    ck_assert(!is_in_root("seg/a.nii.gz"));
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
 START_TEST(damaged_checkpoints_are_refused)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -478,6 +494,7 @@ int main(void)
     tcase_add_test(c, missing_channels_and_folds_are_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
+    tcase_add_test(c, an_absurd_spacing_is_refused);
     tcase_add_test(c, damaged_checkpoints_are_refused);
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     return suite_run();
