@@ -28,7 +28,7 @@ refused() {
     }
 }
 
-for script in augment brain cases colours data ddp files prep sampling scaling step wait; do
+for script in augment brain cases colours data ddp files prep sampling scaling slides step wait; do
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
