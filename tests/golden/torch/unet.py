@@ -1,7 +1,7 @@
 """Write the weights of one small UNet of MONAI for tests/unit/cli/check_import.sh: unet.pt (channels last, under
-'model'), unet_old.pth (the format before PyTorch 1.6, wrapped names), unet_half.pt (float16, double, bfloat16),
-unet.safetensors, differs.pt (a tensor is missing, one is unknown, one has another shape), infinite.pt, calls.pt (a
-pickle that calls), and a bundle's model.pt and inference.json."""
+'model'), unet_old.pth (the format before PyTorch 1.6, wrapped names), unet_half.pt (float16, double, bfloat16, of a
+compiled network), unet.safetensors, differs.pt (a tensor is missing, one is unknown, one has another shape),
+infinite.pt, calls.pt (a pickle that calls), and a bundle's model.pt and inference.json."""
 import json
 import os
 import torch
@@ -30,7 +30,8 @@ save({"model": last, "optimizer": {"state": {0: torch.zeros(4)}}, "epoch": 2}, "
 save({"state_dict": {"module.net." + k: v for k, v in state.items()}}, "unet_old.pth",
      _use_new_zipfile_serialization=False)
 types = [torch.float16, torch.float64, torch.bfloat16]
-save({k: v.to(types[i % 3]) if v.is_floating_point() else v for i, (k, v) in enumerate(state.items())}, "unet_half.pt")
+save({"_orig_mod." + k: v.to(types[i % 3]) if v.is_floating_point() else v for i, (k, v) in enumerate(state.items())},
+     "unet_half.pt")
 differs = dict(state)
 names = [k for k in state if k.endswith("conv.weight")]
 del differs[names[-1]]

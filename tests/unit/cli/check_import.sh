@@ -61,7 +61,7 @@ check "it has the same tensors" cmp plain.safetensors zip.safetensors
 check "the older format with wrapped names is imported" imports "$given/unet_old.pth" old
 check "it has the same tensors" cmp plain.safetensors old.safetensors
 check "a prefix may be given" imports "$given/unet_old.pth" old2 --prefix net.
-check "float16, double and bfloat16 become float32" imports "$given/unet_half.pt" half
+check "float16, double and bfloat16 of a compiled network become float32" imports "$given/unet_half.pt" half
 check "such a file has the same size" [ "$(wc -c <half.safetensors)" -eq "$(wc -c <plain.safetensors)" ]
 check "a written file is imported again" imports plain.safetensors again
 check "to the same bytes" cmp plain.safetensors again.safetensors
