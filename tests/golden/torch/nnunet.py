@@ -1,5 +1,5 @@
-"""Write a checkpoint as nnU-Net's for tests/unit/cli/check_import.sh: nnunet.pth, whose kernels have the axes of a plan,
-and nnunet.safetensors, the same weights with the axes of a file."""
+"""Write a checkpoint as nnU-Net's for tests/unit/cli/check_import.sh: nnunet.pth, whose kernels have the axes of a
+plan, and nnunet.safetensors, the same weights with the axes of a file."""
 import os
 import torch
 from dynamic_network_architectures.architectures.unet import PlainConvUNet

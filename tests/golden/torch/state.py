@@ -20,9 +20,12 @@ def make():
     n['empty']=torch.empty(0,3)
     n._metadata=collections.OrderedDict(a={'version':1})
     return {'network_weights':n,'epoch':3,'big':1<<70,'best':np.float64(0.5),'count':np.int64(-3),
-     'flag':np.bool_(True),'array':np.arange(6.).reshape(2,3),'fortran':np.asfortranarray(np.arange(6,dtype=np.int16).reshape(2,3)),
-     'axes':(0,1,2),'none':None,'yes':True,'rate':0.01,'name':'nnUNetTrainer','set':{1},'bytes':b'ab\xff','device':torch.device('cuda',1),
-     'size':torch.Size([2,3]),'type':torch.float32,'init_args':{'configuration':'3d_fullres','plans':{'spacing':[3.0,1.0]}},'negative':-70000}
+     'flag':np.bool_(True),'array':np.arange(6.).reshape(2,3),
+     'fortran':np.asfortranarray(np.arange(6,dtype=np.int16).reshape(2,3)),
+     'axes':(0,1,2),'none':None,'yes':True,'rate':0.01,'name':'nnUNetTrainer','set':{1},'bytes':b'ab\xff',
+     'device':torch.device('cuda',1),
+     'size':torch.Size([2,3]),'type':torch.float32,
+     'init_args':{'configuration':'3d_fullres','plans':{'spacing':[3.0,1.0]}},'negative':-70000}
 torch.save(make(),'tests/golden/torch/state.pt')
 torch.save(make(),'tests/golden/torch/state_old.pt',_use_new_zipfile_serialization=False)
 torch.save(make(),'tests/golden/torch/state_protocol4.pt',pickle_protocol=4)

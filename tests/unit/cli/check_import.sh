@@ -80,8 +80,8 @@ check "a value that is missing is refused" refused 3 "is '@x', which the file do
 network '"UNet", "groups": 3'
 check "an argument without an option is refused" refused 3 "argument 'groups' = 3 of class 'UNet'" b
 network '"SegResNet", "init_filters": 8, "norm": ["GROUP", {"num_groups": 4}], "act": ["RELU", {"inplace": true}]'
-check "a layer's arguments are options" refused 3 "[model] of the bundle: plugin=segresnet, init_filters=8, norm=group, num_groups=4, act=relu" \
-    b
+check "a layer's arguments are options" refused 3 \
+    "[model] of the bundle: plugin=segresnet, init_filters=8, norm=group, num_groups=4, act=relu" b
 network '"UNet"'
 rm b/models/model.pt
 check "a folder without weights is refused" refused 3 "'b' holds no weights" b
@@ -96,8 +96,10 @@ strides = 1 1,2,2
 n_conv_per_stage = 1
 n_conv_per_stage_decoder = 1
 INI
-check "a checkpoint of nnU-Net is imported" "$program" import "$given/nnunet.pth" -o turned.safetensors --config nnunet.ini
-check "and weights with turned kernels" "$program" import "$given/nnunet.safetensors" -o file.safetensors --config nnunet.ini
+check "a checkpoint of nnU-Net is imported" \
+    "$program" import "$given/nnunet.pth" -o turned.safetensors --config nnunet.ini
+check "and weights with turned kernels" \
+    "$program" import "$given/nnunet.safetensors" -o file.safetensors --config nnunet.ini
 check "they are equal" cmp turned.safetensors file.safetensors
 check "a folder of the output is made" imports plain.safetensors new/deep/again
 
