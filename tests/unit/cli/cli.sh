@@ -83,7 +83,7 @@ expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plug
 # No command name is close to these, so that no suggestion is made.
 expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
 expect 2 stderr "hint: pons plugin --help" plugin new loss mine
-for name in export report; do
+for name in report; do
     expect 2 stderr "unknown command '$name'" "$name"
 done
 expect 2 stderr "'pons plugin' needs a command" plugin
