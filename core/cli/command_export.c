@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "onnx/onnx_export.h"
 
-
 #include <pons/pons.h>
 
 typedef struct export_flags {
@@ -26,25 +25,33 @@ static const pons_option flags[] = {
     PONS_OPTIONS_END
 };
 
-/* Say which extents the model accepts. */
+/* Describe the extents that the model accepts along an axis. */
+static void describe(const onnx_freedom *free, int a, char *text, size_t size)
+{
+    long long extent = free->extent[a], step = free->step[a], smallest = free->smallest[a];
+
+    if (step == 0)
+        snprintf(text, size, "%lld", extent);
+    else if (step == 1)
+        snprintf(text, size, smallest == 1 ? "any" : "any from %lld", smallest);
+    else if (extent % step == 0)
+        snprintf(text, size, smallest == step ? "multiples of %lld" : "multiples of %lld from %lld",
+                 step, smallest);
+    else
+        snprintf(text, size, "%lld and multiples of %lld more", smallest, step);
+}
+
 static void tell(const invocation *call, const export_flags *f, const onnx_freedom *free)
 {
     static const char *const axes[] = { "N", "D", "H", "W" };
-    char text[256] = "", one[64];
+    char text[512] = "", one[96];
 
     for (int a = 0; a < 4; a++) {
         if (free->step[a] == 0 && free->extent[a] == 1 && a == 1)
             continue; /* a 2D network */
-        if (free->step[a] == 0)
-            snprintf(one, sizeof one, "%lld", (long long)free->extent[a]);
-        else if (free->step[a] == 1)
-            snprintf(one, sizeof one, "any");
-        else
-            snprintf(one, sizeof one, "%s %lld",
-                     free->extent[a] % free->step[a] == 0 ? "multiples of"
-                     : "as the window and multiples of", (long long)free->step[a]);
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %s",
-                 a > 0 ? ", " : "", axes[a], one);
+        describe(free, a, one, sizeof one);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %s", a > 0 ? ", " : "",
+                 axes[a], one);
     }
     log_line(call->log, "wrote '%s'; extents: %s", f->output, text);
 }
@@ -58,6 +65,9 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     predictor *network = NULL;
     onnx_freedom free;
 
+    if (strlen(f->output) < 6 || strcmp(f->output + strlen(f->output) - 5, ".onnx") != 0)
+        return pons_fail(err, PONS_USAGE, "'--output' is '%s', expected a file that ends in .onnx",
+                         f->output);
     if (predictor_open(&source, NULL, call->log, &network, err) != PONS_OK)
         return err->status;
     onnx_request request = { .network = network, .probabilities = f->probabilities,

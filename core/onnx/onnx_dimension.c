@@ -42,36 +42,60 @@ static bool is_close(double a, double b)
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
 
+unsigned onnx_spatial_doubt(const onnx_graph *x)
+{
+    unsigned spatial = 0xe & ~x->fixed;
+
+    return spatial != 0 ? spatial : 1;
+}
+
 static double growth(const onnx_graph *x, int variant, int axis)
 {
     return (double)x->extent[variant][axis] / (double)x->extent[VARIANT_BASE][axis];
 }
 
-/* Find the exponents. Where there are none, the axes that it depends on are doubtful. */
+/* Whether the exponents give the value in every variant. */
+static bool explains(const onnx_graph *x, const exponents *e, const onnx_quantity *q)
+{
+    for (int v = 1; v < VARIANT_COUNT; v++) {
+        double expected = q->at[VARIANT_BASE];
+        for (int a = 0; x->variant[v] != NULL && a < FREE_AXES; a++)
+            expected *= pow(growth(x, v, a), e->of[a]);
+        if (q->at[v] != expected && !is_close(q->at[v], expected))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * Find the exponents. If there are none, the axes that the value depends on are doubtful; all free
+ * ones if only variants with several larger axes show that it depends on any.
+ */
 static exponents find_exponents(onnx_graph *x, const onnx_quantity *q)
 {
     exponents e = { { 0 } };
     unsigned depends = 0;
-    bool known = true;
-    double all = 1;
 
     for (int a = 0; a < FREE_AXES; a++) {
         double ratio = q->at[1 + a] / q->at[VARIANT_BASE], by = growth(x, 1 + a, a);
 
-        if (q->at[1 + a] == q->at[VARIANT_BASE])
+        if (x->variant[1 + a] == NULL || q->at[1 + a] == q->at[VARIANT_BASE])
             continue;
         depends |= 1u << a;
         e.of[a] = is_close(ratio, by) ? 1 : is_close(ratio, 1 / by) ? -1 : 0;
-        known = known && e.of[a] != 0;
-        all *= pow(growth(x, VARIANT_ALL, a), e.of[a]);
     }
-    if (depends == 0 && !onnx_is_constant(q))
-        depends = 0xf;
-    if (depends != 0 && (!known || !is_close(q->at[VARIANT_ALL], q->at[VARIANT_BASE] * all))) {
-        x->doubtful |= depends;
-        return (exponents){ { 0 } };
-    }
-    return e;
+    if (explains(x, &e, q))
+        return e;
+    x->doubtful |= depends != 0 ? depends : onnx_spatial_doubt(x);
+    return (exponents){ { 0 } };
+}
+
+void onnx_expect_constant(onnx_graph *x, const pons_node *n, onnx_reading *reading, int index)
+{
+    onnx_quantity q = onnx_read(x, n, reading, index);
+
+    if (!onnx_is_constant(&q))
+        x->doubtful |= onnx_spatial_doubt(x);
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b)

@@ -24,7 +24,21 @@ typedef struct variants {
     pons_node *output[VARIANT_COUNT];
 } variants;
 
-/* The extents of a variant: one axis, or all free ones, are larger than those of the window. */
+/* The steps by which axis 'a' of a variant is larger than that of VARIANT_BASE. */
+static int64_t steps_of(const onnx_graph *x, int variant, int a)
+{
+    static const int64_t checks[VARIANT_SMALLEST - VARIANT_CHECK][FREE_AXES] = {
+        { 2, 2, 2, 2 }, { 3, 3, 5, 7 }, { 4, 16, 3, 5 }, { 5, 7, 33, 16 }
+    };
+
+    if (variant == VARIANT_SMALLEST)
+        return a > 0 ? -x->fewer : -1;
+    if (variant >= VARIANT_CHECK)
+        return checks[variant - VARIANT_CHECK][a];
+    return variant == 1 + a;
+}
+
+/* The extents of a variant. The base has two images, so that the smallest variant has one. */
 static void variant_extents(onnx_graph *x, int variant)
 {
     pons_shape base = programs_window_shape(x->experiment);
@@ -32,8 +46,8 @@ static void variant_extents(onnx_graph *x, int variant)
     for (int a = 0; a < FREE_AXES; a++) {
         bool free = (x->fixed & (1u << a)) == 0;
         x->extent[variant][a] = a == 0 ? (free ? 2 : 1) : base.extent[a] * (free ? x->scale : 1);
-        if (free && (variant == 1 + a || variant == VARIANT_ALL))
-            x->extent[variant][a] += x->step[a] * (variant == VARIANT_ALL ? 2 : 1);
+        if (free)
+            x->extent[variant][a] += x->step[a] * steps_of(x, variant, a);
     }
 }
 
@@ -55,28 +69,59 @@ static bool is_same_structure(const pons_graph *a, const pons_graph *b)
     return true;
 }
 
-/* Build the variants. An axis is doubtful whose variant fails to build or has other nodes. */
-static pons_status build_variants(onnx_graph *x, variants *v, pons_error *err)
+/* Build a variant; whether it has the nodes of the first one. */
+static bool build_variant(onnx_graph *x, variants *v, int i, pons_error *problem)
 {
     pons_shape shape = programs_window_shape(x->experiment);
 
-    for (int i = 0; i < VARIANT_COUNT; i++) {
+    variant_extents(x, i);
+    memcpy(shape.extent, x->extent[i], sizeof x->extent[i]);
+    programs_graph_evaluation(x->experiment, shape, &v->graph[i], &v->output[i], problem);
+    return problem->status == PONS_OK && is_same_structure(v->graph[VARIANT_BASE], v->graph[i]);
+}
+
+/* Find the smallest extents with the same nodes, and keep that variant. */
+static void build_smallest(onnx_graph *x, variants *v)
+{
+    const int i = VARIANT_SMALLEST;
+
+    for (int a = 1; a < FREE_AXES; a++)
+        if ((x->fixed & (1u << a)) == 0)
+            x->fewer = min_i64(x->fewer, (x->extent[VARIANT_BASE][a] - 1) / x->step[a]);
+    for (; x->fewer > 0 && x->fewer < INT32_MAX; x->fewer -= (x->fewer + 31) / 32) {
         pons_error problem = PONS_ERROR_INIT;
-        bool axis = i > 0 && i <= FREE_AXES;
-        variant_extents(x, i);
-        if (axis && (x->fixed & (1u << (i - 1))) != 0)
+        if (build_variant(x, v, i, &problem)) {
+            x->variant[i] = v->graph[i];
+            return;
+        }
+        if (v->graph[i] != NULL)
+            graph_free(v->graph[i]);
+        v->graph[i] = NULL;
+    }
+    x->fewer = 0;
+}
+
+/* Build the variants. An axis is doubtful whose variant fails to build or has other nodes. */
+static pons_status build_variants(onnx_graph *x, variants *v, pons_error *err)
+{
+    if (!build_variant(x, v, VARIANT_BASE, err))
+        return err->status;
+    x->variant[VARIANT_BASE] = v->graph[VARIANT_BASE];
+    for (int i = 1; i < VARIANT_SMALLEST; i++) {
+        pons_error problem = PONS_ERROR_INIT;
+        bool axis = i <= FREE_AXES;
+        if (axis ? (x->fixed & (1u << (i - 1))) != 0 : x->fixed == 0xf)
             continue;
-        memcpy(shape.extent, x->extent[i], sizeof x->extent[i]);
-        programs_graph_evaluation(x->experiment, shape, &v->graph[i], &v->output[i], &problem);
-        if (i == VARIANT_BASE && problem.status != PONS_OK)
-            return pons_fail(err, problem.status, "%s", problem.text);
-        if (problem.status == PONS_OK && is_same_structure(v->graph[0], v->graph[i]))
+        if (build_variant(x, v, i, &problem))
             x->variant[i] = v->graph[i];
         else if (axis)
             x->doubtful |= 1u << (i - 1);
-        else if (x->doubtful == 0) /* N if no other axis is free */
-            x->doubtful = (x->fixed & 0xe) != 0xe ? 0xe : 1;
+        else if (x->doubtful == 0)
+            x->doubtful = onnx_spatial_doubt(x);
     }
+    x->fewer = INT32_MAX;
+    if (x->doubtful == 0 && (x->fixed & 0xe) != 0xe)
+        build_smallest(x, v);
     return PONS_OK;
 }
 
@@ -305,6 +350,7 @@ static pons_status export(onnx_graph *x, const onnx_request *q, const char *path
     for (int a = 0; a < FREE_AXES; a++) {
         out->step[a] = (x->fixed & (1u << a)) == 0 ? x->step[a] : 0;
         out->extent[a] = x->extent[VARIANT_BASE][a];
+        out->smallest[a] = a == 0 ? 1 : out->extent[a] - x->fewer * out->step[a];
     }
     return PONS_OK;
 }

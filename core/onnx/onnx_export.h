@@ -13,9 +13,12 @@ typedef struct onnx_request {
     const char *version;      /* of pons, for the model's producer                                */
 } onnx_request;
 
-/* The extents N, D, H, W that a model accepts: 'extent' and multiples of 'step' more or less. */
+/*
+ * The extents N, D, H, W that a model accepts: 'extent' and multiples of 'step' more or less, from
+ * 'smallest' on.
+ */
 typedef struct onnx_freedom {
-    int64_t extent[4];        /* of the window                                                    */
+    int64_t extent[4], smallest[4];
     int64_t step[4];          /* 0: fixed                                                         */
 } onnx_freedom;
 

@@ -1,7 +1,6 @@
 /*
- * onnx_fuse.c - compositions of nodes that ONNX has one operator for: activations, means, softmax,
- * instance and batch normalisation,
- * biases. They are what layers.c, map.c and reduce.c compose.
+ * onnx_fuse.c - compositions of nodes that ONNX has one operator for, as layers.c, map.c and
+ * reduce.c make them: activations, means, softmax, instance and batch normalisation, biases.
  */
 #include "onnx/onnx_internal.h"
 
@@ -103,10 +102,7 @@ static bool mean(onnx_graph *x, pons_node *n)
     for (int i = 0; i < n->shape.rank; i++)
         if ((sum->attribute.axes & PONS_AXIS(i)) != 0 && onnx_axis(x, sum, layout, i) >= 0)
             axes[count++] = onnx_axis(x, sum, layout, i);
-    onnx_node *node = onnx_add(x->model, "ReduceMean", 1, &in);
-    onnx_set_ints(x->model, node, "axes", count, axes);
-    onnx_set_int(x->model, node, "keepdims", 1);
-    onnx_set(x, n, layout, node->output[0]);
+    onnx_set(x, n, layout, onnx_reduced(x, "ReduceMean", in, count, axes));
     return true;
 }
 

@@ -1,5 +1,5 @@
 /*
- * onnx_internal.h - the export of a graph: layouts of values, extents that are free, rules of nodes.
+ * onnx_internal.h - the export of a graph: layouts of values, free extents, rules of nodes.
  *
  * A tensor of five axes lies as [N, D, H, W, C] in pons, and convolutions of ONNX want
  * [N, C, D, H, W]. So a value has up to two names, one for each layout. A conversion is added when
@@ -25,10 +25,11 @@ typedef struct onnx_value {
 } onnx_value;
 
 /*
- * Graphs of the same network that differ in extents: VARIANT_BASE has those of 'scale' windows, the next
- * four have one of N, D, H, W larger, the last one has all free axes larger.
+ * Graphs of the same network that differ in extents. VARIANT_BASE has those of 'scale' windows, the
+ * next four have one of N, D, H, W larger. In the others all free axes are larger, by different
+ * steps: they check what the first five have shown. The last one has the smallest extents.
  */
-enum { VARIANT_BASE = 0, VARIANT_ALL = 5, VARIANT_COUNT };
+enum { VARIANT_BASE = 0, VARIANT_CHECK = 5, VARIANT_SMALLEST = 9, VARIANT_COUNT };
 enum { FREE_AXES = 4 };
 
 /* A number of the graph in each variant. */
@@ -39,9 +40,10 @@ typedef struct onnx_quantity {
 typedef struct onnx_graph {
     const experiment *experiment;
     onnx_model *model;
-    pons_graph *variant[VARIANT_COUNT]; /* NULL: that axis is fixed                               */
+    pons_graph *variant[VARIANT_COUNT]; /* NULL: as VARIANT_BASE                                  */
     int64_t extent[VARIANT_COUNT][FREE_AXES]; /* N, D, H, W of the image                          */
     int scale;                /* extents of free axes in VARIANT_BASE, in windows                 */
+    int64_t fewer;            /* steps by which VARIANT_SMALLEST is smaller than VARIANT_BASE     */
     int64_t step[FREE_AXES];  /* free extents differ from those of the window by multiples        */
     unsigned fixed;           /* axes that are not free                                           */
     unsigned doubtful;        /* axes that a rule or a variant cannot free by that step           */
@@ -56,17 +58,21 @@ typedef struct onnx_graph {
 
 /* ---- onnx_dimension.c: numbers that depend on the extents ------------------------------------ */
 
-/* Read a number of node 'number' in all variants. */
+/* Read a number of a node in all variants. */
 typedef double onnx_reading(const pons_node *x, int index);
 onnx_quantity onnx_read(const onnx_graph *x, const pons_node *n, onnx_reading *reading, int index);
 double onnx_read_extent(const pons_node *n, int axis);
 bool onnx_is_constant(const onnx_quantity *q);
+/* A number that a model can only have as a constant: where it is none, axes are doubtful. */
+void onnx_expect_constant(onnx_graph *x, const pons_node *n, onnx_reading *reading, int index);
 /*
  * The value as a vector of one int64, and as a float scalar. A value that is no product of free
  * extents and a constant makes the axes that it depends on doubtful.
  */
 const char *onnx_dimension(onnx_graph *x, const onnx_quantity *q);
 const char *onnx_number(onnx_graph *x, const onnx_quantity *q);
+/* The free axes of D, H and W, or N if none of them is free. */
+unsigned onnx_spatial_doubt(const onnx_graph *x);
 /* 'count' values as one vector of int64. */
 const char *onnx_dimensions(onnx_graph *x, int count, const onnx_quantity *q);
 
@@ -85,7 +91,7 @@ onnx_layout onnx_native(onnx_graph *x, pons_node *n);
 const char *onnx_operand(onnx_graph *x, pons_node *n, int rank, onnx_layout layout);
 /* Set the value of 'n'. */
 void onnx_set(onnx_graph *x, const pons_node *n, onnx_layout layout, const char *name);
-/* The spatial axes of LAYOUT_FIRST: 2 or 3, and the first of D, H, W that it has. */
+/* The spatial axes of LAYOUT_FIRST: 2 or 3. */
 int onnx_spatial(const onnx_graph *x);
 /* A leaf with one axis, as a vector, and as a broadcast operand of LAYOUT_FIRST. */
 const char *onnx_leaf(onnx_graph *x, const pons_node *n, bool spread);
@@ -102,6 +108,9 @@ void onnx_map_rule(onnx_graph *x, pons_node *n);  /* onnx_map.c                 
 bool onnx_fuse_rule(onnx_graph *x, pons_node *n);
 /* onnx_node.c: a convolution or a transposed one in LAYOUT_FIRST, with a bias or NULL. */
 const char *onnx_convolution(onnx_graph *x, pons_node *n, pons_node *bias);
+/* onnx_node.c: a reduction over axes of a layout; 'name' itself without axes. */
+const char *onnx_reduced(onnx_graph *x, const char *type, const char *name, int count,
+                         const int64_t *axes);
 void onnx_refuse(onnx_graph *x, const pons_node *n, const char *what);
 
 #endif

@@ -74,8 +74,8 @@ static int axes_in(const onnx_graph *x, const pons_node *n, onnx_layout layout, 
     return count;
 }
 
-static const char *reduced(onnx_graph *x, const char *type, const char *name, int count,
-                           const int64_t *axes)
+const char *onnx_reduced(onnx_graph *x, const char *type, const char *name, int count,
+                         const int64_t *axes)
 {
     onnx_node *n;
 
@@ -94,7 +94,7 @@ static void extreme(onnx_graph *x, pons_node *n)
     int64_t axes[PONS_RANK_MAX];
     int count = axes_in(x, n, layout, n->attribute.axes, axes);
 
-    onnx_set(x, n, layout, reduced(x, n->kind == NODE_MAXIMUM ? "ReduceMax" : "ReduceMin", in,
+    onnx_set(x, n, layout, onnx_reduced(x, n->kind == NODE_MAXIMUM ? "ReduceMax" : "ReduceMin", in,
                                    count, axes));
 }
 
@@ -132,7 +132,7 @@ static const char *variance_about(onnx_graph *x, const char *in, const char *mea
 {
     const char *distance = onnx_apply2(x->model, "Sub", in, mean);
 
-    return reduced(x, "ReduceMean", onnx_apply2(x->model, "Mul", distance, distance), count, axes);
+    return onnx_reduced(x, "ReduceMean", onnx_apply2(x->model, "Mul", distance, distance), count, axes);
 }
 
 /* The value of each group for each of its channels: [N, G, 1] to [N, C, 1, ..]. */
@@ -152,7 +152,7 @@ static void moments_of_groups(onnx_graph *x, pons_node *n, bool second)
     const int64_t apart[] = { 0, groups, -1 };
     const char *in = onnx_apply2(x->model, "Reshape", onnx_operand(x, from, 5, LAYOUT_FIRST),
                                  onnx_int64s(x->model, 3, apart));
-    const char *value = reduced(x, "ReduceMean", in, 1, &last);
+    const char *value = onnx_reduced(x, "ReduceMean", in, 1, &last);
 
     if (second)
         value = variance_about(x, in, value, 1, &last);
@@ -171,7 +171,7 @@ static void mean(onnx_graph *x, pons_node *n)
     else if (n->attribute.moments.groups > 0)
         onnx_refuse(x, n, "groups over other axes than D, H and W");
     else
-        onnx_set(x, n, layout, reduced(x, "ReduceMean",
+        onnx_set(x, n, layout, onnx_reduced(x, "ReduceMean",
                                        onnx_operand(x, n->input[0], n->shape.rank, layout), count,
                                        axes));
 }
@@ -212,6 +212,23 @@ static void set_spatial(onnx_graph *x, onnx_node *n, const char *name, const int
     onnx_set_ints(x->model, n, name, onnx_spatial(x), value);
 }
 
+/* Numbers of a convolution or a pool, which a model has as constants. */
+static double read_window(const pons_node *n, int index)
+{
+    const pons_convolution *c = &n->attribute.convolution;
+    const pons_pool *p = &n->attribute.pool;
+    const int *of_convolution[] = { c->stride, c->dilation, c->pad_low, c->pad_high };
+    const int *of_pool[] = { p->kernel, p->stride, p->pad_low, p->pad_high };
+
+    return (n->kind == NODE_POOL ? of_pool : of_convolution)[index / 3][index % 3];
+}
+
+static void expect_constant_window(onnx_graph *x, const pons_node *n)
+{
+    for (int i = 0; i < 12; i++)
+        onnx_expect_constant(x, n, read_window, i);
+}
+
 static void set_pads(onnx_graph *x, onnx_node *n, const int *low, const int *high)
 {
     int spatial = onnx_spatial(x);
@@ -223,7 +240,6 @@ static void set_pads(onnx_graph *x, onnx_node *n, const int *low, const int *hig
     }
     onnx_set_ints(x->model, n, "pads", 2 * spatial, value);
 }
-
 
 /* Voxels along an axis beyond those that the kernel reaches. */
 static double read_output_padding(const pons_node *n, int axis)
@@ -243,8 +259,7 @@ static void set_output_padding(onnx_graph *x, pons_node *n, onnx_node *node)
     for (int i = 0; i < 3; i++) {
         onnx_quantity q = onnx_read(x, n, read_output_padding, i);
         padding[i] = (int)q.at[VARIANT_BASE];
-        if (!onnx_is_constant(&q))
-            onnx_dimension(x, &q); /* axes are doubtful */
+        onnx_expect_constant(x, n, read_output_padding, i);
     }
     set_spatial(x, node, "output_padding", padding);
 }
@@ -259,6 +274,7 @@ const char *onnx_convolution(onnx_graph *x, pons_node *n, pons_node *bias)
     onnx_node *node = onnx_add(x->model, transposed ? "ConvTranspose" : "Conv",
                                bias != NULL ? 3 : 2, in);
 
+    expect_constant_window(x, n);
     set_spatial(x, node, "strides", c->stride);
     set_spatial(x, node, "dilations", c->dilation);
     set_pads(x, node, c->pad_low, c->pad_high);
@@ -306,6 +322,7 @@ static void pool(onnx_graph *x, pons_node *n)
     onnx_node *node = onnx_add(x->model, p->mode == PONS_POOL_MAX ? "MaxPool" : "AveragePool", 1,
                                &in);
 
+    expect_constant_window(x, n);
     set_spatial(x, node, "kernel_shape", p->kernel);
     set_spatial(x, node, "strides", p->stride);
     set_pads(x, node, p->pad_low, p->pad_high);

@@ -160,7 +160,13 @@ static pons_node *map_of_logits(const net *n, int64_t classes, pons_node *x)
     int k = (int)n->c->pool, lone = n->flat ? 1 : k;
     const pons_pool pool = { PONS_POOL_MEAN, { lone, k, k }, { 1, 1, 1 }, .ceil = false };
     const pons_conv conv = { .out = classes, .bias = true };
+    const pons_shape last = pons_shape_of(x);
 
+    for (int a = 1; a < 4 && last.rank == 5; a++)
+        if (last.extent[a] < pool.kernel[a - 1])
+            return pons_graph_fail(n->g, PONS_CONFIG, "pool: found %d, expected at most %d, the "
+                                   "extent of the last stage\nhint: a larger patch or a smaller "
+                                   "pool", k, (int)last.extent[a]);
     return pons_layer_conv(n->g, "fc", &conv, pons_pooling(n->g, x, &pool));
 }
 
