@@ -352,7 +352,8 @@ static const pons_option diffusion_table[] = {
                 "Timesteps that training and sampling visit: most of them late, or evenly from 0 "
                 "below the last, through the last, or between both ends."),
     PONS_INTEGER(diffusion_options, steps, "10", 2, 100,
-                 "Number of visited timesteps; a schedule that is even from 0 on may visit more."),
+                 "Number of visited timesteps; a schedule that is even from 0 on may visit more. "
+                 "Training takes at most 64 of them."),
     PONS_REAL(diffusion_options, eta, "0", 0, 1,
               "Share of fresh noise in a sampling step: 0 is DDIM, 1 is DDPM."),
     PONS_OPTIONS_END

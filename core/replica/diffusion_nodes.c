@@ -12,6 +12,9 @@
 #include "graph/ir/leaf.h"
 #include "config/diffusion_table.h"
 
+/* A table of constants is one kernel, which has that many inputs. */
+enum { TRAINED_STEPS_MAX = PONS_KERNEL_INPUTS_MAX };
+
 static pons_shape vector_of(int64_t count)
 {
     return pons_shape_make(1, &count);
@@ -76,6 +79,11 @@ pons_status diffusion_nodes_train(const experiment *e, pons_graph *g, pons_node 
 
     if (diffusion_table_make(&e->sections.diffusion, &table, err) != PONS_OK)
         return err->status;
+    if (table.count > TRAINED_STEPS_MAX)
+        return pons_fail(err, PONS_CONFIG, "%s: [diffusion] steps is %d, with %d visited timesteps, "
+                         "expected at most %d of them in training",
+                         config_location(e->config, "diffusion", "steps"),
+                         (int)e->sections.diffusion.steps, table.count, TRAINED_STEPS_MAX);
     for (int i = 0; i < table.count; i++) {
         timestep[i] = table.timestep[i];
         signal[i] = sqrt(table.share[i]);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/file/json.h"
 #include "bench/rate_measure.h"
 #include "cli/bench/bench_experiment.h"
@@ -161,6 +162,9 @@ static pons_status check_flags(const find_rate_flags *f, pons_error *err)
     if (f->end <= f->start)
         return pons_fail(err, PONS_USAGE, "--end is %g, expected more than --start, which is %g",
                          f->end, f->start);
+    if (f->output != NULL && folder_is_there(f->output))
+        return pons_fail(err, PONS_USAGE, "'--output' is '%s', a folder, expected a file",
+                         f->output);
     if (f->output != NULL && !png_available())
         return pons_fail(err, PONS_CONFIG, "'--output' needs libpng, which is not in this build");
     return PONS_OK;

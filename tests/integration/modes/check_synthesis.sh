@@ -186,6 +186,7 @@ printf '%s\n' "[model]" "plugin = unet" "channels = 4 8" "strides = 2" >>unet.in
 expect 3 "unet.ini:37: [model] plugin: model 'unet' does not read the input 'timestep', expected one for task = synthesis" \
     train unet.ini --set experiment.name=x
 refused "section [diffusion] is for task = synthesis" --set experiment.task=segmentation
+refused "[diffusion] steps is 65, with" --set diffusion.steps=65
 refused "[train] best is 'dice.mean', which task = synthesis does not measure" --set train.best=dice.mean
 refused "takes uniform or whole, since there are no labels" --set patch.sampling=balanced
 refused "[data] labels: task = synthesis reads no labels" --set "data.labels=background:0 a:1"

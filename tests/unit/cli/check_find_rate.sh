@@ -70,6 +70,8 @@ else
 fi
 
 check "an end below the start is usage" ends 2 "--end is 1e-08, expected more than --start" "$program" find-rate e.ini --end 1e-8
+mkdir pictures
+check "a folder is no picture" ends 2 "'--output' is 'pictures', a folder" "$program" find-rate e.ini -o pictures
 check "a missing file is usage" ends 2 "FILE.ini" "$program" find-rate
 check "a wrong key is configuration" ends 3 "did you mean 'plugin'" "$program" find-rate e.ini --set loss.plugim=x
 check "a start that diverges has no suggestion" ends 1 "hint: a smaller --start" "$program" find-rate e.ini \
