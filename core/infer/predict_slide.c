@@ -109,6 +109,8 @@ static pons_status plan_map(slide_prediction *s, const slide *of, pons_error *er
     if (level >= levels)
         return pons_fail(err, PONS_DATA, "'%s' has %d level%s, but the network sees level %d",
                          s->work->slide, levels, text_plural(levels), level);
+    if (slide_check_level(of, level, err) != PONS_OK)
+        return err->status;
     patch_extent(e, extent);
     slide_resolution(of, micrometres);
     s->patch = (slide_region){ .level = level, .rows = extent[0], .columns = extent[1] };

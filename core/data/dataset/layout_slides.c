@@ -137,11 +137,11 @@ static pons_status read_facts(slides_reader *r, named_slide *n, pons_error *err)
     top = slide_level_at(s, 0);
     n->rows = top->rows;
     n->columns = top->columns;
-    if (level < slide_level_count(s))
-        n->downsample = slide_level_at(s, level)->downsample;
-    else
+    if (level >= slide_level_count(s))
         pons_fail(err, PONS_DATA, "'%s' has %d level%s, but 'slide_level' is %d", n->path,
                   slide_level_count(s), text_plural(slide_level_count(s)), level);
+    else if (slide_check_level(s, level, err) == PONS_OK)
+        n->downsample = slide_level_at(s, level)->downsample;
     slide_pool_release(r->pool, n->number);
     return err->status;
 }

@@ -118,7 +118,7 @@ static double property_of(const slide *s, const char *name)
 }
 
 /* OpenSlide ends the process where a tile does not fit the memory. */
-static pons_status check_tile(const slide *s, int level, pons_error *err)
+static pons_status read_tile(slide *s, int level, pons_error *err)
 {
     double side[2];
     char name[64];
@@ -132,6 +132,9 @@ static pons_status check_tile(const slide *s, int level, pons_error *err)
         return pons_fail(err, PONS_DATA, "cannot read '%s': its tiles have %.0f x %.0f pixels at "
                          "level %d, expected at most %d in all", s->path, side[1], side[0], level,
                          SLIDE_TILE_PIXELS_MAX);
+    for (int i = 0; i < 2; i++)
+        s->level[level].tile[i] = side[i] >= 1 && side[i] <= SLIDE_TILE_PIXELS_MAX
+                                  ? (int64_t)side[i] : 0;
     return PONS_OK;
 }
 
@@ -148,7 +151,7 @@ static pons_status read_level(slide *s, int level, pons_error *err)
     if (!(l->downsample >= 1) || !isfinite(l->downsample))
         return pons_fail(err, PONS_DATA, "cannot read '%s': level %d is scaled down by %g, "
                          "expected at least 1", s->path, level, l->downsample);
-    return check_tile(s, level, err);
+    return read_tile(s, level, err);
 }
 
 static pons_status read_levels(slide *s, pons_error *err)
@@ -225,12 +228,29 @@ const slide_level *slide_level_at(const slide *s, int level)
     return &s->level[level];
 }
 
+static bool has_whole_tile(const slide_level *l)
+{
+    return l->rows >= l->tile[0] && l->columns >= l->tile[1];
+}
+
+pons_status slide_check_level(const slide *s, int level, pons_error *err)
+{
+    const slide_level *l = &s->level[level];
+
+    if (has_whole_tile(l))
+        return PONS_OK;
+    return pons_fail(err, PONS_DATA, "cannot read '%s': level %d has %lld x %lld pixels, expected "
+                     "at least the %lld x %lld of a tile, because OpenSlide misplaces those of a "
+                     "smaller level", s->path, level, (long long)l->columns, (long long)l->rows,
+                     (long long)l->tile[1], (long long)l->tile[0]);
+}
+
 int slide_level_for(const slide *s, double downsample)
 {
     int best = 0;
 
     for (int level = 1; level < s->level_count; level++)
-        if (s->level[level].downsample <= downsample * 1.01)
+        if (s->level[level].downsample <= downsample * 1.01 && has_whole_tile(&s->level[level]))
             best = level;
     return best;
 }
@@ -278,6 +298,8 @@ pons_status slide_read(slide *s, const slide_region *region, uint8_t *rgb, pons_
         return pons_fail(err, PONS_CONFIG, "cannot read '%s': a region has %lld x %lld pixels, "
                          "expected 1 to %d in all", s->path, (long long)region->columns,
                          (long long)region->rows, REGION_PIXELS_MAX);
+    if (slide_check_level(s, region->level, err) != PONS_OK)
+        return err->status;
     count = region->rows * region->columns;
     argb = malloc((size_t)count * sizeof *argb);
     if (argb == NULL)

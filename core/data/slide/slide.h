@@ -26,6 +26,7 @@ typedef struct slide slide;
 typedef struct slide_level {
     int64_t rows, columns;
     double downsample;         /* pixels of level 0 per pixel of this level, 1 at level 0         */
+    int64_t tile[2];           /* rows and columns of a tile; 0: unknown                          */
 } slide_level;
 
 typedef struct slide_region {
@@ -46,7 +47,15 @@ const char *slide_path(const slide *s);
 int slide_level_count(const slide *s);
 /* Level 0 <= level < slide_level_count, in the order of their scale. */
 const slide_level *slide_level_at(const slide *s, int level);
-/* The level of the largest downsample that is at most 1.01 x 'downsample', or 0. */
+/*
+ * PONS_DATA: the level has fewer rows or columns than one of its tiles. OpenSlide 3.4.1 with
+ * libtiff 4.5 misplaces the pixels of such a tile, and leaves others as they were in memory.
+ */
+pons_status slide_check_level(const slide *s, int level, pons_error *err);
+/*
+ * The level of the largest downsample that is at most 1.01 x 'downsample' and that
+ * slide_check_level accepts, or 0.
+ */
 int slide_level_for(const slide *s, double downsample);
 /* Micrometres from one row of level 0 to the next, and from one column to the next; 0: unknown. */
 void slide_resolution(const slide *s, double micrometres[2]);
@@ -54,7 +63,8 @@ void slide_resolution(const slide *s, double micrometres[2]);
 /*
  * Read a region into rgb [rows, columns, 3]. Pixels that the slide does not have, also beyond its
  * border, show the slide's background colour, which is white unless the file names another.
- * PONS_DATA: the file is damaged there; every later reading of the slide fails, too.
+ * PONS_DATA: slide_check_level refuses the level, or the file is damaged there; after damage every
+ * later reading of the slide fails, too.
  */
 pons_status slide_read(slide *s, const slide_region *region, uint8_t *rgb, pons_error *err);
 

@@ -10,7 +10,7 @@
 
 #include "base/build_feature.h"
 #include "base/file/file.h"
-#include "data/slide/slide.h"
+#include "data/slide/slide_thumbnail.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -97,6 +97,56 @@ START_TEST(levels_have_their_extents_and_scales)
     ck_assert_str_eq(slide_path(s), in_root("small.tif"));
     slide_resolution(s, micrometres);
     ck_assert(micrometres[0] == 0 && micrometres[1] == 0);
+    slide_close(s);
+}
+END_TEST
+
+/* Level 2 has fewer rows or columns than a tile has, so the thumbnail comes from level 1. */
+static void expect_level_1(const slide_plan *plan, const char *words)
+{
+    pons_error err = PONS_ERROR_INIT;
+    uint8_t expected[3], rgb[3];
+    slide_thumbnail t;
+    slide *s;
+
+    slide_make(in_root("low.tif"), plan);
+    MUST(slide_open(in_root("low.tif"), &s, &golden_error));
+    ck_assert_int_eq(slide_level_for(s, 4), 1);
+    ck_assert_int_eq(slide_read(s, &(slide_region){ 2, 0, 0, 1, 1 }, rgb, &err), PONS_DATA);
+    ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);
+    MUST(slide_thumbnail_make(s, &t, &golden_error));
+    ck_assert(t.step == 2);
+    for (int64_t row = 0; row < t.rows; row++)
+        for (int64_t column = 0; column < t.columns; column++) {
+            slide_plan_pixel(plan, 1, row, column, expected);
+            ck_assert_mem_eq(t.rgb + (row * t.columns + column) * 3, expected, 3);
+        }
+    slide_thumbnail_clear(&t);
+    slide_close(s);
+}
+
+START_TEST(a_level_that_is_smaller_than_a_tile_is_passed_over)
+{
+    static const slide_box tissue[] = { { 0, 0, 900, 900, { 200, 100, 160 } } };
+
+    expect_level_1(&(slide_plan){ 1000, 4096, 256, 3, tissue, 1 },
+                   "level 2 has 1024 x 250 pixels, expected at least the 256 x 256 of a tile");
+    expect_level_1(&(slide_plan){ 4096, 1000, 256, 3, tissue, 1 }, "level 2 has 250 x 1024 pixels");
+}
+END_TEST
+
+START_TEST(a_slide_of_one_level_that_is_smaller_than_a_tile_is_refused)
+{
+    pons_error err = PONS_ERROR_INIT;
+    slide_thumbnail t;
+    slide *s;
+
+    slide_make(in_root("low.tif"), &(slide_plan){ 100, 200, 256, 1, NULL, 0 });
+    MUST(slide_open(in_root("low.tif"), &s, &golden_error));
+    ck_assert_int_eq(slide_thumbnail_make(s, &t, &err), PONS_DATA);
+    ck_assert_msg(strstr(err.text, "level 0 has 200 x 100 pixels, expected at least") != NULL, "%s",
+                  err.text);
+    slide_thumbnail_clear(&t);
     slide_close(s);
 }
 END_TEST
@@ -255,6 +305,8 @@ int main(void)
     }
     tcase_add_test(c, a_region_of_each_level_holds_what_was_written);
     tcase_add_test(c, levels_have_their_extents_and_scales);
+    tcase_add_test(c, a_level_that_is_smaller_than_a_tile_is_passed_over);
+    tcase_add_test(c, a_slide_of_one_level_that_is_smaller_than_a_tile_is_refused);
     tcase_add_test(c, threads_read_one_slide_at_the_same_time);
     tcase_add_test(c, a_giant_slide_needs_little_of_the_disk);
     tcase_add_test(c, files_that_are_no_slides_are_refused);
