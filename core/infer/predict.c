@@ -361,6 +361,26 @@ int predictor_rank(const predictor *p)
     return p->experiment->group != NULL ? group_rank(p->experiment->group) : 0;
 }
 
+pons_status predictor_share(const predictor *p, pons_error *err)
+{
+    group *g = p->experiment->group;
+    int size = g != NULL ? group_size(g) : 1;
+    pons_error problem = PONS_ERROR_INIT, *all;
+
+    if (g == NULL)
+        return err->status;
+    all = calloc((size_t)size, sizeof *all);
+    if (all == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (group_all_gather(g, err, sizeof *err, all, &problem) != PONS_OK)
+        pons_fail(err, problem.status, "%s", problem.text);
+    for (int r = 0; r < size && err->status == PONS_OK; r++)
+        if (all[r].status != PONS_OK)
+            pons_fail(err, all[r].status, "%s", all[r].text);
+    free(all);
+    return err->status;
+}
+
 const replicas *predictor_replicas(const predictor *p)
 {
     return &p->replicas;

@@ -37,6 +37,11 @@ const replicas *predictor_replicas(const predictor *p);
 bool predictor_is_nnunet(const predictor *p);
 /* The rank of this process in the prediction. */
 int predictor_rank(const predictor *p);
+/*
+ * Make the failure of any process that of all, so that all of them go on or none. All call it; of
+ * several failures the first by rank is told, but a process keeps its own.
+ */
+pons_status predictor_share(const predictor *p, pons_error *err);
 
 /* The prediction of a case; volumes that were not requested are empty. */
 typedef struct predict_result {

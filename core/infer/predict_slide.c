@@ -28,6 +28,12 @@ typedef struct slide_window {
     const char *file;
 } slide_window;
 
+/* The outcome of a patch for all processes: the error that prevented its result, or "". */
+typedef struct patch_outcome {
+    char problem[sizeof ((pons_error *)NULL)->text];
+    float probability[];          /* one for each class                                           */
+} patch_outcome;
+
 typedef struct slide_prediction {
     int count;
     predictor *const *p;
@@ -36,6 +42,7 @@ typedef struct slide_prediction {
     slide_region patch;           /* level and extent of all patches                              */
     double downsample;            /* of the level                                                 */
     map_facts facts;
+    const char **name;            /* of all classes                                               */
     map_writer *writer;           /* NULL: another process writes                                 */
     float *band;                  /* [MAP_TILE][columns][values] of the rows in work              */
     int64_t band_row;             /* the first of them                                            */
@@ -158,10 +165,13 @@ static int64_t patch_start(const slide_prediction *s, int axis, int64_t point, i
 static pons_status take_patch(void *context, int number, const predict_result *result,
                               const pons_error *problem, void *record, pons_error *err)
 {
+    patch_outcome *o = record;
+
     if (result == NULL)
-        return pons_fail(err, problem->status, "%s", problem->text);
-    memcpy(record, result->probabilities.voxels,
-           (size_t)result->probabilities.channels * sizeof(float));
+        memcpy(o->problem, problem->text, sizeof o->problem);
+    else
+        memcpy(o->probability, result->probabilities.voxels,
+               (size_t)result->probabilities.channels * sizeof *o->probability);
     return PONS_OK;
 }
 
@@ -184,13 +194,15 @@ static pons_status tell_patch(void *context, int number, const void *record, pon
 {
     slide_prediction *s = context;
     const slide_window *w = &s->window[number];
-    const float *probability = record;
+    const patch_outcome *o = record;
     int first = experiment_of(s)->class_count - s->facts.class_count;
     int64_t at = (w->row - s->band_row) * s->facts.columns + w->column;
 
-    memcpy(s->band + at * s->facts.class_count, probability + first,
-           (size_t)s->facts.class_count * sizeof *probability);
-    draw_point(s, w, probability);
+    if (o->problem[0] != '\0')
+        return pons_fail(err, PONS_DATA, "%s", o->problem);
+    memcpy(s->band + at * s->facts.class_count, o->probability + first,
+           (size_t)s->facts.class_count * sizeof *o->probability);
+    draw_point(s, w, o->probability);
     return PONS_OK;
 }
 
@@ -217,7 +229,8 @@ static pons_status predict_part(slide_prediction *s, pons_error *err)
 {
     const predict_work work = {
         .count = s->windows, .input = s->input, .familiar = true,
-        .record_size = (size_t)experiment_of(s)->class_count * sizeof(float),
+        .record_size = sizeof(patch_outcome)
+                       + (size_t)experiment_of(s)->class_count * sizeof(float),
         .take = take_patch, .tell = tell_patch, .context = s
     };
 
@@ -248,9 +261,11 @@ static pons_status predict_band(slide_prediction *s, int64_t band, pons_error *e
             if (s->windows == s->room && predict_part(s, err) != PONS_OK)
                 return err->status;
         }
-    if (predict_part(s, err) == PONS_OK && s->writer != NULL)
+    if (predict_part(s, err) != PONS_OK)
+        return err->status;
+    if (s->writer != NULL)
         map_writer_put(s->writer, band, s->band, err);
-    return err->status;
+    return predictor_share(s->p[0], err);
 }
 
 static void count_tissue(slide_prediction *s)
@@ -280,39 +295,49 @@ static pons_status allocate(slide_prediction *s, pons_error *err)
 }
 
 /* Write the map, complete or not at all. */
-static pons_status predict_map(slide_prediction *s, const char *const *name, pons_error *err)
+static pons_status predict_map(slide_prediction *s, pons_error *err)
 {
-    bool writes = predictor_rank(s->p[0]) == 0;
-    int classes = experiment_of(s)->class_count;
-
-    s->facts.class_count = classes == 2 ? 1 : classes;
-    s->facts.name = name + classes - s->facts.class_count;
     count_tissue(s);
-    if (allocate(s, err) != PONS_OK
-        || (writes && map_writer_open(s->work->map, &s->facts, &s->writer, err) != PONS_OK))
-        return err->status;
+    if (allocate(s, err) == PONS_OK && predictor_rank(s->p[0]) == 0)
+        map_writer_open(s->work->map, &s->facts, &s->writer, err);
+    predictor_share(s->p[0], err);
     for (int64_t band = 0; band * MAP_TILE < s->facts.rows && err->status == PONS_OK; band++)
         predict_band(s, band, err);
-    if (map_writer_close(s->writer, err) == PONS_OK)
-        log_line(log_of(s), "%.1000s: %" PRId64 " patches of tissue -> %.1000s, %" PRId64 " x %"
-                 PRId64 " points", s->work->slide, s->tissue, s->work->map, s->facts.columns,
-                 s->facts.rows);
+    map_writer_close(s->writer, err);
+    if (predictor_share(s->p[0], err) == PONS_OK)
+        log_line(log_of(s), "%.1000s: %" PRId64 " patch%s of tissue -> %.1000s, %" PRId64 " x %"
+                 PRId64 " points", s->work->slide, s->tissue, s->tissue == 1 ? "" : "es",
+                 s->work->map, s->facts.columns, s->facts.rows);
     return err->status;
 }
 
-static pons_status predict_open_slide(slide_prediction *s, slide *of, pons_error *err)
+static pons_status name_classes(slide_prediction *s, pons_error *err)
 {
     const experiment *e = experiment_of(s);
-    const char **name = malloc((size_t)e->class_count * sizeof *name);
 
-    for (int c = 0; c < e->class_count && name != NULL; c++)
-        name[c] = e->classes[c].name;
-    if (name == NULL)
-        pons_fail(err, PONS_DEVICE, "out of memory for the map of '%s'", s->work->slide);
-    else if (plan_map(s, of, err) == PONS_OK
-             && slide_thumbnail_make(of, s->work->overlay, err) == PONS_OK)
-        predict_map(s, name, err);
-    free(name);
+    s->name = malloc((size_t)e->class_count * sizeof *s->name);
+    if (s->name == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the map of '%s'", s->work->slide);
+    for (int c = 0; c < e->class_count; c++)
+        s->name[c] = e->classes[c].name;
+    s->facts.class_count = e->class_count == 2 ? 1 : e->class_count;
+    s->facts.name = s->name + e->class_count - s->facts.class_count;
+    return PONS_OK;
+}
+
+/* Find the map's extent and the tissue. */
+static pons_status examine_slide(slide_prediction *s, pons_error *err)
+{
+    slide *of;
+
+    s->pool = slide_pool_new(1);
+    if (s->pool == NULL || slide_pool_add(s->pool, s->work->slide) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the map of '%s'", s->work->slide);
+    if (slide_pool_borrow(s->pool, 0, &of, err) != PONS_OK)
+        return err->status;
+    if (plan_map(s, of, err) == PONS_OK)
+        slide_thumbnail_make(of, s->work->overlay, err);
+    slide_pool_release(s->pool, 0);
     return err->status;
 }
 
@@ -320,18 +345,15 @@ pons_status predict_slide_run(int count, predictor *const *p, const predict_slid
                               pons_error *err)
 {
     slide_prediction s = { .count = count, .p = p, .work = work };
-    slide *of;
 
     if (check_networks(&s, err) != PONS_OK)
         return err->status;
-    s.pool = slide_pool_new(1);
-    if (s.pool == NULL || slide_pool_add(s.pool, work->slide) < 0)
-        pons_fail(err, PONS_DEVICE, "out of memory for the map of '%s'", work->slide);
-    else if (slide_pool_borrow(s.pool, 0, &of, err) == PONS_OK) {
-        predict_open_slide(&s, of, err);
-        slide_pool_release(s.pool, 0);
-    }
+    if (name_classes(&s, err) == PONS_OK)
+        examine_slide(&s, err);
+    if (predictor_share(p[0], err) == PONS_OK)
+        predict_map(&s, err);
     slide_pool_free(s.pool);
+    free(s.name);
     free(s.band);
     free(s.input);
     free(s.window);

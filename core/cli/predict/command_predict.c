@@ -664,7 +664,7 @@ static pons_status predict_slide(const job *j, int number, pons_error *err)
         png_write_rgb(arena_format(j->memory, "%.*s_overlay.png", stem, map),
                       (int)overlay.columns, (int)overlay.rows, overlay.rgb, err);
     slide_thumbnail_clear(&overlay);
-    return err->status;
+    return predictor_share(j->member[0], err);
 }
 
 /* Predict slides in order. One that cannot be read is named, and the others are predicted. */
@@ -784,8 +784,9 @@ static pons_status predict_volumes(job *j, pons_error *err)
 
     if (j->flags->stride > 0)
         return pons_fail(err, PONS_USAGE, "--stride is for maps of slides");
-    if (task_of(j)->table && predictor_rank(j->member[0]) == 0
-        && predict_classes_open(&j->table, e, j->flags->output, err) != PONS_OK)
+    if (task_of(j)->table && predictor_rank(j->member[0]) == 0)
+        predict_classes_open(&j->table, e, j->flags->output, err);
+    if (task_of(j)->table && predictor_share(j->member[0], err) != PONS_OK)
         return err->status;
     predict_run(j->member_count, j->member, &work, err);
     close_table(j, err);

@@ -139,13 +139,17 @@ START_TEST(a_map_shows_the_lesions_and_leaves_the_background_out)
 }
 END_TEST
 
+static const char *const rank_variables[] = { "RANK", "LOCAL_RANK", "WORLD_SIZE",
+                                              "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT" };
+
 static void set_rank(const char *number)
 {
     setenv("RANK", number, 1);
     setenv("LOCAL_RANK", number, 1);
 }
 
-static void predict_in_ranks(void)
+/* Predict slides in two processes, which both end with 'code'. */
+static void predict_in_ranks(int code, const char *output, const char *slide, const char *other)
 {
     pid_t rank[2];
     char port[16];
@@ -158,10 +162,13 @@ static void predict_in_ranks(void)
     for (int n = 1; n >= 0; n--) {
         set_rank(n == 0 ? "0" : "1");
         rank[n] = process_start_to(n == 0 ? "first" : "second", (const char *const[]){
-            "predict", in_root("runs/t"), in_root("s.tif"), "-o", in_root("ranks.tiff"), NULL });
+            "predict", in_root("runs/t"), "-o", output, slide, other, NULL });
     }
     for (int n = 0; n < 2; n++)
-        ck_assert_msg(process_finish(rank[n]) == 0, "%s", root_text(n == 0 ? "first" : "second"));
+        ck_assert_msg(process_finish(rank[n]) == code, "%s",
+                      root_text(n == 0 ? "first" : "second"));
+    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++)
+        unsetenv(rank_variables[i]);
 }
 
 START_TEST(devices_ranks_and_ensembles_make_the_same_map)
@@ -178,7 +185,7 @@ START_TEST(devices_ranks_and_ensembles_make_the_same_map)
     expect_same_map("maps/s.tiff");
     if (!suite_has("ranks make the same map", suite_has_plugin("comm/gloo"), "gloo"))
         return;
-    predict_in_ranks();
+    predict_in_ranks(0, in_root("ranks.tiff"), in_root("s.tif"), NULL);
     expect_same_map("ranks.tiff");
 }
 END_TEST
@@ -270,15 +277,16 @@ END_TEST
 
 /* ---- bad input ------------------------------------------------------------------------------- */
 
-static void spoil_tile(void)
+/* A slide whose tile 'number' of level 0 lies beyond the file's end. */
+static void spoil_tile(const slide_plan *p, int number)
 {
     static const unsigned char beyond[] = { 0, 0, 0, 0x7f };
     FILE *file;
 
-    slide_make(in_root("damaged.tif"), &plan);
+    slide_make(in_root("damaged.tif"), p);
     file = fopen(in_root("damaged.tif"), "r+b");
     ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fseek(file, 178 + 4 * 33, SEEK_SET), 0);
+    ck_assert_int_eq(fseek(file, 178 + 4 * number, SEEK_SET), 0);
     ck_assert_int_eq(fwrite(beyond, 1, 4, file), 4);
     fclose(file);
 }
@@ -302,7 +310,7 @@ static void train_on_volumes(void)
 
 START_TEST(bad_input_ends_with_one_line_and_no_map)
 {
-    spoil_tile();
+    spoil_tile(&plan, 33);
     MAP(4, "expected a whole-slide image", "t.ini", in_root("x.tiff"));
     MAP(4, "No such file", "none.svs", in_root("x.tiff"));
     MAP(4, "damaged.tif", "damaged.tif", in_root("x.tiff"));
@@ -319,6 +327,35 @@ START_TEST(bad_input_ends_with_one_line_and_no_map)
     ck_assert_int_ne(access(in_root("x_overlay.png"), F_OK), 0);
     MAP(4, "1 of 2 cases", "damaged.tif", in_root("some/"), in_root("s.tif"));
     expect_same_map("some/s.tiff");
+}
+END_TEST
+
+/* Level 1 has the tissue, so only the process that reads a patch of level 0 meets the damage. */
+START_TEST(ranks_name_a_damaged_slide_and_write_the_others)
+{
+    static const slide_plan wide = { ROWS, 4352, 64, 2, tissue, 3 };
+
+    spoil_tile(&wide, 139);
+    MAP(4, "damaged.tif", "damaged.tif", in_root("x.tiff"));
+    if (!suite_has("ranks name a damaged slide", suite_has_plugin("comm/gloo"), "gloo"))
+        return;
+    predict_in_ranks(4, in_root("ranks/"), in_root("damaged.tif"), in_root("s.tif"));
+    ck_assert_ptr_nonnull(strstr(root_text("first"), "damaged.tif"));
+    ck_assert_ptr_nonnull(strstr(root_text("first"), "1 of 2 cases"));
+    expect_same_map("ranks/s.tiff");
+    ck_assert_int_ne(access(in_root("ranks/damaged.tiff"), F_OK), 0);
+}
+END_TEST
+
+/* The first process alone writes: a folder stands in place of the map. */
+START_TEST(ranks_end_together_where_the_map_cannot_be_written)
+{
+    if (!suite_has("ranks end together", suite_has_plugin("comm/gloo"), "gloo"))
+        return;
+    ck_assert_int_eq(mkdir(in_root("blocked"), 0700) | mkdir(in_root("blocked/s.tiff"), 0700), 0);
+    predict_in_ranks(1, in_root("blocked/"), in_root("s.tif"), NULL);
+    ck_assert_ptr_nonnull(strstr(root_text("first"), "s.tiff"));
+    ck_assert_ptr_null(strstr(root_text("second"), "collectives"));
 }
 END_TEST
 
@@ -356,6 +393,8 @@ int main(void)
     tcase_add_test(c, froc_of_the_map_finds_both_lesions);
     tcase_add_test(c, folders_pair_maps_and_masks_by_name);
     tcase_add_test(c, bad_input_ends_with_one_line_and_no_map);
+    tcase_add_test(c, ranks_name_a_damaged_slide_and_write_the_others);
+    tcase_add_test(c, ranks_end_together_where_the_map_cannot_be_written);
     suite_add_test_if(c, memory_is_ours, "no sanitizer", a_giant_slide_takes_little_memory);
     return suite_run();
 }
