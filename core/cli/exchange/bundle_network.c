@@ -16,7 +16,7 @@
 
 #define NETWORKS "monai.networks.nets."
 
-enum { CONFIG_MAX = 16 << 20, ID_DEPTH_MAX = 16, SET_MAX = 64 };
+enum { CONFIG_MAX = 16 << 20, ID_DEPTH_MAX = 16, SET_MAX = 64, TEXT_SIZE = 4096 };
 
 static const struct { const char *target, *plugin; } classes[] = {
     { "UNet", "unet" }, { "Unet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
@@ -42,6 +42,8 @@ typedef struct reader {
     const json_t *root;
     const pons_option *options; /* of the plugin                                                  */
     bundle_network *out;
+    char text[TEXT_SIZE];     /* of the argument that is read                                     */
+    size_t used;
 } reader;
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -103,26 +105,44 @@ static const char *scalar_text(const reader *r, const json_t *v)
     return word;
 }
 
-/* A scalar, or a list: blanks between items, commas between numbers of one item. */
-static const char *value_text(const reader *r, const char *name, const json_t *v,
-                              const char *between, pons_error *err)
+static pons_status put(reader *r, const char *name, const char *part, pons_error *err)
 {
-    const char *text = scalar_text(r, v), *item;
+    size_t size = strlen(part);
+
+    if (size >= sizeof r->text - r->used)
+        return pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' of the network has more than %d "
+                         "characters", r->path, name, TEXT_SIZE - 1);
+    memcpy(r->text + r->used, part, size + 1);
+    r->used += size;
+    return PONS_OK;
+}
+
+/*
+ * Append a scalar, or a list: blanks between items, commas between numbers of one item. The depth
+ * is bounded because '@id' may name a list that holds it, and the text because names may double it.
+ */
+static pons_status put_value(reader *r, const char *name, const json_t *v, int depth,
+                             pons_error *err)
+{
+    const char *text = scalar_text(r, v);
     const json_t *e;
     size_t i;
 
-    if (json_is_array(v))
-        text = "";
+    if (text != NULL)
+        return put(r, name, text, err);
+    if (!json_is_array(v))
+        return pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' of the network is no number, "
+                         "word or list", r->path, name);
+    if (depth == ID_DEPTH_MAX)
+        return pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' of the network has lists within "
+                         "lists, more than %d deep", r->path, name, ID_DEPTH_MAX);
     json_array_foreach(v, i, e) {
         if (resolve(r, name, &e, err) != PONS_OK
-            || (item = value_text(r, name, e, ",", err)) == NULL)
-            return NULL;
-        text = arena_format(r->memory, "%s%s%s", text, i > 0 ? between : "", item);
+            || (i > 0 && put(r, name, depth == 0 ? " " : ",", err) != PONS_OK)
+            || put_value(r, name, e, depth + 1, err) != PONS_OK)
+            return err->status;
     }
-    if (text == NULL)
-        pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' of the network is no number, word or "
-                  "list", r->path, name);
-    return text;
+    return PONS_OK;
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -170,14 +190,13 @@ static bool is_layer(const json_t *v)
 
 static pons_status add_argument(reader *r, const char *name, const json_t *v, pons_error *err)
 {
-    const char *text;
-
     if (is_passed_over(name, v))
         return PONS_OK;
-    if (resolve(r, name, &v, err) != PONS_OK
-        || (text = value_text(r, name, v, " ", err)) == NULL)
+    r->used = 0;
+    r->text[0] = '\0';
+    if (resolve(r, name, &v, err) != PONS_OK || put_value(r, name, v, 0, err) != PONS_OK)
         return err->status;
-    return add_option(r, name, text, err);
+    return add_option(r, name, r->text, err);
 }
 
 static pons_status add_arguments(reader *r, const json_t *network, pons_error *err)

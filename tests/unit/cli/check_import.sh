@@ -77,6 +77,11 @@ network '"UNet", "channels": "$[2, 4]"'
 check "an expression is refused" refused 3 "argument 'channels' of the network is the expression '\$[2, 4]'" b
 network '"UNet", "channels": "@x"'
 check "a value that is missing is refused" refused 3 "is '@x', which the file does not have" b
+network '"UNet", "channels": "@a"}, "a": ["@a"], "b": {"c": 1'
+check "a list that holds itself is refused" refused 3 "has lists within lists, more than 16 deep" b
+network '"UNet", "channels": "@a"}, "a": ["@b","@b"], "b": ["@c","@c"], "c": ["@d","@d","@d","@d"], "d": ["@e","@e",
+    "@e","@e"], "e": ["@f","@f","@f","@f"], "f": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16], "g": {"h": 1'
+check "lists that multiply are refused" refused 3 "'channels' of the network has more than 4095 characters" b
 network '"UNet", "groups": 3'
 check "an argument without an option is refused" refused 3 "argument 'groups' = 3 of class 'UNet'" b
 network '"SegResNet", "init_filters": 8, "norm": ["GROUP", {"num_groups": 4}], "act": ["RELU", {"inplace": true}]'
