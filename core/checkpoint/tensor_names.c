@@ -147,6 +147,11 @@ static bool check_shape(const storage_tensor *t, void *context)
                   o->where, t->name, safetensor_shape(&expected, a, sizeof a));
         return differs(o, &o->missing, &problem, v->err);
     }
+    if (found->data == NULL && found->count > 0) {
+        pons_fail(&problem, PONS_DATA, "'%s': elements of tensor '%s' overlap, as after expand(); "
+                  "expected a copy of its own for each", o->where, t->name);
+        return differs(o, &o->misshapen, &problem, v->err);
+    }
     size_t size = sizeof found->extent[0] * (size_t)found->rank;
     if (found->rank == expected.rank && memcmp(found->extent, expected.extent, size) == 0)
         return true;
@@ -174,13 +179,16 @@ static bool check_values(const storage_tensor *t, void *context)
     const origin *o = v->origin;
     const safetensor *found = tensor_names_find(o->file, o->format, t->name);
     double *values = values_of(found, t->name, v->err);
+    bool wide = o->format->wide;
     int64_t i = 0;
 
-    while (values != NULL && i < found->count && isfinite(values[i]))
+    while (values != NULL && i < found->count
+           && isfinite(wide ? values[i] : (double)(float)values[i]))
         i++;
     if (values != NULL && i < found->count)
         pons_fail(v->err, PONS_DATA, "'%s': element %lld of tensor '%s' is %g, expected a finite "
-                  "number", o->where, (long long)i, t->name, values[i]);
+                  "number%s", o->where, (long long)i, t->name, values[i],
+                  wide ? "" : " of float32");
     free(values);
     return v->err->status == PONS_OK;
 }
@@ -232,8 +240,8 @@ static bool are_equal(const safetensor *a, const safetensor *b)
     if (a->type != b->type || a->rank != b->rank
         || memcmp(a->extent, b->extent, sizeof a->extent[0] * (size_t)a->rank) != 0)
         return false;
-    if (a->data == b->data)
-        return true;
+    if (a->data == b->data || a->data == NULL || b->data == NULL)
+        return a->data == b->data && a->data != NULL;
     return strcmp(last_two_parts(a->name), last_two_parts(b->name)) == 0
         && memcmp(a->data, b->data, (size_t)a->count * safetensors_type_size(a->type)) == 0;
 }

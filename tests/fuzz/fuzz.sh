@@ -1,8 +1,8 @@
 #!/bin/sh
 # Search for bytes that break a reader: tests/fuzz/fuzz.sh TARGET [SECONDS] [FOLDER], with clang's libFuzzer.
 #
-# TARGET is one of csv, dataset, ini, nifti, note, picture, safetensors, store, torch. FOLDER (default fuzz-TARGET) keeps the
-# inputs that were found; those for 'make check' belong into tests/corpus/TARGET.
+# TARGET is one of csv, dataset, ini, nifti, note, picture, safetensors, store, torch. FOLDER (default fuzz-TARGET)
+# keeps the inputs that were found; those for 'make check' belong into tests/corpus/TARGET.
 set -u
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 source=$(cd "$(dirname "$0")/../.." && pwd)

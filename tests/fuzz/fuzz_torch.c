@@ -16,7 +16,7 @@ static void require_refusal(const pons_error *err)
 
 static void require_elements(torch_file *f, const torch_tensor *t)
 {
-    const size_t size = (size_t)t->count * t->type->size;
+    const size_t size = t->overlaps ? 0 : (size_t)t->count * t->type->size;
     unsigned char *buffer = malloc(size + 1);
     pons_error err = PONS_ERROR_INIT;
     const void *elements = NULL;

@@ -39,6 +39,7 @@ torch_value *pickle_value_bytes(arena *a, torch_kind kind, const void *bytes, si
     memcpy(copy, bytes, size);
     v->text.bytes = copy;
     v->text.size = size;
+    v->text.has_nul = memchr(copy, '\0', size) != NULL;
     return v;
 }
 
@@ -223,7 +224,7 @@ static bool axes_are_apart(const torch_tensor *t)
     return true;
 }
 
-/* Whether every element lies in the storage. Sets t->count. */
+/* Whether every element lies in the storage. Sets t->count and t->overlaps. */
 static bool axes_fit(torch_tensor *t)
 {
     int64_t room = (int64_t)(t->storage->size / t->type->size), last = t->offset;
@@ -241,7 +242,8 @@ static bool axes_fit(torch_tensor *t)
             || __builtin_mul_overflow(t->count, t->extent[i], &t->count))
             return false;
     }
-    return last < room && axes_are_apart(t);
+    t->overlaps = !axes_are_apart(t);
+    return last < room;
 }
 
 /* (storage, offset, extents, strides, ...) with elements of 'type'; NULL: of the storage's. */
@@ -263,8 +265,7 @@ static pons_status make_view(pickle_maker *m, const torch_value *arguments,
     t->offset = offset->integer;
     if (!axes_fit(t))
         return pons_fail(err, PONS_DATA, "'%s': a tensor goes beyond its storage '%.40s' of "
-                         "%" PRId64 " elements, or its elements overlap", m->where,
-                         t->storage->key, t->storage->count);
+                         "%" PRId64 " elements", m->where, t->storage->key, t->storage->count);
     *out = pickle_value_new(m->memory, TORCH_TENSOR);
     (*out)->tensor = t;
     return PONS_OK;

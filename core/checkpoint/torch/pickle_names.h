@@ -10,7 +10,7 @@
 
 typedef struct pickle_name pickle_name;
 
-/* Where values are made, and the file in messages. */
+/* The arena of new values, and the file in messages. */
 typedef struct pickle_maker {
     arena *memory;
     const char *where;

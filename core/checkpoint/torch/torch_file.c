@@ -28,7 +28,7 @@
 
 #define DATA_PICKLE "data.pkl"
 
-enum { OLD_VERSION = 1001 };
+enum { OLD_VERSION = 1001, KEY_SIZE_MAX = 128 };
 
 /* A pickle of protocol 2 that is the magic number 0x1950a86a20f9469cfc6c. */
 static const unsigned char old_magic[] = {
@@ -112,7 +112,7 @@ static pons_status read_id(const torch_file *f, const torch_value *id, torch_sto
     out->type = pickle_names_type(id->list.item[1]);
     out->key = torch_value_text(id->list.item[2]);
     out->count = count->integer;
-    if (out->type == NULL || out->key == NULL
+    if (out->type == NULL || out->key == NULL || id->list.item[2]->text.size > KEY_SIZE_MAX
         || __builtin_mul_overflow((size_t)out->count, out->type->size, &out->size))
         return pons_fail(err, PONS_DATA, "'%s': the id of a storage is damaged", f->where);
     return PONS_OK;
@@ -391,6 +391,11 @@ void torch_file_close(torch_file *f)
     free(f);
 }
 
+size_t torch_file_size(const torch_file *f)
+{
+    return f->size;
+}
+
 const torch_value *torch_file_root(const torch_file *f)
 {
     return f->root;
@@ -401,6 +406,9 @@ pons_status torch_file_elements(torch_file *f, const torch_tensor *t, void *buff
 {
     torch_storage *s = t->storage;
 
+    if (t->overlaps)
+        return pons_fail(err, PONS_DATA, "'%s': elements of a tensor over storage '%.40s' overlap",
+                         f->where, s->key);
     if (s->crc != 0 && check_crc(f, s->key, s->bytes, s->size, s->crc, err) != PONS_OK)
         return err->status;
     s->crc = 0;

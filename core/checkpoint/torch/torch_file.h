@@ -22,12 +22,14 @@ pons_status torch_file_open(const char *path, torch_file **out, pons_error *err)
 pons_status torch_file_read(const void *data, size_t size, const char *where, torch_file **out,
                             pons_error *err);
 void torch_file_close(torch_file *f);
+size_t torch_file_size(const torch_file *f); /* bytes                                             */
 
-/* What was saved; it lives as long as the file. */
+/* The value that was saved; it lives as long as the file. */
 const torch_value *torch_file_root(const torch_file *f);
 /*
  * The elements of a tensor as torch_tensor_elements gives them. The checksum of its storage is
- * compared at the first use; PONS_DATA: it differs, or the file was cut meanwhile. One thread.
+ * compared at the first use; PONS_DATA: it differs, the file was cut meanwhile, or the tensor
+ * overlaps. One thread.
  */
 pons_status torch_file_elements(torch_file *f, const torch_tensor *t, void *buffer,
                                 const void **out, pons_error *err);

@@ -53,9 +53,7 @@ const char *torch_kind_name(torch_kind kind)
 
 const char *torch_value_text(const torch_value *v)
 {
-    bool whole = v != NULL && v->kind == TORCH_TEXT && strlen(v->text.bytes) == v->text.size;
-
-    return whole ? v->text.bytes : NULL;
+    return v != NULL && v->kind == TORCH_TEXT && !v->text.has_nul ? v->text.bytes : NULL;
 }
 
 const torch_value *torch_value_find(const torch_value *v, const char *key)

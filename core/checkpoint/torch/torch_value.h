@@ -37,7 +37,8 @@ typedef struct torch_tensor {
     const torch_type *type;
     int rank;
     int64_t extent[SAFETENSORS_RANK_MAX], stride[SAFETENSORS_RANK_MAX];
-    int64_t offset, count;  /* elements; every one lies in the storage, no two at one place       */
+    int64_t offset, count;  /* elements; every one lies in the storage                            */
+    bool overlaps;          /* two elements lie at one place, as after expand()                   */
     torch_storage *storage;
 } torch_tensor;
 
@@ -61,6 +62,7 @@ struct torch_value {
         struct {
             const char *bytes; /* a NUL follows; text is UTF-8                                    */
             size_t size;
+            bool has_nul;       /* among the 'size' bytes                                         */
         } text;             /* TEXT and BYTES                                                     */
         struct {
             torch_value **item; /* DICTIONARY: key, value, key, value, ...                        */
@@ -95,7 +97,7 @@ const torch_type *torch_type_find(const char *name);
 bool torch_tensor_is_contiguous(const torch_tensor *t);
 /*
  * The elements in C order. A contiguous tensor's are those of the storage; others are gathered into
- * 'buffer' of count * type->size bytes.
+ * 'buffer' of count * type->size bytes. The tensor must not overlap.
  */
 const void *torch_tensor_elements(const torch_tensor *t, void *buffer);
 

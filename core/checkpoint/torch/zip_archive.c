@@ -174,7 +174,7 @@ static bool read_entry(const span *s, uint64_t *place, arena *a, zip_entry *e)
 
 static pons_status read_entries(const span *s, arena *a, zip_archive *z, pons_error *err)
 {
-    uint64_t place = s->begin;
+    uint64_t place = s->begin, total = 0;
 
     z->entry = arena_alloc(a, (size_t)(s->count + 1) * sizeof *z->entry);
     for (; (uint64_t)z->count < s->count; z->count++) {
@@ -182,6 +182,9 @@ static pons_status read_entries(const span *s, arena *a, zip_archive *z, pons_er
         if (!read_entry(s, &place, a, e))
             return pons_fail(err, PONS_DATA, "'%s': entry %d of the zip archive is damaged",
                              z->where, z->count + 1);
+        total += e->size;
+        if (total > s->size)
+            return pons_fail(err, PONS_DATA, "'%s': entries of the zip archive overlap", z->where);
         int number = name_index_add(&z->names, "", e->name, z->count);
         if (number < 0)
             return pons_fail(err, PONS_DEVICE, "'%s': out of memory", z->where);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/finite.h"
 #include "base/integer.h"
 #include "base/whole.h"
@@ -58,7 +59,8 @@ static const void *convert(conversion *c, const safetensor *from)
             if (isfinite(c->buffer[first + i]))
                 continue;
             pons_fail(c->err, PONS_DATA, "'%s': element %lld of tensor '%.200s' is %g, expected a "
-                      "finite number", c->where, (long long)(first + i), from->name, wide[i]);
+                      "finite number of float32", c->where, (long long)(first + i), from->name,
+                      wide[i]);
             return NULL;
         }
     }
@@ -124,7 +126,8 @@ static pons_status write_file(conversion *c, const char *path, pons_error *err)
 
     content.data = next_data;
     content.context = c;
-    safetensors_replace(path, &content, err);
+    if (folder_make_for(path, err) == PONS_OK)
+        safetensors_replace(path, &content, err);
     free(c->buffer);
     free(c->turned);
     return err->status;

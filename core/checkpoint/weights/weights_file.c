@@ -3,6 +3,7 @@
  */
 #include "checkpoint/weights/weights_file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,10 @@
 #define WRAPPED "module."
 #define COMPILED "_orig_mod."
 
-enum { HEAD_SIZE = 512, KEYS_SIZE = 200 };
+enum {
+    HEAD_SIZE = 512, KEYS_SIZE = 200, NAME_SIZE = 512, GATHERED_SIZE = 512,
+    GATHERED_MAX = 4 /* bytes of all copies, as a multiple of the file's size */
+};
 
 /* Names under which programs save a state dictionary, in the order of their look-up. */
 static const char *const customary[] = {
@@ -81,13 +85,16 @@ static bool are_wrapped(const torch_value *state)
 /* The name without the marks of wrappers. */
 static const char *clean_name(arena *a, const char *name, bool wrapped)
 {
-    char *copy = arena_string(a, name), *mark;
+    char *copy = arena_string(a, name), *to = copy;
 
-    while ((mark = strstr(copy, COMPILED)) != NULL && (mark == copy || mark[-1] == '.'))
-        memmove(mark, mark + strlen(COMPILED), strlen(mark + strlen(COMPILED)) + 1);
-    if (wrapped && strncmp(copy, WRAPPED, strlen(WRAPPED)) == 0)
-        copy += strlen(WRAPPED);
-    return copy;
+    for (const char *from = name; *from != '\0'; ) {
+        if ((to == copy || to[-1] == '.') && strncmp(from, COMPILED, strlen(COMPILED)) == 0)
+            from += strlen(COMPILED);
+        else
+            *to++ = *from++;
+    }
+    *to = '\0';
+    return wrapped && strncmp(copy, WRAPPED, strlen(WRAPPED)) == 0 ? copy + strlen(WRAPPED) : copy;
 }
 
 /* ---- nnU-Net ------------------------------------------------------------------------------- */
@@ -142,68 +149,114 @@ static pons_status read_order(weights_file *w, const torch_value *state, const c
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static pons_status fill_item(const weights_file *w, const torch_tensor *t, const char *where,
-                             safetensor *out, pons_error *err)
+/* The tensors while they are collected. */
+typedef struct collection {
+    weights_file *file;
+    const char *where;
+    name_index gathered;    /* numbers of items in another order than C's, by gathered_name       */
+    size_t gathered_size;   /* bytes of their copies                                              */
+    safetensor *item;
+    int count;
+} collection;
+
+/* A name that two tensors have if they are the same elements in the same order. */
+static const char *gathered_name(arena *a, const torch_tensor *t)
 {
+    char name[GATHERED_SIZE];
+    int used = snprintf(name, sizeof name, "%p %p %" PRId64, (const void *)t->storage,
+                        (const void *)t->type, t->offset);
+
+    for (int i = 0; i < t->rank; i++)
+        used += snprintf(name + used, sizeof name - (size_t)used, " %" PRId64 ":%" PRId64,
+                         t->extent[i], t->stride[i]);
+    return arena_string(a, name);
+}
+
+/* Memory for the elements of a tensor that is not contiguous; its size counts. */
+static void *gathered_buffer(collection *c, const safetensor *item, pons_error *err)
+{
+    size_t most = GATHERED_MAX * torch_file_size(c->file->torch);
+
+    if (item->size > most - c->gathered_size) {
+        pons_fail(err, PONS_DATA, "'%s': its views of other tensors have more than %d times the "
+                  "bytes of the file, expected the tensors of a state dictionary", c->where,
+                  GATHERED_MAX);
+        return NULL;
+    }
+    c->gathered_size += item->size;
+    return arena_alloc(c->file->memory, item->size + 1);
+}
+
+/* The data of an item. Two names of one tensor share it. */
+static pons_status fill_data(collection *c, const torch_tensor *t, safetensor *out, pons_error *err)
+{
+    const weights_file *w = c->file;
     void *buffer = NULL;
 
-    if (t->type->type == 0)
-        return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has type %s, which is not "
-                         "supported", where, out->name, t->type->name);
-    out->type = t->type->type;
-    out->rank = t->rank;
-    memcpy(out->extent, t->extent, sizeof out->extent);
-    out->count = t->count;
-    out->size = (size_t)t->count * t->type->size;
-    if (!torch_tensor_is_contiguous(t) || t->count == 0)
-        buffer = arena_alloc(w->memory, out->size + 1);
+    if (!torch_tensor_is_contiguous(t) || t->count == 0) {
+        int same = name_index_add(&c->gathered, "", gathered_name(w->memory, t), c->count);
+        if (same < 0)
+            return pons_fail(err, PONS_DEVICE, "'%s': out of memory", c->where);
+        out->data = c->item[same].data;
+        if (same < c->count || (buffer = gathered_buffer(c, out, err)) == NULL)
+            return err->status;
+    }
     if (torch_file_elements(w->torch, t, buffer, &out->data, err) == PONS_OK)
         torch_file_release(w->torch, t->storage->bytes, t->storage->size);
     return err->status;
 }
 
-static bool are_same(const torch_tensor *a, const torch_tensor *b)
+static pons_status fill_item(collection *c, const torch_tensor *t, safetensor *out, pons_error *err)
 {
-    return a->storage == b->storage && a->offset == b->offset && a->rank == b->rank
-           && a->type == b->type && memcmp(a->extent, b->extent, sizeof a->extent) == 0
-           && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+    if (t->type->type == 0)
+        return pons_fail(err, PONS_DATA, "'%s': tensor '%.200s' has type %s, which is not "
+                         "supported", c->where, out->name, t->type->name);
+    out->type = t->type->type;
+    out->rank = t->rank;
+    memcpy(out->extent, t->extent, sizeof out->extent);
+    out->count = t->count;
+    out->size = (size_t)t->count * t->type->size;
+    return t->overlaps ? PONS_OK : fill_data(c, t, out, err);
 }
 
-/* The earlier item that is the same tensor in another order than C's; NULL: none. */
-static const safetensor *find_gathered(const torch_value *const *from, const safetensor *item,
-                                       int count, const torch_tensor *t)
+static pons_status refuse_name(const torch_value *key, const char *where, pons_error *err)
 {
-    for (int i = 0; i < count && !torch_tensor_is_contiguous(t); i++)
-        if (are_same(from[i]->tensor, t))
-            return &item[i];
-    return NULL;
+    return pons_fail(err, PONS_DATA, "'%s': the name '%.40s...' of a tensor has %zu bytes, "
+                     "expected at most %d", where, key->text.bytes, key->text.size, NAME_SIZE - 1);
+}
+
+static pons_status collect_tensors(collection *c, const torch_value *state, pons_error *err)
+{
+    bool wrapped = are_wrapped(state);
+
+    for (int i = 0; i < torch_value_count(state); i++) {
+        const torch_value *v = torch_value_item(state, i), *key = torch_value_key(state, i);
+        const char *name = torch_value_text(key);
+        if (name == NULL || v->kind != TORCH_TENSOR)
+            continue;
+        if (key->text.size >= NAME_SIZE)
+            return refuse_name(key, c->where, err);
+        if (c->file->ordered && is_copy(name))
+            continue;
+        c->item[c->count].name = clean_name(c->file->memory, name, wrapped);
+        if (fill_item(c, v->tensor, &c->item[c->count], err) != PONS_OK)
+            return err->status;
+        c->count++;
+    }
+    return PONS_OK;
 }
 
 static pons_status collect(weights_file *w, const torch_value *state, const char *where,
                            pons_error *err)
 {
     const size_t room = (size_t)torch_value_count(state) + 1;
-    safetensor *item = arena_alloc(w->memory, room * sizeof *item);
-    const torch_value **from = arena_alloc(w->memory, room * sizeof *from);
-    bool wrapped = are_wrapped(state);
-    int count = 0;
+    collection c = { .file = w, .where = where,
+                     .item = arena_alloc(w->memory, room * sizeof *c.item) };
 
-    for (int i = 0; i < torch_value_count(state); i++) {
-        const torch_value *v = torch_value_item(state, i);
-        const char *name = torch_value_text(torch_value_key(state, i));
-        const safetensor *same;
-        if (name == NULL || v->kind != TORCH_TENSOR || (w->ordered && is_copy(name)))
-            continue;
-        from[count] = v;
-        same = find_gathered(from, item, count, v->tensor);
-        if (same != NULL)
-            item[count] = *same;
-        item[count].name = clean_name(w->memory, name, wrapped);
-        if (same == NULL && fill_item(w, v->tensor, where, &item[count], err) != PONS_OK)
-            return err->status;
-        count++;
-    }
-    return safetensors_of_items(count, item, where, &w->tensors, err);
+    if (collect_tensors(&c, state, err) == PONS_OK)
+        safetensors_of_items(c.count, c.item, where, &w->tensors, err);
+    name_index_clear(&c.gathered);
+    return err->status;
 }
 
 pons_status weights_file_of_torch(torch_file *torch, const torch_value *weights, const char *where,

@@ -5,8 +5,9 @@
  * bytes. Of the latter the state dictionary is taken: the value itself, or what it holds under a
  * customary name such as 'network_weights', 'state_dict' or 'model'. 'module.' in front of all
  * names and '_orig_mod.' anywhere, which wrappers of PyTorch add, are removed. Tensors lie where
- * the file is mapped; two names of one tensor have the same data. nnU-Net's copies of names,
- * 'decoder.encoder.' and '.all_modules.', are left out.
+ * the file is mapped; two names of one tensor have the same data. A tensor whose elements overlap,
+ * as after expand(), has no data (NULL). nnU-Net's copies of names, 'decoder.encoder.' and
+ * '.all_modules.', are left out.
  */
 #ifndef CORE_CHECKPOINT_WEIGHTS_WEIGHTS_FILE_H
 #define CORE_CHECKPOINT_WEIGHTS_WEIGHTS_FILE_H

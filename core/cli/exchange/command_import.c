@@ -27,7 +27,7 @@ static const pons_option flags[] = {
     PONS_OPTIONS_END
 };
 
-/* What the command opens. */
+/* The things that the command opens. */
 typedef struct imported {
     const invocation *call;
     const import_flags *flags;
@@ -115,8 +115,7 @@ static pons_status convert(imported *x, pons_error *err)
         .prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL
     };
 
-    if (weights_file_open(x->weights, &x->file, err) != PONS_OK
-        || folder_make_for(x->flags->output, err) != PONS_OK)
+    if (weights_file_open(x->weights, &x->file, err) != PONS_OK)
         return err->status;
     if (weights_convert(x->storage, &x->file, x->weights, &format, x->flags->output,
                         tell_difference, x->call->log, err) == PONS_OK)

@@ -1,7 +1,8 @@
 """Write the weights of one small UNet of MONAI for tests/unit/cli/check_import.sh: unet.pt (channels last, under
 'model'), unet_old.pth (the format before PyTorch 1.6, wrapped names), unet_half.pt (float16, double, bfloat16, of a
 compiled network), unet.safetensors, differs.pt (a tensor is missing, one is unknown, one has another shape),
-infinite.pt, calls.pt (a pickle that calls), and a bundle's model.pt and inference.json."""
+infinite.pt, huge.pt (1e300 as float64), expanded.pt, calls.pt (a pickle that calls), and a bundle's model.pt and
+inference.json."""
 import json
 import os
 import torch
@@ -41,6 +42,13 @@ save(differs, "differs.pt")
 infinite = {k: v.clone() for k, v in state.items()}
 infinite[names[0]].view(-1)[1] = float("inf")
 save(infinite, "infinite.pt")
+huge = {k: v.clone() for k, v in state.items()}
+huge[names[0]] = huge[names[0]].double()
+huge[names[0]].view(-1)[1] = 1e300
+save(huge, "huge.pt")
+expanded = {k: v.clone() for k, v in state.items()}
+expanded[names[0]] = torch.zeros(1).expand(state[names[0]].shape)
+save(expanded, "expanded.pt")
 
 
 class Call:

@@ -166,6 +166,16 @@ check "one line each" [ "$(grep -c "^error: " err)" -eq 4 ]
 check "channels of the image are an option" refused 3 "expected [2, 2, 3, 3, 3]" "$given/unet.pt" --channels 2
 check "another prefix has nothing" refused 3 "are missing" "$given/unet_old.pth" --prefix other.
 check "an infinite element is refused" refused 4 "is inf, expected a finite number" "$given/infinite.pt"
+check "an element beyond float32 is refused" refused 4 "is 1e+300, expected a finite number" "$given/huge.pt"
+check "which prediction refuses too" ends 4 "is 1e+300, expected a finite number of float32" \
+    "$program" predict "$given/huge.pt" "$image" -o p.nii.gz --config a.ini
+check "an expanded tensor is refused where it is used" refused 3 "1 have another shape" "$given/expanded.pt"
+check "by its name" grep -q "elements of tensor 'model.*' overlap, as after expand()" err
+check "and by a prediction" ends 4 "overlap, as after expand()" \
+    "$program" predict "$given/expanded.pt" "$image" -o p.nii.gz --config a.ini
+check "no folder is made for a refused file" ends 3 "are missing" \
+    "$program" import "$given/differs.pt" -o none/deep/x.safetensors --config a.ini
+check "it is not there" [ ! -e none ]
 check "a pickle that calls is refused by its name" refused 4 "it names 'posix.system'" "$given/calls.pt"
 check "nothing was called" [ ! -e called ]
 check "a text is refused" refused 4 "it is a text file" a.ini
