@@ -104,6 +104,9 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
 
     if (stat(s->run, &facts) != 0)
         return refuse_absent(s->run, err);
+    if (nnunet_is_fold(s->run) && s->config != NULL)
+        return pons_fail(err, PONS_USAGE, "--config '%s': the configuration of '%s' is that of its "
+                         "plans.json\nhint: --set changes a value", s->config, s->run);
     if (nnunet_is_fold(s->run))
         return nnunet_model_open(s->run, &out->nnunet, err);
     if (!S_ISDIR(facts.st_mode)) {

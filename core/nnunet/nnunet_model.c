@@ -14,7 +14,6 @@
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "base/file/folder_list.h"
-#include "base/text/text.h"
 #include "checkpoint/tensor_names.h"
 #include "checkpoint/torch/torch_file.h"
 #include "nnunet/nnunet_plan.h"
@@ -28,6 +27,8 @@ struct nnunet_model {
 };
 
 /* ---- folders --------------------------------------------------------------------------------- */
+
+#define STATISTICS ".running_mean"
 
 static const char *const checkpoints[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
 
@@ -123,8 +124,11 @@ static pons_status read_mirror(const nnunet_model *m, const torch_value *axes, n
 static bool has_statistics(const torch_value *tensors)
 {
     for (int i = 0; i < torch_value_count(tensors); i++) {
-        const char *name = torch_value_text(torch_value_key(tensors, i));
-        if (name != NULL && text_ends_with(name, ".running_mean"))
+        const torch_value *key = torch_value_key(tensors, i);
+        const char *name = torch_value_text(key);
+        size_t size = strlen(STATISTICS);
+        if (name != NULL && key->text.size >= size
+            && strcmp(name + key->text.size - size, STATISTICS) == 0)
             return true;
     }
     return false;
@@ -150,10 +154,8 @@ static pons_status read_facts(nnunet_model *m, nnunet_facts *facts, pons_error *
 static pons_status open_files(nnunet_model *m, const char *fold, pons_error *err)
 {
     nnunet_facts facts = { .mirror_count = 0 };
-    const char *folder = arena_format(m->memory, "%s/..", fold), *slash = strrchr(fold, '/');
+    const char *folder = arena_format(m->memory, "%s/..", fold);
 
-    if (slash != NULL && slash > fold && slash[1] != '\0')
-        folder = arena_format(m->memory, "%.*s", (int)(slash - fold), fold);
     m->weights = arena_format(m->memory, "%s/%s", fold,
                               checkpoints[!has_file(fold, checkpoints[0])]);
     if (torch_file_open(m->weights, &m->file, err) != PONS_OK
@@ -197,11 +199,6 @@ pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char
 int nnunet_model_channels(const nnunet_model *m)
 {
     return m->plan.channels;
-}
-
-const char *nnunet_model_weights(const nnunet_model *m)
-{
-    return m->weights;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */

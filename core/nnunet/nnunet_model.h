@@ -35,7 +35,6 @@ void nnunet_model_close(nnunet_model *m);
 pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char *const *set,
                                 config **out, pons_error *err);
 int nnunet_model_channels(const nnunet_model *m); /* of the network                               */
-const char *nnunet_model_weights(const nnunet_model *m); /* the checkpoint's file                 */
 /* Fill parameters and states of the network. 'wide': the storage holds doubles. */
 pons_status nnunet_model_read(nnunet_model *m, storage *s, bool wide, pons_error *err);
 

@@ -36,8 +36,9 @@ const char *nnunet_plan_axes(const nnunet_plan *p, const double value[3], const 
                         value[p->order[1]], divider, value[p->order[2]]);
 }
 
-void nnunet_plan_numbers(const nnunet_plan *p, const nnunet_json *j, const char *key, double flat,
-                         double out[3])
+/* Numbers of a list along the plan's axes; that of a flat axis is 'flat'. */
+static void read_axes(const nnunet_plan *p, const nnunet_json *j, const char *key, double flat,
+                      double out[3])
 {
     out[0] = flat;
     nnunet_json_numbers(j, key, p->axes, out + 3 - p->axes);
@@ -144,7 +145,7 @@ static const char *put_spacing(nnunet_plan *p, const nnunet_json *c)
     nnunet_json a = nnunet_json_object(c, "resampling_fn_data_kwargs");
     double mm[3] = { 0 };
 
-    nnunet_plan_numbers(p, c, "spacing", 0, mm);
+    read_axes(p, c, "spacing", 0, mm);
     for (int i = 3 - p->axes; i < 3 && c->err->status == PONS_OK; i++)
         if (!(mm[i] > 0 && mm[i] <= 1000))
             nnunet_json_refuse(c, "spacing", "millimetres above 0, at most 1000");
@@ -175,7 +176,7 @@ static void put_export(nnunet_plan *p, const nnunet_json *c)
         nnunet_json_refuse(&a, "order", "1");
     if (how == RESAMPLING_SPLINE && read_spline(&a, "order_z", 0) != 0)
         nnunet_json_refuse(&a, "order_z", "0");
-    nnunet_plan_numbers(p, c, "spacing", 0, mm);
+    read_axes(p, c, "spacing", 0, mm);
     nnunet_plan_put(p, "predict", "separate_slices", "%s", slices_word(&a));
     nnunet_plan_put(p, "predict", "spacing", "%s", nnunet_plan_axes(p, mm, " "));
 }
@@ -217,7 +218,7 @@ static void put_window(nnunet_plan *p, const nnunet_json *c, const nnunet_facts 
     double extent[3];
     const char *mirror = "";
 
-    nnunet_plan_numbers(p, c, "patch_size", 1, extent);
+    read_axes(p, c, "patch_size", 1, extent);
     for (int a = 3 - p->axes; a < 3 && c->err->status == PONS_OK; a++)
         if (!(extent[a] >= 1 && extent[a] <= 65536 && extent[a] == floor(extent[a])))
             nnunet_json_refuse(c, "patch_size", "whole numbers from 1 to 65536");

@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "nnunet/nnunet_json.h"
 
-/* What the checkpoint says of its network. */
+/* The checkpoint's facts about its network. */
 typedef struct nnunet_facts {
     const char *configuration; /* "3d_fullres"                                                    */
     bool batch_norm;          /* the norms have running statistics                                */
@@ -45,9 +45,6 @@ void nnunet_plan_put(nnunet_plan *p, const char *section, const char *key, const
 const char *nnunet_plan_join(const nnunet_plan *p, const char *list, const char *word);
 /* Numbers along the plan's axes in the order of the file. */
 const char *nnunet_plan_axes(const nnunet_plan *p, const double value[3], const char *divider);
-/* Numbers of a list along the plan's axes; that of a flat axis is 'flat'. */
-void nnunet_plan_numbers(const nnunet_plan *p, const nnunet_json *j, const char *key, double flat,
-                         double out[3]);
 /* nnunet_plan_network.c: [model] of a configuration's architecture. */
 void nnunet_network_put(nnunet_plan *p, const nnunet_json *configuration,
                         const nnunet_facts *facts);

@@ -54,6 +54,18 @@ static int64_t id_of(const json_t *value)
     return json_is_integer(id) ? json_integer_value(id) : -1;
 }
 
+/* Refuse a name that no entry of 'labels' or 'regions' can have, since ':' ends the name there. */
+static void check_names(const nnunet_json *labels)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)labels->object, name, value)
+        if (name[0] == '\0' || strchr(name, ':') != NULL)
+            pons_fail(labels->err, PONS_CONFIG, "'%s': labels: found the name '%.200s', expected "
+                      "one without ':'", labels->where, name);
+}
+
 /* Ids from 0 on, each once, in their order. */
 static void put_labels(nnunet_plan *p, const nnunet_json *labels)
 {
@@ -123,6 +135,7 @@ void nnunet_labels_put(nnunet_plan *p, const nnunet_json *dataset)
     p->channels = (int)json_object_size(channels.object);
     for (int i = 0; i < p->channels; i++)
         nnunet_json_text(&channels, arena_format(p->memory, "%d", i));
+    check_names(&labels);
     if (id_of(nnunet_json_member(&labels, "background")) != 0)
         nnunet_json_refuse(&labels, "background", "0");
     if (dataset->err->status != PONS_OK)

@@ -292,6 +292,21 @@ START_TEST(missing_channels_and_folds_are_named)
 }
 END_TEST
 
+START_TEST(a_fold_is_found_under_any_path)
+{
+    begin_model();
+    ck_assert_int_eq(symlink("m/fold_0", in_root("link")), 0);
+    EXPECT(0, "a -> ", "predict", "m/fold_0/.", "in", "-o", "seg");
+    EXPECT(0, "a -> ", "predict", "link", "in", "-o", "linked");
+    ck_assert(is_in_root("seg/a.nii.gz") && is_in_root("linked/a.nii.gz"));
+    EXPECT(2, "--config 'nothing.ini': the configuration of 'm/fold_0' is that of its plans.json",
+           "predict", "m/fold_0", "in", "-o", "o", "--config", "nothing.ini");
+    EXPECT(2, "--config 'nothing.ini'", "predict", "m", "in", "-o", "o", "--config", "nothing.ini");
+    ck_assert(!is_in_root("o"));
+    remove_root();
+}
+END_TEST
+
 /* ---- plans ----------------------------------------------------------------------------------- */
 
 static json_t *read_json(const char *name)
@@ -429,6 +444,18 @@ START_TEST(values_that_are_not_understood_are_named)
 }
 END_TEST
 
+START_TEST(a_label_with_a_colon_is_named)
+{
+    begin_model();
+    json_t *root = read_json("m/dataset.json"), *labels = json_object_get(root, "labels");
+
+    json_object_set_new(labels, "lobe:left", json_integer((json_int_t)json_object_size(labels)));
+    expect_refused("m/dataset.json", root, "dataset.json': labels: found the name 'lobe:left'");
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
 START_TEST(an_absurd_spacing_is_refused)
 {
     begin_model();
@@ -492,6 +519,8 @@ int main(void)
     tcase_add_test(c, slices_and_mixed_channels_equal_nnunets);
     tcase_add_test(c, channels_come_as_files_lists_and_folders);
     tcase_add_test(c, missing_channels_and_folds_are_named);
+    tcase_add_test(c, a_fold_is_found_under_any_path);
+    tcase_add_test(c, a_label_with_a_colon_is_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
     tcase_add_test(c, an_absurd_spacing_is_refused);
