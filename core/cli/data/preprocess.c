@@ -227,8 +227,9 @@ static pons_status write_all(const dataset *d, const pipeline *chain, const char
     return w.failed < d->case_count ? pons_fail(err, w.error.status, "%s", w.error.text) : PONS_OK;
 }
 
-static pons_status open_dataset(config *c, bool labels_optional, sections *s, dataset **out,
-                                pons_error *err)
+/* 'split': cases for validation are told from those for training. */
+static pons_status open_dataset(config *c, bool split, bool labels_optional, sections *s,
+                                dataset **out, pons_error *err)
 {
     dataset_settings settings;
     pons_status status = sections_fill(c, s, err);
@@ -237,32 +238,41 @@ static pons_status open_dataset(config *c, bool labels_optional, sections *s, da
         return status;
     sections_skip_plugins(c, s, (const char *const[]){ "preprocess", NULL });
     dataset_settings_fill(c, s, &settings);
-    settings.every_case = true;
+    settings.every_case = !split;
     settings.labels_optional = labels_optional;
     dataset_open(&settings, out, err);
     return dataset_blame(c, s, err);
 }
 
+/* Open the dataset and its steps. The dataset is split only if a step tells its parts apart. */
+static pons_status open_both(config *c, bool labels_optional, sections *s, dataset **d,
+                             pipeline **chain, pons_error *err)
+{
+    if (open_dataset(c, false, labels_optional, s, d, err) != PONS_OK
+        || pipeline_open(c, "preprocess", false, (*d)->channels, chain, err) != PONS_OK
+        || config_refuse_unknown(c, err) != PONS_OK)
+        return err->status;
+    if (!pipeline_tells_cases(*chain))
+        return PONS_OK;
+    dataset_close(*d);
+    *d = NULL;
+    return open_dataset(c, true, labels_optional, s, d, err);
+}
+
 pons_status preprocess_write(config *c, const char *folder, logger *l, pons_error *err)
 {
-    dataset *d;
+    dataset *d = NULL;
     sections s;
     pipeline *chain = NULL;
     cache_settings settings;
-    pons_status status = open_dataset(c, true, &s, &d, err);
 
-    if (status)
-        return status;
-    status = pipeline_open(c, "preprocess", false, d->channels, &chain, err);
-    if (!status)
-        status = config_refuse_unknown(c, err);
-    if (!status) {
+    if (open_both(c, true, &s, &d, &chain, err) == PONS_OK) {
         cache_settings_fill(&s, &settings);
-        status = write_all(d, chain, folder, settings.threads, l, err);
+        write_all(d, chain, folder, settings.threads, l, err);
     }
     pipeline_close(chain);
     dataset_close(d);
-    return status;
+    return err->status;
 }
 
 /* Hold all cases in files: of the first kind that does so, else of CACHE_DISK. */
@@ -277,27 +287,31 @@ static void use_folder(cache_settings *s)
     s->next_mode = CACHE_NONE;
 }
 
+static pons_status fill_cache(const dataset *d, const pipeline *chain, int count, const int *rank,
+                              const cache_settings *settings, logger *l, pons_error *err)
+{
+    cache *filled = NULL;
+
+    if (count > 0)
+        cache_open(d, chain, count, rank, settings, l, &filled, err);
+    cache_close(filled);
+    return err->status;
+}
+
 pons_status preprocess_cache(config *c, logger *l, pons_error *err)
 {
-    dataset *d;
+    dataset *d = NULL;
     sections s;
-    cache *filled = NULL;
     cache_settings settings;
     pipeline *chain = NULL;
-    pons_status status = open_dataset(c, false, &s, &d, err);
 
-    if (status)
-        return status;
-    status = pipeline_open(c, "preprocess", false, d->channels, &chain, err);
-    if (!status)
-        status = config_refuse_unknown(c, err);
-    if (!status) {
+    if (open_both(c, false, &s, &d, &chain, err) == PONS_OK) {
         cache_settings_fill(&s, &settings);
         use_folder(&settings);
-        status = cache_open(d, chain, d->training_count, d->training, &settings, l, &filled, err);
+        if (fill_cache(d, chain, d->training_count, d->training, &settings, l, err) == PONS_OK)
+            fill_cache(d, chain, d->validation_count, d->validation, &settings, l, err);
     }
-    cache_close(filled);
     pipeline_close(chain);
     dataset_close(d);
-    return status;
+    return err->status;
 }

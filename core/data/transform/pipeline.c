@@ -225,6 +225,14 @@ bool pipeline_moves_alike(const pipeline *chain)
     return true;
 }
 
+bool pipeline_tells_cases(const pipeline *chain)
+{
+    for (int i = 0; chain != NULL && i < chain->count; i++)
+        if (chain->step[i].cases != PIPELINE_ALL)
+            return true;
+    return false;
+}
+
 bool pipeline_has(const pipeline *chain, const char *plugin)
 {
     for (int i = 0; chain != NULL && i < chain->count; i++)

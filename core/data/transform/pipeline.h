@@ -48,6 +48,8 @@ pons_transform_scope volume_step_scope(const pipeline_step *step);
 bool pipeline_has(const pipeline *chain, const char *plugin);
 /* Whether cases for training and for validation have the same steps that move voxels. */
 bool pipeline_moves_alike(const pipeline *chain);
+/* Whether a deterministic step is for cases of training, or of validation, alone. */
+bool pipeline_tells_cases(const pipeline *chain);
 /* The name of the step that chooses the patch's box; NULL: none. */
 const char *pipeline_cropping_step(const pipeline *augment);
 /*

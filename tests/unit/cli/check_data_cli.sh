@@ -226,6 +226,17 @@ printf '[data]\nimage = kept/*/image.nii.gz\n[preprocess]\nsteps = normalize\n' 
 refuses "which is read, expected another folder" data preprocess a.ini -o kept
 checks=$((checks + 1))
 "$program" data preprocess a.ini -o other 2>stderr || fail "$(cat stderr)"
+
+# Steps for validation alone act on the cases that training holds out, in files and in the cache.
+printf '[data]\nsource = parts\nvalidation = last:1\ncache = disk\ncache_dir = kept_parts\n' >b.ini
+printf '[preprocess]\nsteps = resize\n[preprocess.resize]\nextent = 8\ncases = validation\n' >>b.ini
+checks=$((checks + 3))
+"$program" data phantom -q -o parts --cases 2 --extent 12 2>stderr || fail "$(cat stderr)"
+"$program" data preprocess b.ini -o parts_of 2>stderr || fail "$(cat stderr)"
+grep -q 'phantom_000: 12 x 12 x 12' stderr && grep -q 'phantom_001: 8 x 8 x 8' stderr || fail "parts: $(cat stderr)"
+"$program" data preprocess b.ini --cache 2>stderr || fail "$(cat stderr)"
+[ "$(find kept_parts -type f -size +0 | wc -l)" -ge 2 ] || fail "the cache of parts: $(find kept_parts)"
+
 checks=$((checks + 1))
 "$program" data phantom -o ph --cases 1 --extent 8 2>stderr || fail "$(cat stderr)"
 
