@@ -114,6 +114,13 @@ typedef struct predict_task {
 static const predict_task *task_of(const job *j);
 static pons_status note_failure(job *j, int number, const char *problem, pons_error *err);
 static pons_status predict_volumes(job *j, pons_error *err);
+static pons_status predict_slides(job *j, pons_error *err);
+
+/* Whether maps of slides are written. */
+static bool makes_maps(const job *j)
+{
+    return task_of(j)->predict == predict_slides;
+}
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -267,8 +274,8 @@ static pons_status add_dataset(job *j, const char *argument, pons_error *err)
 static pons_status list_cases(job *j, pons_error *err)
 {
     const invocation *call = j->call;
-    bool by_channel = predictor_experiment(j->member[0])->task.channels > 1
-                   || predictor_is_nnunet(j->member[0]);
+    bool by_channel = !makes_maps(j) && (predictor_experiment(j->member[0])->task.channels > 1
+                                         || predictor_is_nnunet(j->member[0]));
     bool of_folder = false;
 
     j->datasets = arena_alloc(j->memory, (size_t)call->argument_count * sizeof *j->datasets);
@@ -426,7 +433,13 @@ static const char *path_of_more(const job *j, const char *path, const char *what
     return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
 }
 
-/* files of a case: classes, logits, probabilities, entropy, variance */
+/* The picture beside a map. */
+static const char *path_of_overlay(const job *j, const char *map)
+{
+    return arena_format(j->memory, "%.*s_overlay.png", (int)(strrchr(map, '.') - map), map);
+}
+
+/* files of a case: classes, logits, probabilities, entropy, variance; or a map and its picture */
 enum { RESULTS_MAX = 5 };
 
 static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
@@ -434,6 +447,8 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
     int count = 0;
 
     path[count++] = path_of(j, number);
+    if (makes_maps(j) && png_available())
+        path[count++] = path_of_overlay(j, path[0]);
     if (j->flags->logits)
         path[count++] = path_of_more(j, path[0], "logits");
     if (j->flags->probabilities)
@@ -645,6 +660,10 @@ static pons_status check_maps(job *j, bool of_folder, pons_error *err)
     if (!j->folder && j->case_count > 1)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
                          output, j->case_count, output);
+    for (int i = 0; i < j->case_count; i++)
+        if (j->cases[i].file_count != 1)
+            return pons_fail(err, PONS_USAGE, "'%s' and %d more: expected one file for each map of "
+                             "a slide", j->cases[i].file[0], j->cases[i].file_count - 1);
     if (!png_available())
         log_warning(j->call->log, "no pictures of maps are written: this build lacks libpng");
     return PONS_OK;
@@ -654,15 +673,14 @@ static pons_status check_maps(job *j, bool of_folder, pons_error *err)
 static pons_status predict_slide(const job *j, int number, pons_error *err)
 {
     const char *map = path_of(j, number);
-    int stem = (int)(strrchr(map, '.') - map);
     slide_thumbnail overlay = { .rgb = NULL };
     const predict_slide_work work = { .slide = j->cases[number].file[0], .map = map,
                                       .overlay = &overlay, .stride = j->flags->stride };
 
     if (predict_slide_run(j->member_count, j->member, &work, err) == PONS_OK && png_available()
         && predictor_rank(j->member[0]) == 0)
-        png_write_rgb(arena_format(j->memory, "%.*s_overlay.png", stem, map),
-                      (int)overlay.columns, (int)overlay.rows, overlay.rgb, err);
+        png_write_rgb(path_of_overlay(j, map), (int)overlay.columns, (int)overlay.rows,
+                      overlay.rgb, err);
     slide_thumbnail_clear(&overlay);
     return predictor_share(j->member[0], err);
 }

@@ -310,6 +310,8 @@ static void train_on_volumes(void)
 
 START_TEST(bad_input_ends_with_one_line_and_no_map)
 {
+    char both[256];
+
     spoil_tile(&plan, 33);
     MAP(4, "expected a whole-slide image", "t.ini", in_root("x.tiff"));
     MAP(4, "No such file", "none.svs", in_root("x.tiff"));
@@ -317,6 +319,13 @@ START_TEST(bad_input_ends_with_one_line_and_no_map)
     MAP(2, "which is the map of a slide", "s.tif", in_root("x.txt"));
     MAP(2, "expected a folder for 2 slides", "s.tif", in_root("x.tiff"), in_root("damaged.tif"));
     MAP(2, "would replace an image", "s.tif", in_root("s.tif"));
+    if (build_feature_missing("", "libpng") == NULL) {
+        slide_make(in_root("zz_overlay.png"), &plan);
+        MAP(2, "zz_overlay.png' would replace an image", "zz_overlay.png", in_root("zz.tiff"));
+    }
+    snprintf(both, sizeof both, "%s,%s", in_root("s.tif"), in_root("damaged.tif"));
+    EXPECT(2, "s.tif' and 1 more: expected one file for each map", "predict", in_root("runs/t"),
+           both, "-o", in_root("x.tiff"));
     MAP(2, "--stride is for maps", "s.tif", in_root("x.csv"), "--stride", "4");
     MAP(4, "but the network sees level 5", "s.tif", in_root("x.tiff"), "--set",
         "data.slide_level=5");
