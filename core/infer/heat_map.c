@@ -26,6 +26,14 @@ void heat_map_put(heat_map *m, const double first[2], const double end[2], float
         to[a] = min_i64(max_i64((int64_t)floor(end[a]), from[a] + 1), extent[a]);
     }
     for (int64_t y = from[0]; y < to[0]; y++)
-        for (int64_t x = from[1]; x < to[1]; x++)
-            blend(m->rgb + 3 * (y * m->columns + x), probability);
+        for (int64_t x = from[1]; x < to[1]; x++) {
+            float *at = &m->largest[y * m->columns + x];
+            *at = fmaxf(*at, probability);
+        }
+}
+
+void heat_map_blend(const heat_map *m, uint8_t *rgb)
+{
+    for (int64_t i = 0; i < m->rows * m->columns; i++)
+        blend(rgb + 3 * i, m->largest[i]);
 }

@@ -44,6 +44,7 @@ typedef struct slide_prediction {
     map_facts facts;
     const char **name;            /* of all classes                                               */
     map_writer *writer;           /* NULL: another process writes                                 */
+    heat_map heat;                /* over the overlay                                             */
     float *band;                  /* [MAP_TILE][columns][values] of the rows in work              */
     int64_t band_row;             /* the first of them                                            */
     int room, windows;            /* of a part, which is predicted together                       */
@@ -178,7 +179,6 @@ static pons_status take_patch(void *context, int number, const predict_result *r
 /* Lay a point over the slide. */
 static void draw_point(slide_prediction *s, const slide_window *w, const float *probability)
 {
-    heat_map picture = { s->work->overlay->rows, s->work->overlay->columns, s->work->overlay->rgb };
     double first[2], end[2];
 
     square_of(s, w->row, w->column, first, end);
@@ -186,7 +186,7 @@ static void draw_point(slide_prediction *s, const slide_window *w, const float *
         first[a] /= s->work->overlay->step;
         end[a] /= s->work->overlay->step;
     }
-    heat_map_put(&picture, first, end, experiment_of(s)->class_count > 1 ? 1 - probability[0]
+    heat_map_put(&s->heat, first, end, experiment_of(s)->class_count > 1 ? 1 - probability[0]
                                                                          : probability[0]);
 }
 
@@ -289,7 +289,9 @@ static pons_status allocate(slide_prediction *s, pons_error *err)
     s->input = malloc((size_t)s->room * sizeof *s->input);
     s->band = malloc((size_t)(MAP_TILE * s->facts.columns * s->facts.class_count)
                      * sizeof *s->band);
-    if (s->window == NULL || s->input == NULL || s->band == NULL)
+    s->heat = (heat_map){ .rows = s->work->overlay->rows, .columns = s->work->overlay->columns };
+    s->heat.largest = calloc((size_t)(s->heat.rows * s->heat.columns), sizeof *s->heat.largest);
+    if (s->window == NULL || s->input == NULL || s->band == NULL || s->heat.largest == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the map of '%s'", s->work->slide);
     return PONS_OK;
 }
@@ -304,11 +306,13 @@ static pons_status predict_map(slide_prediction *s, pons_error *err)
     for (int64_t band = 0; band * MAP_TILE < s->facts.rows && err->status == PONS_OK; band++)
         predict_band(s, band, err);
     map_writer_close(s->writer, err);
-    if (predictor_share(s->p[0], err) == PONS_OK)
-        log_line(log_of(s), "%.1000s: %" PRId64 " patch%s of tissue -> %.1000s, %" PRId64 " x %"
-                 PRId64 " points", s->work->slide, s->tissue, s->tissue == 1 ? "" : "es",
-                 s->work->map, s->facts.columns, s->facts.rows);
-    return err->status;
+    if (predictor_share(s->p[0], err) != PONS_OK)
+        return err->status;
+    heat_map_blend(&s->heat, s->work->overlay->rgb);
+    log_line(log_of(s), "%.1000s: %" PRId64 " patch%s of tissue -> %.1000s, %" PRId64 " x %" PRId64
+             " points", s->work->slide, s->tissue, s->tissue == 1 ? "" : "es", s->work->map,
+             s->facts.columns, s->facts.rows);
+    return PONS_OK;
 }
 
 static pons_status name_classes(slide_prediction *s, pons_error *err)
@@ -337,7 +341,7 @@ static pons_status examine_slide(slide_prediction *s, pons_error *err)
         return err->status;
     if (plan_map(s, of, err) == PONS_OK)
         slide_thumbnail_make(of, s->work->overlay, err);
-    slide_pool_release(s->pool, 0);
+    slide_pool_release(s->pool, 0, err->status != PONS_OK);
     return err->status;
 }
 
@@ -354,6 +358,7 @@ pons_status predict_slide_run(int count, predictor *const *p, const predict_slid
         predict_map(&s, err);
     slide_pool_free(s.pool);
     free(s.name);
+    free(s.heat.largest);
     free(s.band);
     free(s.input);
     free(s.window);

@@ -142,7 +142,7 @@ static pons_status read_facts(slides_reader *r, named_slide *n, pons_error *err)
                   slide_level_count(s), text_plural(slide_level_count(s)), level);
     else if (slide_check_level(s, level, err) == PONS_OK)
         n->downsample = slide_level_at(s, level)->downsample;
-    slide_pool_release(r->pool, n->number);
+    slide_pool_release(r->pool, n->number, false);
     return err->status;
 }
 

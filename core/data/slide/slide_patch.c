@@ -12,18 +12,40 @@ static int64_t count_values(const slide_patch *p)
     return p->region.rows * p->region.columns * 3;
 }
 
+/* Read by an open slide of its own, which no other patch has broken. */
+static pons_status read_alone(const slide_patch *p, uint8_t *rgb, pons_error *err)
+{
+    slide *s;
+
+    if (slide_open(slide_pool_path(p->pool, p->slide), &s, err) == PONS_OK) {
+        slide_read(s, &p->region, rgb, err);
+        slide_close(s);
+    }
+    return err->status;
+}
+
+static pons_status read_region(const slide_patch *p, uint8_t *rgb, pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    slide *s;
+
+    if (slide_pool_borrow(p->pool, p->slide, &s, err) != PONS_OK)
+        return err->status;
+    slide_read(s, &p->region, rgb, &problem);
+    slide_pool_release(p->pool, p->slide, problem.status == PONS_DATA);
+    if (problem.status == PONS_DATA)
+        return read_alone(p, rgb, err);
+    return problem.status == PONS_OK ? PONS_OK : pons_fail(err, problem.status, "%s", problem.text);
+}
+
 /* The caller frees *out. */
 static pons_status read_pixels(const slide_patch *p, uint8_t **out, pons_error *err)
 {
     uint8_t *rgb = malloc((size_t)count_values(p));
-    slide *s;
 
     if (rgb == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (slide_pool_borrow(p->pool, p->slide, &s, err) == PONS_OK) {
-        slide_read(s, &p->region, rgb, err);
-        slide_pool_release(p->pool, p->slide);
-    }
+    read_region(p, rgb, err);
     if (err->status != PONS_OK)
         free(rgb);
     else

@@ -13,12 +13,12 @@ typedef struct pool_entry {
     slide *open;               /* NULL: closed                                                    */
     int users;
     uint64_t used;             /* the pool's clock at the last borrowing                          */
-    bool opening;
+    bool opening, broken;
 } pool_entry;
 
 struct slide_pool {
     pthread_mutex_t lock;
-    pthread_cond_t opened;
+    pthread_cond_t changed;    /* 'opening' or 'broken' has ended                                 */
     pool_entry *entry;
     int count, room, limit, open_count;
     uint64_t clock;
@@ -31,7 +31,7 @@ slide_pool *slide_pool_new(int limit)
     if (p == NULL)
         return NULL;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->opened, NULL);
+    pthread_cond_init(&p->changed, NULL);
     p->limit = limit;
     return p;
 }
@@ -45,7 +45,7 @@ void slide_pool_free(slide_pool *p)
         free(p->entry[i].path);
     }
     free(p->entry);
-    pthread_cond_destroy(&p->opened);
+    pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
@@ -105,7 +105,7 @@ static pons_status open_entry(slide_pool *p, pool_entry *e, pons_error *err)
     e->opening = false;
     e->open = fresh;
     p->open_count -= fresh == NULL;
-    pthread_cond_broadcast(&p->opened);
+    pthread_cond_broadcast(&p->changed);
     return err->status;
 }
 
@@ -114,8 +114,8 @@ pons_status slide_pool_borrow(slide_pool *p, int number, slide **out, pons_error
     pool_entry *e = &p->entry[number];
 
     pthread_mutex_lock(&p->lock);
-    while (e->opening)
-        pthread_cond_wait(&p->opened, &p->lock);
+    while (e->opening || e->broken)
+        pthread_cond_wait(&p->changed, &p->lock);
     if (e->open != NULL || open_entry(p, e, err) == PONS_OK) {
         e->users++;
         e->used = ++p->clock;
@@ -125,9 +125,25 @@ pons_status slide_pool_borrow(slide_pool *p, int number, slide **out, pons_error
     return err->status;
 }
 
-void slide_pool_release(slide_pool *p, int number)
+void slide_pool_release(slide_pool *p, int number, bool broken)
 {
+    pool_entry *e = &p->entry[number];
+    slide *closed = NULL;
+
     pthread_mutex_lock(&p->lock);
-    p->entry[number].users--;
+    e->broken |= broken;
+    if (--e->users == 0 && e->broken) {
+        closed = e->open;
+        e->open = NULL;
+        e->broken = false;
+        p->open_count--;
+        pthread_cond_broadcast(&p->changed);
+    }
     pthread_mutex_unlock(&p->lock);
+    slide_close(closed);
+}
+
+const char *slide_pool_path(const slide_pool *p, int number)
+{
+    return p->entry[number].path;
 }

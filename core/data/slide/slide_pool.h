@@ -20,10 +20,15 @@ void slide_pool_free(slide_pool *p);
 int slide_pool_add(slide_pool *p, const char *path);
 
 /*
- * Borrow an open slide, which is given back by slide_pool_release. Thread-safe; errors are those of
- * slide_open.
+ * Borrow an open slide, which is given back by slide_pool_release. Thread-safe, but a thread has one
+ * slide at a time; errors are those of slide_open.
  */
 pons_status slide_pool_borrow(slide_pool *p, int number, slide **out, pons_error *err);
-void slide_pool_release(slide_pool *p, int number);
+/*
+ * 'broken': slide_read has failed, after which it fails everywhere in the open slide. It is closed
+ * once nobody reads it, and borrowed as a fresh one.
+ */
+void slide_pool_release(slide_pool *p, int number, bool broken);
+const char *slide_pool_path(const slide_pool *p, int number);
 
 #endif

@@ -10,7 +10,9 @@
 
 #include "base/build_feature.h"
 #include "base/file/file.h"
+#include "data/slide/slide_patch.h"
 #include "data/slide/slide_thumbnail.h"
+#include "infer/heat_map.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -192,6 +194,26 @@ START_TEST(a_giant_slide_needs_little_of_the_disk)
 }
 END_TEST
 
+/* Two overlapping points, in both orders, and the larger one alone. */
+START_TEST(overlapping_points_of_a_heat_map_do_not_add_up)
+{
+    static const double first[2] = { 0, 0 }, end[2] = { 1, 2 };
+    static const float order[3][2] = { { 0.25f, 0.75f }, { 0.75f, 0.25f }, { 0.75f, 0.75f } };
+    uint8_t rgb[3][2 * 3];
+
+    for (int i = 0; i < 3; i++) {
+        float largest[2] = { 0 };
+        heat_map m = { 1, 2, largest };
+        memset(rgb[i], 200, sizeof rgb[i]);
+        for (int k = 0; k < 2; k++)
+            heat_map_put(&m, first, end, order[i][k]);
+        heat_map_blend(&m, rgb[i]);
+        ck_assert_mem_eq(rgb[i], rgb[0], sizeof rgb[i]);
+    }
+    ck_assert_int_lt(rgb[0][2], 200);
+}
+END_TEST
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 /* The bytes of small.tif, with 'size' bytes at 'at' replaced, in a file of 'length' bytes. */
@@ -257,6 +279,39 @@ START_TEST(a_damaged_tile_is_refused_where_it_is_read)
 }
 END_TEST
 
+static void *read_both(void *pool)
+{
+    const slide_patch damaged = { pool, 0, { 0, 140, 300, 32, 32 } };
+    const slide_patch sound = { pool, 0, { 0, 0, 0, 32, 32 } };
+
+    for (int i = 0; i < 20; i++) {
+        pons_error err = PONS_ERROR_INIT;
+        hash128 hash;
+
+        ck_assert_int_eq(slide_patch_hash(&damaged, &hash, &err), PONS_DATA);
+        ck_assert_msg(strstr(err.text, "column 300, row 140") != NULL, "%s", err.text);
+        err = (pons_error)PONS_ERROR_INIT;
+        ck_assert_msg(slide_patch_hash(&sound, &hash, &err) == PONS_OK, "%s", err.text);
+    }
+    return NULL;
+}
+
+START_TEST(a_damaged_patch_leaves_the_others_of_its_slide_readable)
+{
+    static const unsigned char beyond[] = { 0, 0, 0, 0x7f };
+    slide_pool *pool = slide_pool_new(1);
+    pthread_t thread[4];
+
+    spoil_small("damaged.tif", SIZE_MAX, 178 + 4 * 18, beyond, 4);
+    ck_assert_int_eq(slide_pool_add(pool, in_root("damaged.tif")), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, read_both, pool), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    slide_pool_free(pool);
+}
+END_TEST
+
 /* The tags ImageWidth and TileWidth of level 0: the value of tag n lies at 10 + 12 n + 8. */
 START_TEST(bombs_are_refused_by_their_extent)
 {
@@ -309,9 +364,11 @@ int main(void)
     tcase_add_test(c, a_slide_of_one_level_that_is_smaller_than_a_tile_is_refused);
     tcase_add_test(c, threads_read_one_slide_at_the_same_time);
     tcase_add_test(c, a_giant_slide_needs_little_of_the_disk);
+    tcase_add_test(c, overlapping_points_of_a_heat_map_do_not_add_up);
     tcase_add_test(c, files_that_are_no_slides_are_refused);
     tcase_add_test(c, a_slide_that_is_cut_off_is_refused);
     tcase_add_test(c, a_damaged_tile_is_refused_where_it_is_read);
+    tcase_add_test(c, a_damaged_patch_leaves_the_others_of_its_slide_readable);
     tcase_add_test(c, bombs_are_refused_by_their_extent);
     tcase_add_test(c, regions_without_bounds_are_refused);
     return suite_run();
