@@ -5,9 +5,8 @@
 . "$source/tests/support/idx.sh"
 . "$source/tests/tools/lacks.sh"
 if lacks onnx; then
-    echo "SKIPPED: export to ONNX: needs onnx"
-    finish
-    exit
+    echo "SKIPPED: check_export: needs onnx"
+    exit 77
 fi
 list=$build/tests/unit/onnx/onnx_list
 cd "$folder" || exit 1
