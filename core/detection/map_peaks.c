@@ -3,6 +3,7 @@
  */
 #include "detection/map_peaks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,12 @@ static pons_status list_values(const float *map, int64_t count, float threshold,
 {
     int64_t found = 0;
 
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        if (isnan(map[i]))
+            return pons_fail(err, PONS_DATA, "value %lld of the map is NaN, expected a probability",
+                             (long long)i);
         found += map[i] > threshold;
+    }
     *out = (peak_list){ .item = malloc((size_t)(found + 1) * sizeof *out->item) };
     if (out->item == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for %lld values of a map",

@@ -20,7 +20,7 @@ typedef struct peak_list {
 /*
  * Take the largest value above 'threshold', the first in memory of equals, and suppress the box of
  * rows y - box / 2 .. y - box / 2 + box - 1 and such columns around it; then the largest of those
- * that are left. 'map' is [extent[0]][extent[1]]; NaN is no detection. PONS_DEVICE: out of memory.
+ * that are left. 'map' is [extent[0]][extent[1]]. PONS_DATA: it has NaN. PONS_DEVICE: out of memory.
  */
 pons_status map_peaks_find(const float *map, const int64_t extent[2], float threshold, int box,
                            peak_list *out, pons_error *err);

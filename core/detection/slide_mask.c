@@ -4,6 +4,7 @@
 #include "detection/slide_mask.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,10 +119,14 @@ static bool spans(int64_t pixels, double step, int64_t points)
 static pons_status refuse_extent(const char *path, int64_t rows, int64_t columns,
                                  const int64_t extent[2], const double step[2], pons_error *err)
 {
+    char slide[80] = "";
+
+    if (step[0] > 0 && step[1] > 0)
+        snprintf(slide, sizeof slide, ", or the slide's %.7g x %.7g at most",
+                 (double)extent[1] * step[1], (double)extent[0] * step[0]);
     return pons_fail(err, PONS_DATA, "mask '%s' has %lld x %lld pixels, expected %lld x %lld as "
-                     "the map, or the slide's %.0f x %.0f at most", path, (long long)columns,
-                     (long long)rows, (long long)extent[1], (long long)extent[0],
-                     (double)extent[1] * step[1], (double)extent[0] * step[0]);
+                     "the map%s", path, (long long)columns, (long long)rows, (long long)extent[1],
+                     (long long)extent[0], slide);
 }
 
 static pons_status read_slide(const char *path, const int64_t extent[2], const double step[2],

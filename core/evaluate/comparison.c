@@ -48,7 +48,9 @@ static pons_status compare_metric(const comparison *c, int class, int kind, doub
     }
     out->mean_a = out->cases > 0 ? sum_a / out->cases : NAN;
     out->mean_b = out->cases > 0 ? sum_b / out->cases : NAN;
-    out->difference = difference_of(out->mean_a, out->mean_b);
+    /* Infinite means are equal whatever their finite cases are. */
+    out->difference = !isfinite(out->mean_a) && out->better + out->worse > 0
+                      ? out->mean_b - out->mean_a : difference_of(out->mean_a, out->mean_b);
     return out->cases > 0 ? wilcoxon_signed_rank(out->cases, difference, &out->p, err) : PONS_OK;
 }
 

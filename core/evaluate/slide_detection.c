@@ -73,13 +73,26 @@ static pons_status find_targets(const slide_detection_rule *r, const map_file *m
     uint8_t *ids = calloc((size_t)(extent[0] * extent[1]), 1);
 
     if (ids == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for the mask '%s'", mask);
+        return pons_fail(err, PONS_DEVICE, "out of memory for the mask of a slide%s%s",
+                         mask != NULL ? ": " : "", mask != NULL ? mask : "");
     if (mask == NULL || slide_mask_read(mask, extent, m->facts.step, ids, err) == PONS_OK) {
         for (int64_t i = 0; i < extent[0] * extent[1]; i++)
             ids[i] = is_lesion(r->class, ids[i]);
         target_areas_find(ids, extent, &rule, out, err);
     }
     free(ids);
+    return err->status;
+}
+
+static pons_status find_peaks(const slide_detection *d, const char *path, const map_file *m,
+                              peak_list *out, pons_error *err)
+{
+    const int64_t extent[2] = { m->facts.rows, m->facts.columns };
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (map_peaks_find(m->values, extent, (float)d->rule.threshold, d->rule.box, out, &problem)
+        != PONS_OK)
+        pons_fail(err, problem.status, "map '%s': %s", path, problem.text);
     return err->status;
 }
 
@@ -116,7 +129,6 @@ static void note_case(slide_detection *d, const char *name, const map_facts *f,
 static pons_status add_map(slide_detection *d, const char *name, map_file *m, const char *path,
                            const char *mask, pons_error *err)
 {
-    const int64_t extent[2] = { m->facts.rows, m->facts.columns };
     int class = class_of(&d->rule, path, &m->facts, err);
     target_areas targets = { 0 };
     peak_list found = { 0 };
@@ -126,8 +138,7 @@ static pons_status add_map(slide_detection *d, const char *name, map_file *m, co
         return err->status;
     keep_class(m, class);
     if (find_targets(&d->rule, m, mask, spacing, &targets, err) == PONS_OK
-        && map_peaks_find(m->values, extent, (float)d->rule.threshold, d->rule.box, &found, err)
-           == PONS_OK
+        && find_peaks(d, path, m, &found, err) == PONS_OK
         && froc_add(&d->sums, &targets, &found, err) == PONS_OK)
         note_case(d, name, &m->facts, &targets, &found);
     target_areas_clear(&targets);

@@ -8,6 +8,7 @@
 #include "base/file/csv_text.h"
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "base/text/text.h"
 
 static int64_t excluded_targets(const slide_detection *d)
 {
@@ -29,9 +30,12 @@ static int64_t count_findings(const slide_detection *d)
 
 void slide_detection_print_table(const slide_detection *d, FILE *to)
 {
-    fprintf(to, "%d slides, %" PRId64 " targets (%" PRId64 " more are too small to count), %" PRId64
-            " detections\n\nfalse positives per slide  sensitivity\n", d->count, d->sums.targets,
-            excluded_targets(d), count_findings(d));
+    int64_t found = count_findings(d), small = excluded_targets(d);
+
+    fprintf(to, "%d slide%s, %" PRId64 " target%s (%" PRId64 " more %s too small to count), %" PRId64
+            " detection%s\n\nfalse positives per slide  sensitivity\n", d->count,
+            text_plural(d->count), d->sums.targets, text_plural(d->sums.targets), small,
+            small == 1 ? "is" : "are", found, text_plural(found));
     for (int i = 0; i < FROC_POINTS; i++)
         fprintf(to, "%25g  %11.4f\n", froc_at[i], froc_curve_sensitivity(&d->curve, froc_at[i]));
     fprintf(to, "%25s  %11.4f\n", "froc", froc_curve_score(&d->curve));

@@ -15,6 +15,7 @@
 #include "base/file/file.h"
 #include "base/integer.h"
 #include "base/system/shared_library.h"
+#include "data/slide/slide.h"
 
 #define TIFF_FUNCTIONS(X) \
     X(TIFFOpenOptionsAlloc) X(TIFFOpenOptionsFree) X(TIFFOpenOptionsSetErrorHandlerExtR) \
@@ -195,8 +196,12 @@ pons_status map_writer_open(const char *path, const map_facts *facts, map_writer
                             pons_error *err)
 {
     int64_t size = facts->rows * facts->columns * facts->class_count * (int64_t)sizeof(float);
-    map_writer *w = calloc(1, sizeof *w);
+    map_writer *w;
 
+    if (facts->class_count > UINT16_MAX)
+        return pons_fail(err, PONS_CONFIG, "map '%s': %d classes, expected at most the %d samples "
+                         "of a TIFF file", path, facts->class_count, UINT16_MAX);
+    w = calloc(1, sizeof *w);
     if (w == NULL || (w->tile = malloc((size_t)MAP_TILE * MAP_TILE * (size_t)facts->class_count
                                        * sizeof *w->tile)) == NULL) {
         free(w);
@@ -355,6 +360,18 @@ static pons_status read_description(map_reading *r)
     return PONS_OK;
 }
 
+/* A point has at least a pixel, and lies within a slide. */
+static pons_status check_steps(const map_reading *r)
+{
+    const map_facts *f = &r->out->facts;
+
+    for (int a = 0; a < 2; a++)
+        if (f->step[a] != 0 && !(f->step[a] >= 1 && f->step[a] <= SLIDE_SIDE_MAX))
+            return pons_fail(r->stream.err, PONS_DATA, "map '%s': 'step' is %.6g, expected 1 to "
+                             "%d pixels", r->stream.path, f->step[a], SLIDE_SIDE_MAX);
+    return PONS_OK;
+}
+
 static pons_status read_facts(map_reading *r)
 {
     const tiff_stream *s = &r->stream;
@@ -380,7 +397,7 @@ static pons_status read_facts(map_reading *r)
         return refuse(r, "PlanarConfiguration", planes, "1 (the values of a point together)");
     *f = (map_facts){ .rows = rows, .columns = columns, .class_count = samples };
     read_resolution(r, f);
-    return read_description(r);
+    return read_description(r) == PONS_OK ? check_steps(r) : s->err->status;
 }
 
 static pons_status begin_blocks(map_reading *r)

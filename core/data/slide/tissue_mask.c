@@ -7,7 +7,12 @@
 
 enum { BINS = 256 };
 
-double otsu_threshold(const int64_t *count, const double *centre, int bins)
+/*
+ * The threshold that separates the values of a histogram best (Otsu 1979): the centre of the last
+ * bin of the lower class, the first of equally good ones. 'centre' is in rising order. The first
+ * and the last bin must not be empty.
+ */
+static double otsu_threshold(const int64_t *count, const double *centre, int bins)
 {
     double all = 0, all_sum = 0, low = 0, low_sum = 0, best = -1, threshold = centre[0];
 

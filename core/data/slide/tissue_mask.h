@@ -7,13 +7,6 @@
 #include <pons/plugin.h>
 
 /*
- * The threshold that separates the values of a histogram best (Otsu 1979): the centre of the last
- * bin of the lower class, the first of equally good ones. 'centre' is in rising order. The first
- * and the last bin must not be empty.
- */
-double otsu_threshold(const int64_t *count, const double *centre, int bins);
-
-/*
  * Mark tissue as MONAI's ForegroundMask with Otsu's thresholds of red, green, blue and of the
  * saturation: a pixel is tissue if one of its colours is at most the colour's threshold, and its
  * saturation (of HSV) is above that of the saturation. A threshold of 0 marks nothing. The

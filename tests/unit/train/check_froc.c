@@ -259,6 +259,19 @@ START_TEST(a_map_of_several_classes_is_read_as_it_was_written)
 }
 END_TEST
 
+START_TEST(more_classes_than_samples_of_a_file_are_refused)
+{
+    map_facts many = facts;
+    pons_error err = PONS_ERROR_INIT;
+    map_writer *w;
+
+    many.class_count = UINT16_MAX + 1;
+    ck_assert_int_eq(map_writer_open(in_root("map.tiff"), &many, &w, &err), PONS_CONFIG);
+    ck_assert_msg(strstr(err.text, "65536 classes, expected at most the 65535") != NULL, "%s",
+                  err.text);
+}
+END_TEST
+
 static void expect_no_map(const char *name, const char *words)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -284,6 +297,19 @@ static void write_bomb(const char *path)
     free(values);
 }
 
+/* A map of steps that no slide has. */
+static void write_steps(const char *path)
+{
+    const map_facts far = { .rows = 1, .columns = 1, .class_count = 1, .name = class_names,
+                            .step = { 1e300, 1 } };
+    const float value = 0;
+    map_writer *w;
+
+    MUST(map_writer_open(path, &far, &w, &golden_error));
+    MUST(map_writer_put(w, 0, &value, &golden_error));
+    MUST(map_writer_close(w, &golden_error));
+}
+
 START_TEST(damaged_maps_are_refused_in_one_line)
 {
     char *data;
@@ -298,6 +324,8 @@ START_TEST(damaged_maps_are_refused_in_one_line)
     expect_no_map("damaged.tiff", "damaged.tiff");
     write_bomb(in_root("bomb.tiff"));
     expect_no_map("bomb.tiff", "expected 1 to 268435456 in all");
+    write_steps(in_root("steps.tiff"));
+    expect_no_map("steps.tiff", "'step' is 1e+300, expected 1 to 16777216 pixels");
     maker_write(in_root("text.tiff"), "no map", 6);
     expect_no_map("text.tiff", "text.tiff");
     expect_no_map("absent.tiff", "No such file");
@@ -357,16 +385,15 @@ START_TEST(a_mask_without_targets_has_no_area_and_no_curve)
 }
 END_TEST
 
-START_TEST(values_that_are_no_numbers_are_no_detections)
+START_TEST(a_map_with_a_value_that_is_no_number_is_refused)
 {
-    const float map[4] = { NAN, 0.25f, NAN, 0.5f };
+    const float map[4] = { 0.75f, 0.25f, NAN, 0.5f };
     const int64_t extent[2] = { 2, 2 };
     pons_error err = PONS_ERROR_INIT;
     peak_list found;
 
-    ck_assert_int_eq(map_peaks_find(map, extent, 0.25f, 1, &found, &err), PONS_OK);
-    ck_assert_int_eq(found.count, 1);
-    ck_assert_int_eq(found.item[0].at, 3);
+    ck_assert_int_eq(map_peaks_find(map, extent, 0.25f, 1, &found, &err), PONS_DATA);
+    ck_assert_str_eq(err.text, "value 2 of the map is NaN, expected a probability");
     peak_list_clear(&found);
 }
 END_TEST
@@ -380,11 +407,12 @@ int main(void)
     tcase_add_test(c, tissue_is_that_of_monai);
     tcase_add_test(c, a_grey_slide_has_no_tissue);
     tcase_add_test(c, a_mask_without_targets_has_no_area_and_no_curve);
-    tcase_add_test(c, values_that_are_no_numbers_are_no_detections);
+    tcase_add_test(c, a_map_with_a_value_that_is_no_number_is_refused);
     tcase_add_checked_fixture(c, make_root, remove_root);
     if (!suite_has("maps of slides", build_feature_missing("", "libtiff") == NULL, "libtiff"))
         return suite_run();
     tcase_add_test(c, a_map_of_several_classes_is_read_as_it_was_written);
+    tcase_add_test(c, more_classes_than_samples_of_a_file_are_refused);
     tcase_add_test(c, damaged_maps_are_refused_in_one_line);
     tcase_add_test(c, a_dropped_map_leaves_no_file);
     return suite_run();
