@@ -271,7 +271,7 @@ bool pipeline_device_can(const pons_transform_operations *o)
 {
     bool told = o->build != NULL && o->numbers != NULL;
 
-    return !o->resamples && (told || (o->apply_patch == NULL && o->build == NULL));
+    return !o->resamples && !o->crops && (told || (o->apply_patch == NULL && o->build == NULL));
 }
 
 pons_status pipeline_check_device(const pipeline *augment, pons_error *err)
