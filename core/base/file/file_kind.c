@@ -98,17 +98,19 @@ static const struct row {
 
 size_t file_kind_ending(const char *name, file_use use)
 {
-    static const char *const endings[FILE_USE_COUNT][6] = {
+    static const char *const endings[FILE_USE_COUNT][12] = {
         [FILE_WEIGHTS] = { ".safetensors" }, [FILE_VOLUME] = { ".nii", ".nii.gz" },
-        [FILE_PICTURE] = { ".png", ".jpg", ".jpeg", ".tif", ".tiff" }
+        [FILE_PICTURE] = { ".png", ".jpg", ".jpeg", ".tif", ".tiff" },
+        [FILE_SLIDE] = { ".tif", ".tiff", ".svs", ".ndpi", ".vms", ".vmu", ".scn", ".mrxs",
+                         ".svslide", ".bif" }
     };
+    bool folds = use == FILE_PICTURE || use == FILE_SLIDE;
     size_t size = strlen(name);
 
     for (const char *const *ending = endings[use]; *ending != NULL; ending++) {
         size_t count = strlen(*ending);
         const char *end = name + size - count;
-        if (size > count && (use == FILE_PICTURE ? strcasecmp(end, *ending)
-                                                 : strcmp(end, *ending)) == 0)
+        if (size > count && (folds ? strcasecmp(end, *ending) : strcmp(end, *ending)) == 0)
             return count;
     }
     return 0;
@@ -189,7 +191,8 @@ pons_status file_kind_refuse(const file_kind *k, const char *path, const char *p
 {
     static const char *const expected[] = { [FILE_WEIGHTS] = "a safetensors file",
                                             [FILE_VOLUME] = "NIfTI (.nii, .nii.gz)",
-                                            [FILE_PICTURE] = "a PNG, JPEG or TIFF picture" };
+                                            [FILE_PICTURE] = "a PNG, JPEG or TIFF picture",
+                                            [FILE_SLIDE] = "a whole-slide image" };
     static const struct file_advice none;
     const struct file_advice *advice = *packed == '\0' || k->packable ? &k->advice[use] : &none;
     char paths[sizeof err->text / 2] = "";

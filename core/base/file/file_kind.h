@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_PICTURE, FILE_USE_COUNT } file_use;
+typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_PICTURE, FILE_SLIDE,
+                        FILE_USE_COUNT } file_use;
 
 typedef struct file_kind {
     const char *name;                       /* "a PyTorch file"                                   */
@@ -25,7 +26,7 @@ typedef struct file_kind {
 
 /*
  * The size of the ending that a file name has for 'use', such as 7 for ".nii.gz"; 0: it has none.
- * Endings of pictures are also written in capitals.
+ * Endings of pictures and slides are also written in capitals.
  */
 size_t file_kind_ending(const char *name, file_use use);
 /* The format of 'bytes'; NULL if unknown. The first 512 bytes decide every row. */

@@ -122,6 +122,11 @@ static bool makes_maps(const job *j)
     return task_of(j)->predict == predict_slides;
 }
 
+static file_use kind_of_files(const job *j)
+{
+    return makes_maps(j) ? FILE_SLIDE : FILE_VOLUME;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The length of the stem without a channel's suffix like '_0000'. */
@@ -206,7 +211,7 @@ static void add_list(job *j, const char *list)
         file[c->file_count++] = word;
     c->name = nnunet_case(j, file[0]);
     if (c->name[0] == '\0')
-        c->name = volume_file_stem(j->memory, file[0]);
+        c->name = volume_file_stem_of(j->memory, file[0], kind_of_files(j));
 }
 
 /* Leave out files that tell no channel beside some that do, as the mask of a case. */
@@ -229,7 +234,7 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
     volume_file *file = NULL;
     int count = 0, next;
 
-    if (volume_files_list(j->memory, path, &file, &count, err) != PONS_OK)
+    if (volume_files_list_of(j->memory, path, kind_of_files(j), &file, &count, err) != PONS_OK)
         return err->status;
     if (channels && task_of(j)->masks_beside)
         count = drop_masks(j, file, count);
@@ -280,7 +285,7 @@ static pons_status list_cases(job *j, pons_error *err)
 
     j->datasets = arena_alloc(j->memory, (size_t)call->argument_count * sizeof *j->datasets);
     for (int i = 1; i < call->argument_count; i++) {
-        bool listed = predict_dataset_is(call->argument[i]);
+        bool listed = predict_dataset_is(call->argument[i], kind_of_files(j));
         if (!listed && !folder_is_there(call->argument[i])) {
             if (!add_channel(j, call->argument[i]))
                 add_list(j, call->argument[i]);
@@ -660,6 +665,9 @@ static pons_status check_maps(job *j, bool of_folder, pons_error *err)
     if (!j->folder && j->case_count > 1)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
                          output, j->case_count, output);
+    if (j->flags->no_mirror || (j->flags->split != PREDICT_SPLIT_AUTO && j->dataset_count == 0))
+        return pons_fail(err, PONS_USAGE, "%s has no effect on maps of slides",
+                         j->flags->no_mirror ? "--no-mirror" : "--split");
     for (int i = 0; i < j->case_count; i++)
         if (j->cases[i].file_count != 1)
             return pons_fail(err, PONS_USAGE, "'%s' and %d more: expected one file for each map of "
@@ -887,13 +895,20 @@ static pons_status open_nnunet(job *j, predict_source *source, const char *model
 {
     const predict_flags *f = j->flags;
     char *list = f->folds != NULL ? arena_string(j->memory, f->folds) : NULL, *rest = NULL;
+    int before = j->member_count;
     nnunet_folds folds;
+
+    if (f->fold != OPTION_AUTO && f->folds != NULL)
+        return pons_fail(err, PONS_USAGE, "--fold and --folds name the same, expected one of them");
 
     if (f->fold != OPTION_AUTO)
         list = arena_format(j->memory, "%lld", (long long)f->fold);
     for (char *word = list != NULL ? strtok_r(list, ", ", &rest) : NULL;
          word != NULL && err->status == PONS_OK; word = strtok_r(NULL, ", ", &rest))
         open_nnunet_fold(j, source, model, word, err);
+    if (list != NULL && err->status == PONS_OK && j->member_count == before)
+        pons_fail(err, PONS_USAGE, "--folds '%s' names no fold, expected some such as 0,1",
+                  f->folds);
     if (list != NULL || nnunet_folds_find(model, &folds, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < folds.count && err->status == PONS_OK; i++)

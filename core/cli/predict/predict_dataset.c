@@ -18,8 +18,8 @@ static bool is_list(const char *path)
            || text_ends_with(path, ".tsv") || idx_file_is(path, 3);
 }
 
-/* Whether a folder has a volume in itself, not below it. */
-static bool holds_volumes(const char *folder)
+/* Whether a folder has a file for 'use' in itself, not below it. */
+static bool holds_files(const char *folder, file_use use)
 {
     pons_error ignored = PONS_ERROR_INIT;
     arena *memory = arena_new();
@@ -30,16 +30,17 @@ static bool holds_volumes(const char *folder)
     if (memory != NULL && folder_list(memory, folder, &entry, &count, &ignored) != PONS_OK)
         count = 0;
     for (int i = 0; i < count; i++)
-        found = found || volume_file_has_suffix(entry[i].name);
+        found = found || file_kind_ending(entry[i].name, use) > 0
+                || (use == FILE_VOLUME && volume_file_has_suffix(entry[i].name));
     arena_free(memory);
     return found;
 }
 
-bool predict_dataset_is(const char *argument)
+bool predict_dataset_is(const char *argument, file_use use)
 {
     if (access(argument, F_OK) != 0)
         return strchr(argument, '*') != NULL;
-    return folder_is_there(argument) ? !holds_volumes(argument) : is_list(argument);
+    return folder_is_there(argument) ? !holds_files(argument, use) : is_list(argument);
 }
 
 /* Split "a,b" at its commas. */

@@ -4,14 +4,15 @@
 #ifndef CORE_CLI_PREDICT_PREDICT_DATASET_H
 #define CORE_CLI_PREDICT_PREDICT_DATASET_H
 
+#include "base/file/file_kind.h"
 #include "data/dataset/dataset.h"
 
 typedef enum predict_split {
     PREDICT_SPLIT_AUTO = 0, PREDICT_SPLIT_TEST, PREDICT_SPLIT_ALL
 } predict_split;
 
-/* Whether an argument names a dataset: a list, a folder without volumes in it, or patterns. */
-bool predict_dataset_is(const char *argument);
+/* Whether an argument names a dataset: a list, a folder without files for 'use', or patterns. */
+bool predict_dataset_is(const char *argument, file_use use);
 /*
  * Open a dataset without its labels, by a layout that provides 'target'. PREDICT_SPLIT_AUTO takes
  * the cases that the dataset keeps for tests, or all cases if it keeps none. A case that lacks a

@@ -5,14 +5,16 @@
 #define CORE_DATA_VOLUME_VOLUME_FILES_H
 
 #include "base/arena.h"
+#include "base/file/file_kind.h"
 
 #include <pons/plugin.h>
 #include <stdbool.h>
 
 /* True if the name ends in .nii, .nii.gz or the ending of a picture. */
 bool volume_file_has_suffix(const char *path);
-/* The file's name without folders and without such an ending. */
+/* The file's name without folders and without such an ending, or that of 'use'. */
 const char *volume_file_stem(arena *memory, const char *path);
+const char *volume_file_stem_of(arena *memory, const char *path, file_use use);
 
 typedef struct volume_file {
     const char *stem, *path;
@@ -24,5 +26,8 @@ typedef struct volume_file {
  */
 pons_status volume_files_list(arena *memory, const char *folder, volume_file **out, int *count,
                               pons_error *err);
+/* The files of a folder with an ending of 'use': FILE_VOLUME has pictures, too. */
+pons_status volume_files_list_of(arena *memory, const char *folder, file_use use,
+                                 volume_file **out, int *count, pons_error *err);
 
 #endif

@@ -205,6 +205,21 @@ START_TEST(a_stride_makes_a_finer_map)
 }
 END_TEST
 
+#define MAP(CODE, PHRASE, SLIDE, ...)                                                             \
+    EXPECT(CODE, PHRASE, "predict", in_root("runs/t"), in_root(SLIDE), "-o", __VA_ARGS__)
+
+START_TEST(slides_of_a_folder_are_found_by_their_endings)
+{
+    ck_assert_int_eq(mkdir(in_root("slides"), 0700), 0);
+    ck_assert_int_eq(link(in_root("s.tif"), in_root("slides/a.svs")), 0);
+    ck_assert_int_eq(link(in_root("s.tif"), in_root("slides/b_0001.NDPI")), 0);
+    write_text("slides/notes.txt", "none");
+    MAP(0, NULL, "slides", in_root("listed/"));
+    expect_same_map("listed/a.tiff");
+    expect_same_map("listed/b_0001.tiff");
+}
+END_TEST
+
 /* ---- FROC ------------------------------------------------------------------------------------ */
 
 /* Lesions are white, and the id 255; the rest is darker. */
@@ -291,9 +306,6 @@ static void spoil_tile(const slide_plan *p, int number)
     fclose(file);
 }
 
-#define MAP(CODE, PHRASE, SLIDE, ...)                                                             \
-    EXPECT(CODE, PHRASE, "predict", in_root("runs/t"), in_root(SLIDE), "-o", __VA_ARGS__)
-
 /* A network of volumes of one channel. */
 static void train_on_volumes(void)
 {
@@ -326,6 +338,8 @@ START_TEST(bad_input_ends_with_one_line_and_no_map)
     snprintf(both, sizeof both, "%s,%s", in_root("s.tif"), in_root("damaged.tif"));
     EXPECT(2, "s.tif' and 1 more: expected one file for each map", "predict", in_root("runs/t"),
            both, "-o", in_root("x.tiff"));
+    MAP(2, "--no-mirror has no effect", "s.tif", in_root("x.tiff"), "--no-mirror");
+    MAP(2, "--split has no effect", "s.tif", in_root("x.tiff"), "--split", "test");
     MAP(2, "--stride is for maps", "s.tif", in_root("x.csv"), "--stride", "4");
     MAP(4, "but the network sees level 5", "s.tif", in_root("x.tiff"), "--set",
         "data.slide_level=5");
@@ -399,6 +413,7 @@ int main(void)
     tcase_add_test(c, a_map_shows_the_lesions_and_leaves_the_background_out);
     tcase_add_test(c, devices_ranks_and_ensembles_make_the_same_map);
     tcase_add_test(c, a_stride_makes_a_finer_map);
+    tcase_add_test(c, slides_of_a_folder_are_found_by_their_endings);
     tcase_add_test(c, froc_of_the_map_finds_both_lesions);
     tcase_add_test(c, folders_pair_maps_and_masks_by_name);
     tcase_add_test(c, bad_input_ends_with_one_line_and_no_map);
