@@ -100,8 +100,8 @@ const char *config_resolve(config *c, const char *section, const char *key, cons
 /* Whether 'section' is 'whole' or a subsection of it: "log.csv" of "log". */
 bool config_is_part(const char *section, const char *whole);
 /*
- * Record a value that follows from other keys, with the reason. config_write prints it as a comment,
- * so that the file is valid where the value would be another one.
+ * Record a value that follows from other keys, with the reason. config_write prints it as a
+ * comment, so that the file is valid where the value would be another one.
  */
 void config_derive(config *c, const char *section, const char *key, const char *value,
                    const char *reason);

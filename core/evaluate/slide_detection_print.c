@@ -32,8 +32,8 @@ void slide_detection_print_table(const slide_detection *d, FILE *to)
 {
     int64_t found = count_findings(d), small = excluded_targets(d);
 
-    fprintf(to, "%d slide%s, %" PRId64 " target%s (%" PRId64 " more %s too small to count), %" PRId64
-            " detection%s\n\nfalse positives per slide  sensitivity\n", d->count,
+    fprintf(to, "%d slide%s, %" PRId64 " target%s (%" PRId64 " more %s too small to count), %"
+            PRId64 " detection%s\n\nfalse positives per slide  sensitivity\n", d->count,
             text_plural(d->count), d->sums.targets, text_plural(d->sums.targets), small,
             small == 1 ? "is" : "are", found, text_plural(found));
     for (int i = 0; i < FROC_POINTS; i++)

@@ -14,7 +14,7 @@ typedef struct validation {
     cache *cache;
     int count;
     const int *ranks;
-    metric_set metrics;       /* of surfaces and lesions, which cost time; others are always there */
+    metric_set metrics;       /* of surfaces and lesions, which cost time; the others are there */
     /* Called before batches of windows, by the thread of any replica; may be NULL. */
     bool (*stop)(void *context);
     void *context;

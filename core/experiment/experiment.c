@@ -238,8 +238,9 @@ pons_status experiment_divisor(const experiment *e, int divisor[3], pons_error *
     return PONS_OK;
 }
 
-pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
-                                    pons_error *err)
+/* R33: check extents along i j k against the model's divisor; 'what' is "patch" or "window". */
+static pons_status check_divisor(const experiment *e, const char *what, const int extent[3],
+                                 pons_error *err)
 {
     static const int order_of[4][3] = { { 0, 1, 2 }, { 0, 1, 2 }, { 1, 0, 2 }, { 2, 0, 1 } };
     const int *order = order_of[e->task.flat_axis + 1]; /* file axis of D, H, W */
@@ -275,9 +276,9 @@ static pons_status check_extents(experiment *e, pons_error *err)
                          "there", experiment_location(e, "window", "extent"), e->window[flat],
                          "ijk"[flat]);
     if (experiment_reorder_axes(e, err) != PONS_OK
-        || (patch && experiment_check_extent(e, "patch", e->patch, err) != PONS_OK))
+        || (patch && check_divisor(e, "patch", e->patch, err) != PONS_OK))
         return err->status;
-    return experiment_check_extent(e, "window", e->window, err);
+    return check_divisor(e, "window", e->window, err);
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */

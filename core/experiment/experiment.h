@@ -136,9 +136,6 @@ int experiment_threads(const experiment *e);
 
 /* The numbers that the model's extents along D, H, W must be multiples of. */
 pons_status experiment_divisor(const experiment *e, int divisor[3], pons_error *err);
-/* R33: check extents along i j k against the model's divisor; 'what' is "patch" or "window". */
-pons_status experiment_check_extent(const experiment *e, const char *what, const int extent[3],
-                                    pons_error *err);
 
 /* experiment_window.c: the settings of sliding windows from [window]. */
 void experiment_window_settings(const experiment *e, window_settings *out);

@@ -10,7 +10,7 @@
 
 /* Print layout, cases, channels and regions to the standard output. */
 void check_report_print_dataset(const dataset *d);
-/* Print labels, geometry and problems to the standard output; 'ids': a row for each label id too. */
+/* Print labels, geometry and problems to the standard output; 'ids': also a row for each id. */
 void check_report_print(const dataset *d, const dataset_report *r, bool ids);
 /*
  * {"layout":..,"classes":[..],"extent":{..},"cases":[..],"problems":[..],"errors":..}. Numbers of

@@ -9,7 +9,8 @@
 /*
  * Set the classes of 'd': those of 'labels', else the words of the training cases, in order of
  * numbers if all are numbers, else of bytes. Then set the class of each case: by name, or by id if
- * no word is the name of a class and it is no folder's name. A word that is no class is a problem of 'found'.
+ * no word is the name of a class and it is no folder's name. A word that is no class is a problem
+ * of 'found'.
  */
 pons_status case_class_resolve(const dataset_settings *s, layout_result *found, dataset *d,
                                pons_error *err);

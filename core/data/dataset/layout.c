@@ -260,7 +260,8 @@ static pons_status check_target(const dataset_settings *s, const struct layout *
     if ((l->targets >> s->target & 1) != 0 || (s->labels_optional && s->target == TARGET_OF_CASE))
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, s->target == TARGET_OF_CASE
-                     ? "layout '%s' has no class of each image, expected folders, idx, csv or slides"
+                     ? "layout '%s' has no class of each image, expected folders, idx, csv or "
+                       "slides"
                      : "layout '%s' has no labels of voxels\nhint: --set "
                        "experiment.task=classification", l->name);
 }

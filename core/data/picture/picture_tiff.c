@@ -48,8 +48,8 @@ typedef struct tiff_reading {
 /* ---- the library --------------------------------------------------------------------------- */
 
 /*
- * Open libtiff. It depends on a dozen libraries, one of them in C++, so a program that reads no TIFF
- * file does not load it.
+ * Open libtiff. It depends on a dozen libraries, one of them in C++, so a program that reads no
+ * TIFF file does not load it.
  */
 static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
 {

@@ -17,8 +17,8 @@ typedef struct slide_patch {
 /* The facts of the image, without reading it: spacing 1, as of pictures. */
 void slide_patch_facts(const slide_patch *p, volume_facts *out);
 /*
- * Read the image as F32. Thread-safe; errors are those of slide_open and slide_read. A slide that is
- * damaged elsewhere is no error.
+ * Read the image as F32. Thread-safe; errors are those of slide_open and slide_read. Damage in
+ * other patches of the slide is no error.
  */
 pons_status slide_patch_volume(const slide_patch *p, volume *out, pons_error *err);
 /* The hash of the pixels. */

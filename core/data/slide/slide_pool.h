@@ -20,8 +20,8 @@ void slide_pool_free(slide_pool *p);
 int slide_pool_add(slide_pool *p, const char *path);
 
 /*
- * Borrow an open slide, which is given back by slide_pool_release. Thread-safe, but a thread has one
- * slide at a time; errors are those of slide_open.
+ * Borrow an open slide, which is given back by slide_pool_release. Thread-safe, but a thread has
+ * one slide at a time; errors are those of slide_open.
  */
 pons_status slide_pool_borrow(slide_pool *p, int number, slide **out, pons_error *err);
 /*

@@ -653,7 +653,7 @@ static double relative_error(const shape_case *s, family make, pons_kernel_kind 
  * Weight gradient with a stride: sums of points are rounded, single points are exact. A weight at
  * the kernel's corner has 6 squares of a rounding, one at its edge 2, the one in its middle none.
  *
- * Of five weights the last two add two terms with 2 points and 2 quarters of a weight, and to one
+ * The last two of five weights add two terms with 2 points and 2 quarters of a weight, and to one
  * of the points a third with 2 points and 1 weight. The mean of 7 and 9 is 8/5 of the direct sum's
  * 5. Of the gradients, the mean of 4, 2, 4, 2 and 4 is 8/5 of 2.
  */

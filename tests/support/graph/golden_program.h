@@ -42,13 +42,13 @@ extern const golden_mode golden_modes[];
 extern const int golden_mode_count;
 extern const golden_mode golden_bf16_modes[];
 extern const int golden_bf16_mode_count;
-/* The mode runs only the first of the long cases, since another mode runs all on its slow device. */
+/* The mode runs only the first of the long cases; another mode runs all on its slow device. */
 bool golden_is_slow(const golden_mode *m);
 /* The mode's device is a GPU that tests/fake makes up on the processor. */
 bool golden_is_made_up(const golden_mode *m);
 /*
- * The mode is one of the reference device, and PONS_TEST_REFERENCE is "no": another build has run it.
- * Its kernels are plain C, which neither libraries nor the limit of instructions change.
+ * The mode is one of the reference device, and PONS_TEST_REFERENCE is "no": another build has run
+ * it. Its kernels are plain C, which neither libraries nor the limit of instructions change.
  */
 bool golden_is_repeated(const golden_mode *m);
 

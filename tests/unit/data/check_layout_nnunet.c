@@ -154,7 +154,8 @@ START_TEST(a_class_order_that_paints_other_ids_is_a_warning)
     make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [3, 2, 1] }");
     dataset *d = open_folder(NULL);
     ck_assert_int_eq(d->warning_count, 2);
-    ck_assert_ptr_nonnull(strstr(d->warning[0].text, "'regions_class_order[0]' paints 'whole' as 3"));
+    ck_assert_ptr_nonnull(strstr(d->warning[0].text,
+                                 "'regions_class_order[0]' paints 'whole' as 3"));
     ck_assert_ptr_nonnull(strstr(d->warning[1].text, "[2]' paints 'enhancing' as 1"));
     dataset_close(d);
     make_folder(1, HEAD(ONE, REGIONS) ", \"regions_class_order\": [1, 2, 3] }");

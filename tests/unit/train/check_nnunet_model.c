@@ -284,6 +284,9 @@ START_TEST(missing_channels_and_folds_are_named)
            "in/a_0001.nii.gz", "-o", "o.nii.gz");
     EXPECT(3, "m/fold_3' holds no checkpoint_final.pth", "predict", "m", "in", "--folds", "0,3",
            "-o", "seg");
+    EXPECT(2, "--folds ',' names no fold", "predict", "m", "in", "--folds", ",", "-o", "seg");
+    EXPECT(2, "expected one of them", "predict", "m", "in", "--folds", "0", "--fold", "0", "-o",
+           "seg");
     EXPECT(2, "--folds is for a folder of nnU-Net", "predict", "in", "in", "--folds", "0", "-o",
            "seg");
     ck_assert(!is_in_root("seg"));
