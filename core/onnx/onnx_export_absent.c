@@ -6,7 +6,7 @@
 pons_status onnx_export(const onnx_request *q, const char *path, onnx_freedom *out,
                         pons_error *err)
 {
-    return pons_fail(err, PONS_CONFIG, "this build of pons cannot write ONNX models\n"
+    return pons_fail(err, PONS_CONFIG, "the export needs onnx, which is not in this build\n"
                      "hint: install libprotobuf-c-dev, protobuf-c-compiler and libonnx-dev, and "
                      "configure again");
 }

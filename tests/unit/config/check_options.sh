@@ -203,7 +203,7 @@ check_option() {
     if [ "$observable" != refused ] && grep -q "'cuda' is not in this build" "$run/stderr"; then
         return
     fi
-    if grep -q "need OpenSlide, which is not in this build" "$run/stderr"; then
+    if grep -q "need OpenSlide, which is not in this build" "$run/stderr" "$folder/base"; then
         echo "SKIPPED: $place $key: needs openslide"
         return
     fi
