@@ -30,6 +30,11 @@ const slide_level *slide_level_at(const slide *s, int level)
     return &none;
 }
 
+pons_status slide_check_level(const slide *s, int level, pons_error *err)
+{
+    return PONS_OK;
+}
+
 int slide_level_for(const slide *s, double downsample)
 {
     return 0;
