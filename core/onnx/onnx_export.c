@@ -309,6 +309,12 @@ static pons_status try_to_export(onnx_graph *x, const onnx_request *q, const cha
     return err->status;
 }
 
+/* D of a 2D network. */
+static unsigned fixed_by_nature(const experiment *e)
+{
+    return e->task.flat ? 2 : 0;
+}
+
 /* Find the free axes and their steps, with images 'scale' times as large as the window. */
 static pons_status find_freedom(onnx_graph *x, const onnx_request *q, int scale, pons_error *err)
 {
@@ -317,7 +323,7 @@ static pons_status find_freedom(onnx_graph *x, const onnx_request *q, int scale,
     if (experiment_divisor(x->experiment, divisor, err) != PONS_OK)
         return err->status;
     x->scale = scale;
-    x->fixed = q->fixed ? 0xf : x->experiment->task.flat ? 2 : 0;
+    x->fixed = q->fixed ? 0xf : fixed_by_nature(x->experiment);
     for (int a = 0; a < FREE_AXES; a++)
         x->step[a] = a > 0 ? divisor[a - 1] : 1;
     while (try_to_export(x, q, NULL, err) == PONS_OK && x->doubtful != 0)
@@ -334,7 +340,8 @@ static pons_status find_best_freedom(onnx_graph *x, const onnx_request *q, pons_
     pons_error problem = PONS_ERROR_INIT;
     onnx_graph small;
 
-    if (find_freedom(x, q, 1, err) != PONS_OK || q->fixed || (x->fixed & 0xd) == 0)
+    if (find_freedom(x, q, 1, err) != PONS_OK || q->fixed
+        || x->fixed == fixed_by_nature(x->experiment))
         return err->status;
     small = *x;
     if (find_freedom(x, q, 2, &problem) != PONS_OK || (x->fixed & ~small.fixed) != 0)

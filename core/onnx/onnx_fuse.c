@@ -90,7 +90,6 @@ static bool mean(onnx_graph *x, pons_node *n)
     onnx_quantity error;
     onnx_layout layout;
     int64_t axes[PONS_RANK_MAX];
-    int count = 0;
 
     if (sum->kind != NODE_SUM || n->input[1]->kind != NODE_CONSTANT)
         return false;
@@ -99,9 +98,7 @@ static bool mean(onnx_graph *x, pons_node *n)
         return false;
     layout = onnx_native(x, sum->input[0]);
     const char *in = onnx_operand(x, sum->input[0], n->shape.rank, layout);
-    for (int i = 0; i < n->shape.rank; i++)
-        if ((sum->attribute.axes & PONS_AXIS(i)) != 0 && onnx_axis(x, sum, layout, i) >= 0)
-            axes[count++] = onnx_axis(x, sum, layout, i);
+    int count = onnx_axes_of(x, sum, layout, sum->attribute.axes, axes);
     onnx_set(x, n, layout, onnx_reduced(x, "ReduceMean", in, count, axes));
     return true;
 }

@@ -83,6 +83,9 @@ int onnx_axis(const onnx_graph *x, const pons_node *n, onnx_layout layout, int a
 /* Axes of a node in a layout, and the axis of the node at each position. */
 int onnx_axes(const onnx_graph *x, const pons_node *n, onnx_layout layout,
               int axis[PONS_RANK_MAX]);
+/* The positions of a set of axes. */
+int onnx_axes_of(const onnx_graph *x, const pons_node *n, onnx_layout layout, unsigned axes,
+                 int64_t out[PONS_RANK_MAX]);
 /* The name of a value in a layout; less than five axes have LAYOUT_LAST only. */
 const char *onnx_value_of(onnx_graph *x, pons_node *n, onnx_layout layout);
 /* The layout in which a value exists. */

@@ -62,18 +62,6 @@ static void iota(onnx_graph *x, pons_node *n)
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* Axes of a set in a layout. */
-static int axes_in(const onnx_graph *x, const pons_node *n, onnx_layout layout, unsigned axes,
-                   int64_t out[PONS_RANK_MAX])
-{
-    int count = 0;
-
-    for (int i = 0; i < n->shape.rank; i++)
-        if ((axes & PONS_AXIS(i)) != 0 && onnx_axis(x, n, layout, i) >= 0)
-            out[count++] = onnx_axis(x, n, layout, i);
-    return count;
-}
-
 const char *onnx_reduced(onnx_graph *x, const char *type, const char *name, int count,
                          const int64_t *axes)
 {
@@ -92,7 +80,7 @@ static void extreme(onnx_graph *x, pons_node *n)
     onnx_layout layout = onnx_native(x, n->input[0]);
     const char *in = onnx_operand(x, n->input[0], n->shape.rank, layout);
     int64_t axes[PONS_RANK_MAX];
-    int count = axes_in(x, n, layout, n->attribute.axes, axes);
+    int count = onnx_axes_of(x, n, layout, n->attribute.axes, axes);
 
     onnx_set(x, n, layout, onnx_reduced(x, n->kind == NODE_MAXIMUM ? "ReduceMax" : "ReduceMin", in,
                                    count, axes));
@@ -105,7 +93,7 @@ static void sum(onnx_graph *x, pons_node *n)
     int64_t axes[PONS_RANK_MAX];
     onnx_node *node;
 
-    in[1] = onnx_int64s(x->model, axes_in(x, n, layout, n->attribute.axes, axes), axes);
+    in[1] = onnx_int64s(x->model, onnx_axes_of(x, n, layout, n->attribute.axes, axes), axes);
     node = onnx_add(x->model, "ReduceSum", 2, in);
     onnx_set_int(x->model, node, "keepdims", 1);
     onnx_set_int(x->model, node, "noop_with_empty_axes", 1);
@@ -163,7 +151,7 @@ static void mean(onnx_graph *x, pons_node *n)
 {
     onnx_layout layout = onnx_native(x, n->input[0]);
     int64_t axes[PONS_RANK_MAX];
-    int count = axes_in(x, n, layout, n->attribute.moments.axes, axes);
+    int count = onnx_axes_of(x, n, layout, n->attribute.moments.axes, axes);
 
     if (n->attribute.moments.groups > 0 && n->shape.rank == 5
         && n->attribute.moments.axes == PONS_SPATIAL)
@@ -181,7 +169,7 @@ static void variance(onnx_graph *x, pons_node *n)
     pons_node *of = n->input[0], *from = of->input[0];
     onnx_layout layout = onnx_native(x, from);
     int64_t axes[PONS_RANK_MAX];
-    int count = axes_in(x, of, layout, of->attribute.moments.axes, axes);
+    int count = onnx_axes_of(x, of, layout, of->attribute.moments.axes, axes);
 
     if (of->attribute.moments.groups > 0) {
         pons_node like = *of;

@@ -29,6 +29,17 @@ int onnx_axes(const onnx_graph *x, const pons_node *n, onnx_layout layout, int a
     return count;
 }
 
+int onnx_axes_of(const onnx_graph *x, const pons_node *n, onnx_layout layout, unsigned axes,
+                 int64_t out[PONS_RANK_MAX])
+{
+    int count = 0;
+
+    for (int i = 0; i < n->shape.rank; i++)
+        if ((axes & PONS_AXIS(i)) != 0 && onnx_axis(x, n, layout, i) >= 0)
+            out[count++] = onnx_axis(x, n, layout, i);
+    return count;
+}
+
 int onnx_spatial(const onnx_graph *x)
 {
     return x->flat ? 2 : 3;

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Logits of every segmentation network, exported and run by onnxruntime, beside those of pons.
+# Logits of every segmentation network, exported and run by onnxruntime, beside those of pons: at the extent of the
+# window and, where the model frees the extents, at another one.
 #
 #   tests/peers/onnx_logits.sh [PYTHON]        # with onnx, onnxruntime, nibabel; pons on PATH
 set -eu
@@ -13,12 +14,14 @@ pons data phantom -q -o slices --cases 2 --extent 32,32,1
 # Images of a normal distribution, as networks see them. On larger values onnxruntime's instance norm loses digits.
 "$python" - <<'END'
 import nibabel, numpy
-for name, extent in ("volumes", (32, 32, 32)), ("slices", (32, 32, 1)):
-    voxels = numpy.random.default_rng(1).normal(size=extent).astype(numpy.float32)
-    nibabel.save(nibabel.Nifti1Image(voxels, numpy.eye(4)), name + ".nii.gz")
+for name, extents in ("volumes", [(32, 32, 32), (32, 48, 32), (64, 64, 64)]), ("slices", [(32, 32, 1), (32, 48, 1)]):
+    for extent in extents:
+        voxels = numpy.random.default_rng(1).normal(size=extent).astype(numpy.float32)
+        nibabel.save(nibabel.Nifti1Image(voxels, numpy.eye(4)), f"{name}_{extent[1]}.nii.gz")
 END
 
-# compare NAME DATA EXTENT LINES: the network of LINES after one step.
+# compare NAME DATA EXTENT LINES [HEIGHTS]: the network of LINES after one step. DATA is a folder of phantoms, and the
+# start of names of images, which end in their second extent.
 compare() {
     cat >"$1.ini" <<END
 [experiment]
@@ -43,8 +46,15 @@ $4
 END
     pons train -q "$1.ini"
     pons export -q "runs/$1" -o "$1.onnx"
-    pons predict -q "runs/$1" "$2.nii.gz" -o "$1.nii.gz" --logits --force
-    "$python" "$peers/onnx_logits.py" "$1.onnx" "$1_logits.nii.gz" "$2.nii.gz"
+    pairs=
+    for height in ${5:-32 48}; do
+        window=$(echo "$3" | awk -v j="$height" '{ print $1, j, NF == 1 ? $1 : $3 }')
+        pons predict -q "runs/$1" "$2_$height.nii.gz" -o "$1_$height.nii.gz" --logits --force \
+            --set "window.extent=$window"
+        pairs="$pairs $2_$height.nii.gz $1_${height}_logits.nii.gz"
+    done
+    # shellcheck disable=SC2086 # two words each
+    "$python" "$peers/onnx_logits.py" "$1.onnx" $pairs
 }
 
 stages='features_per_stage = 8 16 32
@@ -79,4 +89,4 @@ compare residual_unet volumes 32 "plugin = residual_unet
 $stages
 n_blocks_per_stage = 1 2 2"
 compare swin_unetr volumes 64 'plugin = swin_unetr
-feature_size = 12'
+feature_size = 12' 64

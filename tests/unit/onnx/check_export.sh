@@ -42,7 +42,8 @@ END
 exported() {
     name=$1
     shift
-    "$program" export "runs/$name" -o "$name.onnx" "$@" >told 2>&1 && "$list" "$name.onnx" >"$name.txt" && return 0
+    "$program" export "runs/$name" -o "$name.onnx" "$@" >told 2>&1 &&
+        "$list" "$name.onnx" "runs/$name/checkpoints/step-00000001/model.safetensors" >"$name.txt" && return 0
     cat told "$name.txt"
     return 1
 }
@@ -62,6 +63,14 @@ check 'its transposed convolution' has unet 'node ConvTranspose 1'
 check 'norms are one operator' has unet 'node InstanceNormalization 3'
 check 'slopes of channels are PRelu' has unet 'node PRelu 3'
 check 'biases are part of convolutions' has unet 'node Add 3'
+check 'the stride of a level' has unet 'attribute Conv strides 2,2,2 2'
+check 'the others have none' has unet 'attribute Conv strides 1,1,1 3'
+check 'padding on both sides' has unet 'attribute Conv pads 1,1,1,1,1,1 4'
+check 'a level is doubled' has unet 'attribute ConvTranspose strides 2,2,2 1'
+check 'to the extent of the level above' has unet 'attribute ConvTranspose output_padding 1,1,1 1'
+check 'eps of the norms' has unet 'attribute InstanceNormalization epsilon 1e-05 3'
+check 'levels are joined by channels' has unet 'attribute Concat axis 1 1'
+check 'its weights are those of the checkpoint' has unet 'equal 15'
 check 'no arithmetic of norms is left' lacks_line unet 'node ReduceMean'
 check 'no layout is converted' lacks_line unet 'node Transpose'
 check 'preprocessing is told' has unet 'metadata preprocess.steps normalize'
@@ -72,6 +81,7 @@ check 'are those of the window' has unet 'input image 1 [1,1,16,16,16]'
 check 'probabilities' exported unet --probabilities
 check 'have a name of their own' has unet 'output probabilities 1 [N,2,D,H,W]'
 check 'and a softmax' has unet 'node Softmax 1'
+check 'over the classes' has unet 'attribute Softmax axis 1 1'
 
 run segresnet 'plugin = segresnet
 init_filters = 8
@@ -80,6 +90,8 @@ blocks_up = 1'
 check 'a segresnet is exported' exported segresnet
 check 'groups are channels of instance norms' lacks_line segresnet 'node ReduceMean'
 check 'it interpolates' has segresnet 'node Resize 1'
+check 'linearly' has segresnet 'attribute Resize mode linear 1'
+check 'between centres of voxels' has segresnet 'attribute Resize coordinate_transformation_mode half_pixel 1'
 
 run basicunet 'plugin = basicunet
 features = 4 4 4 4 4 4' data 32

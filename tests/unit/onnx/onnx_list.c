@@ -7,12 +7,20 @@
  *   output logits 1 [N,2,D,H,W]
  *   node Conv 9                          (how many)
  *   weights 12345                        (elements of float constants with more than one)
+ *   attribute Conv strides 2,2,2 1       (in how many nodes)
  *   metadata window.extent 32 32 32
+ *
+ * With a second argument, a safetensors file, every tensor of that file whose name a constant has
+ * must be the constant, bit by bit.
+ *
+ *   equal 14                             (how many there are)
  */
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint/safetensors.h"
 #include "onnx.pb-c.h"
 
 enum { NAMES_MAX = 20000 };
@@ -101,6 +109,80 @@ static void print_nodes(const Onnx__GraphProto *g)
     }
 }
 
+/* ---- attributes ------------------------------------------------------------------------------ */
+
+enum { LINES_MAX = 4000, LINE_SIZE = 200 };
+
+static char lines[LINES_MAX][LINE_SIZE];
+static int counts[LINES_MAX], line_count;
+
+static void count_line(const char *line)
+{
+    int i = 0;
+
+    while (i < line_count && strcmp(lines[i], line) != 0)
+        i++;
+    if (i == LINES_MAX)
+        fail("too many attributes at", line);
+    if (i == line_count)
+        snprintf(lines[line_count++], LINE_SIZE, "%s", line);
+    counts[i]++;
+}
+
+static void add(char *line, const char *format, ...)
+{
+    size_t used = strlen(line);
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(line + used, LINE_SIZE - used, format, list);
+    va_end(list);
+}
+
+static void print_attributes(const Onnx__GraphProto *g)
+{
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_attribute; k++) {
+            const Onnx__AttributeProto *a = g->node[i]->attribute[k];
+            char line[LINE_SIZE] = "";
+            add(line, "%s %s ", g->node[i]->op_type, a->name);
+            if (a->has_i)
+                add(line, "%lld", (long long)a->i);
+            if (a->has_f)
+                add(line, "%g", (double)a->f);
+            if (a->has_s)
+                add(line, "%.*s", (int)a->s.len, (const char *)a->s.data);
+            for (size_t n = 0; n < a->n_ints; n++)
+                add(line, "%s%lld", n > 0 ? "," : "", (long long)a->ints[n]);
+            count_line(line);
+        }
+    for (int i = 0; i < line_count; i++)
+        printf("attribute %s %d\n", lines[i], counts[i]);
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static void compare(const Onnx__GraphProto *g, const char *path)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file;
+    int equal = 0;
+
+    if (safetensors_open(path, &file, &err) != PONS_OK)
+        fail(err.text, path);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const Onnx__TensorProto *t = g->initializer[i];
+        const safetensor *found = safetensors_find(file, t->name);
+        if (found == NULL)
+            continue;
+        if (found->size != t->raw_data.len || memcmp(found->data, t->raw_data.data, found->size) != 0)
+            fail("not the file's tensor:", t->name);
+        equal++;
+    }
+    printf("equal %d\n", equal);
+    safetensors_close(file);
+}
+
 static void print_model(const Onnx__ModelProto *m)
 {
     const Onnx__GraphProto *g = m->graph;
@@ -112,6 +194,7 @@ static void print_model(const Onnx__ModelProto *m)
     for (size_t i = 0; i < g->n_input; i++)
         add_name(g->input[i]->name);
     print_nodes(g);
+    print_attributes(g);
     for (size_t i = 0; i < g->n_output; i++)
         if (!is_named(g->output[i]->name))
             fail("output that no node makes", g->output[i]->name);
@@ -121,13 +204,13 @@ static void print_model(const Onnx__ModelProto *m)
 
 int main(int argc, char **argv)
 {
-    FILE *f = argc == 2 ? fopen(argv[1], "rb") : NULL;
+    FILE *f = argc == 2 || argc == 3 ? fopen(argv[1], "rb") : NULL;
     Onnx__ModelProto *m;
     uint8_t *data;
     long size;
 
     if (f == NULL || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 1) {
-        fprintf(stderr, "usage: onnx_list MODEL.onnx\n");
+        fprintf(stderr, "usage: onnx_list MODEL.onnx [WEIGHTS.safetensors]\n");
         return 2;
     }
     rewind(f);
@@ -138,6 +221,8 @@ int main(int argc, char **argv)
     if (m == NULL)
         fail("not a model:", argv[1]);
     print_model(m);
+    if (argc == 3)
+        compare(m->graph, argv[2]);
     onnx__model_proto__free_unpacked(m, NULL);
     free(data);
     fclose(f);
