@@ -97,6 +97,7 @@ typedef struct predict_task {
     /* The length of a file's stem without the end that tells its channel. */
     size_t (*stem)(const job *j, const char *stem);
     bool masks_beside;       /* files of a folder that tell no channel are none, if any tells one */
+    bool channels_optional;  /* a case of a dataset may lack files of channels                    */
     /* Complete a case; its files are as they were given. */
     pons_status (*arrange)(job *j, predict_input *c, pons_error *err);
     /* Check -o; 'of_folder': a folder or a dataset is among the images. Sets 'folder'. */
@@ -257,10 +258,14 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
 static pons_status add_dataset(job *j, const char *argument, pons_error *err)
 {
     const experiment *e = predictor_experiment(j->member[0]);
+    const predict_dataset_needs needs = {
+        .target = e->task.whole ? TARGET_OF_CASE : TARGET_OF_VOXELS,
+        .split = (predict_split)j->flags->split,
+        .channels_optional = task_of(j)->channels_optional
+    };
     dataset *d;
 
-    if (predict_dataset_open(argument, e->task.whole ? TARGET_OF_CASE : TARGET_OF_VOXELS,
-                             (predict_split)j->flags->split, &d, err) != PONS_OK)
+    if (predict_dataset_open(argument, &needs, &d, err) != PONS_OK)
         return err->status;
     j->datasets[j->dataset_count++] = d;
     log_line(j->call->log, "%.4000s, %d case%s", dataset_layout_text(d), d->case_count,
@@ -710,17 +715,18 @@ static pons_status predict_slides(job *j, pons_error *err)
 }
 
 static const predict_task tasks[TASK_COUNT] = {
-    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, arrange_segmentation,
+    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, false, arrange_segmentation,
                             check_volumes, false, write_segmentation, tell_volume, ".nii.gz",
                             predict_volumes },
-    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, arrange_synthesis, check_volumes,
-                         false, write_synthesis, tell_volume, ".nii.gz", predict_volumes },
-    [TASK_CLASSIFICATION] = { check_classification, channel_stem, false, arrange_segmentation,
-                              check_table, true, write_classes, tell_classes, "",
-                              predict_volumes },
+    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, true, arrange_synthesis,
+                         check_volumes, false, write_synthesis, tell_volume, ".nii.gz",
+                         predict_volumes },
+    [TASK_CLASSIFICATION] = { check_classification, channel_stem, false, false,
+                              arrange_segmentation, check_table, true, write_classes, tell_classes,
+                              "", predict_volumes },
 };
 /* A classification whose output is no table predicts the patches of slides. */
-static const predict_task slides = { check_classification, channel_stem, false,
+static const predict_task slides = { check_classification, channel_stem, false, false,
                                      arrange_segmentation, check_maps, false, NULL, NULL, ".tiff",
                                      predict_slides };
 

@@ -55,12 +55,13 @@ static pons_texts split_patterns(arena *memory, const char *argument)
     return list;
 }
 
-static pons_status open_cases(const char *argument, dataset_target target, bool tests,
+static pons_status open_cases(const char *argument, const predict_dataset_needs *needs, bool tests,
                               dataset **out, pons_error *err)
 {
     arena *memory = arena_new();
     dataset_settings settings = { .labels_optional = true, .every_case = true, .tests = tests,
-                                  .keep_problems = true, .target = target };
+                                  .keep_problems = true, .target = needs->target,
+                                  .channels_optional = needs->channels_optional };
     dataset *d = NULL;
 
     if (memory == NULL)
@@ -80,19 +81,19 @@ static pons_status open_cases(const char *argument, dataset_target target, bool 
     return PONS_OK;
 }
 
-pons_status predict_dataset_open(const char *argument, dataset_target target, predict_split split,
+pons_status predict_dataset_open(const char *argument, const predict_dataset_needs *needs,
                                  dataset **out, pons_error *err)
 {
     dataset *all = NULL;
 
-    if (split == PREDICT_SPLIT_TEST)
-        return open_cases(argument, target, true, out, err);
-    if (open_cases(argument, target, false, &all, err) != PONS_OK)
+    if (needs->split == PREDICT_SPLIT_TEST)
+        return open_cases(argument, needs, true, out, err);
+    if (open_cases(argument, needs, false, &all, err) != PONS_OK)
         return err->status;
-    if (split == PREDICT_SPLIT_ALL || !all->lists_tests) {
+    if (needs->split == PREDICT_SPLIT_ALL || !all->lists_tests) {
         *out = all;
         return PONS_OK;
     }
     dataset_close(all);
-    return open_cases(argument, target, true, out, err);
+    return open_cases(argument, needs, true, out, err);
 }

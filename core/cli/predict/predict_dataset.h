@@ -11,14 +11,20 @@ typedef enum predict_split {
     PREDICT_SPLIT_AUTO = 0, PREDICT_SPLIT_TEST, PREDICT_SPLIT_ALL
 } predict_split;
 
+typedef struct predict_dataset_needs {
+    dataset_target target;     /* that the layout provides                                        */
+    predict_split split;
+    bool channels_optional;    /* as of dataset_settings: NULL stands for an absent file          */
+} predict_dataset_needs;
+
 /* Whether an argument names a dataset: a list, a folder without files for 'use', or patterns. */
 bool predict_dataset_is(const char *argument, file_use use);
 /*
- * Open a dataset without its labels, by a layout that provides 'target'. PREDICT_SPLIT_AUTO takes
- * the cases that the dataset keeps for tests, or all cases if it keeps none. A case that lacks a
- * file is PONS_DATA. The caller closes *out.
+ * Open a dataset without its labels. PREDICT_SPLIT_AUTO takes the cases that the dataset keeps for
+ * tests, or all cases if it keeps none. A case that lacks a file which it needs is PONS_DATA. The
+ * caller closes *out.
  */
-pons_status predict_dataset_open(const char *argument, dataset_target target, predict_split split,
+pons_status predict_dataset_open(const char *argument, const predict_dataset_needs *needs,
                                  dataset **out, pons_error *err);
 
 #endif

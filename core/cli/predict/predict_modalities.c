@@ -43,6 +43,8 @@ static bool place_by_name(const experiment *e, arena *memory, const predict_inpu
                           const char **file)
 {
     for (int i = 0; i < c->file_count; i++) {
+        if (c->file[i] == NULL)
+            continue;
         int m = modality_of(e, volume_file_stem(memory, c->file[i]));
 
         if (m < 0 || file[m] != NULL)
@@ -59,7 +61,8 @@ static pons_status place_files(const experiment *e, arena *memory, predict_input
     const char **file = arena_alloc(memory, size);
 
     memset(file, 0, size);
-    if (c->file_count == 1 && modality_of(e, volume_file_stem(memory, c->file[0])) < 0)
+    if (c->file_count == 1 && c->file[0] != NULL
+        && modality_of(e, volume_file_stem(memory, c->file[0])) < 0)
         return PONS_OK;
     if (!place_by_name(e, memory, c, file)) {
         if (c->file_count != e->class_count)

@@ -28,6 +28,15 @@ static int compare_cases(const void *a, const void *b)
     return strcmp(((const layout_case *)a)->info.id, ((const layout_case *)b)->info.id);
 }
 
+/* A file of a case, for messages. */
+static const char *some_file(const data_case *c)
+{
+    for (int i = 0; i < c->image_count; i++)
+        if (c->image[i] != NULL)
+            return c->image[i];
+    return c->image_count == 0 ? c->image[0] : c->label != NULL ? c->label : c->id;
+}
+
 /* Sort cases by id. The first of several cases with one id stays; the others are problems. */
 static void sort_cases(dataset *d, layout_result *found, dataset_target target)
 {
@@ -39,8 +48,8 @@ static void sort_cases(dataset *d, layout_result *found, dataset_target target)
     for (int i = 0; i < found->case_count; i++) {
         const data_case *next = &found->cases[i].info;
         if (count > 0 && strcmp(next->id, cases[count - 1].id) == 0) {
-            layout_problem(found, next->id, next->image[0], "occurs twice in '%s': '%s' and '%s'",
-                           found->origin, cases[count - 1].image[0], next->image[0]);
+            layout_problem(found, next->id, some_file(next), "occurs twice in '%s': '%s' and '%s'",
+                           found->origin, some_file(&cases[count - 1]), some_file(next));
             continue;
         }
         found->cases[count] = found->cases[i];
@@ -66,8 +75,8 @@ static int count_picture_channels(const layout_result *found)
         const data_case *c = &found->cases[i].info;
         pons_error ignored = PONS_ERROR_INIT;
         volume_facts facts;
-        if (c->image_count == 1 && file_kind_ending(c->image[0], FILE_PICTURE) > 0
-            && volume_read_facts(c->image[0], &facts, &ignored) == PONS_OK)
+        if (c->image_count == 1 && file_kind_ending(some_file(c), FILE_PICTURE) > 0
+            && volume_read_facts(some_file(c), &facts, &ignored) == PONS_OK)
             channels = facts.channels;
     }
     return channels;

@@ -38,7 +38,8 @@ typedef struct data_case {
     const char *id;
     int rank;                  /* position in 'cases'; the 'case' of R5                           */
     int image_count;
-    const char *const *image;  /* one file per channel, or one 4D file with all                   */
+    /* One file per channel, NULL for one that 'channels_optional' lets be absent; or a 4D file.  */
+    const char *const *image;
     /* The stack whose image number 'slice' is the image, named 'image'; NULL: files are volumes. */
     const idx_file *stack;
     int64_t slice;
@@ -91,6 +92,7 @@ typedef struct dataset_settings {
     slide_settings slide;
     uint64_t seed;             /* [experiment] seed, for the split                                */
     bool labels_optional;      /* unknown classes are no error                                    */
+    bool channels_optional;    /* a channel's file may be absent; lists of paths name all files   */
     dataset_target target;
     bool every_case;           /* no split: all cases are in 'training'                           */
     bool tests;                /* the cases that a dataset keeps for tests, in place of others    */

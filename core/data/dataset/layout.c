@@ -394,6 +394,17 @@ void layout_warning(layout_result *out, const char *id, const char *file, const 
              (dataset_problem){ id, file, arena_string(out->memory, text), true });
 }
 
+bool layout_add_channel(const dataset_settings *settings, const char *path, const char **image,
+                        data_case *c)
+{
+    if (path == NULL && !settings->channels_optional) {
+        c->incomplete = true;
+        return false;
+    }
+    image[c->image_count++] = path;
+    return true;
+}
+
 pons_status layout_check_id(const char *id, const char *file, pons_error *err)
 {
     bool plain = id[0] != '\0' && strcmp(id, ".") != 0 && strcmp(id, "..") != 0;

@@ -46,6 +46,13 @@ void layout_problem(layout_result *out, const char *id, const char *file, const 
 void layout_warning(layout_result *out, const char *id, const char *file, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/*
+ * Add the file of the next channel to the images of a case; 'path' NULL: it is absent. False: the
+ * case must have it and so is incomplete, which is the caller's to report.
+ */
+bool layout_add_channel(const dataset_settings *settings, const char *path, const char **image,
+                        data_case *c);
+
 typedef pons_status layout_read(const dataset_settings *settings, layout_result *out,
                                 pons_error *err);
 

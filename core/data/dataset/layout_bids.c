@@ -490,13 +490,9 @@ static bool make_case(search *s, const bids_file *there, data_case *c, const bid
     *c = (data_case){ .id = there->key, .image = image };
     for (int i = 0; i < s->images.count; i++) {
         const bids_file *f = find_key(&s->channel[i], there->key);
-        if (f != NULL) {
-            image[c->image_count++] = f->path;
-            continue;
-        }
-        c->incomplete = true;
-        layout_problem(s->out, c->id, there->path, "found '%s', expected '%s_%s.nii.gz' beside it",
-                       there->path, there->key, s->images.item[i]);
+        if (!layout_add_channel(s->settings, f != NULL ? f->path : NULL, image, c))
+            layout_problem(s->out, c->id, there->path, "found '%s', expected '%s_%s.nii.gz' "
+                           "beside it", there->path, there->key, s->images.item[i]);
     }
     *label = find_label(s, there, &ambiguous);
     if (*label != NULL)

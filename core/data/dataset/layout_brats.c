@@ -405,14 +405,15 @@ static data_case make_case(const search *s, const found_case *c)
 
     for (int role = 0; role < ROLES; role++) {
         const char *suffix = c->family->suffix[role];
-        bool needed = suffix != NULL && (role != MASK || !s->settings->labels_optional);
-        if (c->file[role] == NULL && needed) {
-            info.incomplete = true;
+        bool complete = true;
+        if (suffix != NULL && role < CHANNELS)
+            complete = layout_add_channel(s->settings, c->file[role], image, &info);
+        else if (suffix != NULL && c->file[MASK] == NULL && !s->settings->labels_optional)
+            complete = false;
+        if (!complete)
             layout_problem(s->out, c->id, there, "found '%s', expected '%s/%s%s.nii.gz' beside it",
                            there, c->folder, c->id, suffix);
-        } else if (role < CHANNELS && suffix != NULL && c->file[role] != NULL) {
-            image[info.image_count++] = c->file[role];
-        }
+        info.incomplete = info.incomplete || !complete;
     }
     return info;
 }

@@ -224,6 +224,12 @@ static const char *search_find(const glob_search *s, const char *key)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+/* The number of patterns: one for each channel, and one for the label. */
+static int pattern_count(const dataset_settings *settings)
+{
+    return settings->image.count + (settings->label != NULL);
+}
+
 /* The file that a pattern expects for a key; a pattern with several stars stands for itself. */
 static const char *expected_path(arena *memory, const char *pattern, const char *key)
 {
@@ -235,24 +241,22 @@ static const char *expected_path(arena *memory, const char *pattern, const char 
 }
 
 /* The case of a key; pattern 'from' has a file for it. */
-static data_case make_case(const glob_search *s, int images, bool labels, int from, const char *key,
-                           layout_result *out)
+static data_case make_case(const dataset_settings *settings, const glob_search *s, int from,
+                           const char *key, layout_result *out)
 {
+    int images = settings->image.count;
     const char **image = arena_alloc(out->memory, (size_t)images * sizeof *image);
     const char *there = search_find(&s[from], key);
     data_case c = { .id = key, .image = image };
 
-    for (int p = 0; p < images + labels; p++) {
+    for (int p = 0; p < pattern_count(settings); p++) {
         const char *path = search_find(&s[p], key);
-        if (path == NULL) {
-            c.incomplete = true;
+        bool complete = p < images ? layout_add_channel(settings, path, image, &c) : path != NULL;
+        if (!complete)
             layout_problem(out, key, there, "found '%s', expected '%s' beside it", there,
                            expected_path(out->memory, s[p].pattern, key));
-        } else if (p < images) {
-            image[c.image_count++] = path;
-        } else {
-            c.label = path;
-        }
+        c.incomplete = c.incomplete || !complete;
+        c.label = p == images ? path : c.label;
     }
     return c;
 }
@@ -267,18 +271,18 @@ static bool has_earlier_file(const glob_search *s, int pattern, const char *key)
 }
 
 /* Make a case for every key of any pattern. */
-static void make_cases(const glob_search *s, int images, bool labels, layout_result *out)
+static void make_cases(const dataset_settings *settings, const glob_search *s, layout_result *out)
 {
     size_t room = 0;
 
-    for (int p = 0; p < images + labels; p++)
+    for (int p = 0; p < pattern_count(settings); p++)
         room += (size_t)s[p].count;
     out->cases = arena_alloc(out->memory, room * sizeof *out->cases);
-    for (int p = 0; p < images + labels; p++) {
+    for (int p = 0; p < pattern_count(settings); p++) {
         for (int i = 0; i < s[p].count; i++) {
             const char *key = s[p].file[i].key;
             if (!has_earlier_file(s, p, key))
-                out->cases[out->case_count++].info = make_case(s, images, labels, p, key, out);
+                out->cases[out->case_count++].info = make_case(settings, s, p, key, out);
         }
     }
 }
@@ -313,7 +317,7 @@ static int count_globs(int count, const char *const *pattern)
 pons_status layout_globs_read(const dataset_settings *settings, layout_result *out,
                               pons_error *err)
 {
-    int images = settings->image.count, count = images + (settings->label != NULL);
+    int images = settings->image.count, count = pattern_count(settings);
     const char **pattern = arena_alloc(out->memory, (size_t)count * sizeof *pattern);
     glob_search *s = arena_alloc(out->memory, (size_t)count * sizeof *s);
     int globs;
@@ -339,7 +343,7 @@ pons_status layout_globs_read(const dataset_settings *settings, layout_result *o
         status = search_pattern(&s[i], out, err);
     }
     if (status == PONS_OK)
-        make_cases(s, images, settings->label != NULL, out);
+        make_cases(settings, s, out);
     for (int i = 0; i < count; i++)
         free(s[i].file);
     return status;

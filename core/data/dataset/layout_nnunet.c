@@ -295,6 +295,7 @@ static bool split_stem(arena *memory, const char *stem, channel_file *out)
 
 /* The folders of the cases for training, or of those for tests. */
 typedef struct raw_folders {
+    const dataset_settings *settings;
     const layout_json *json;
     const char *ending;
     const char *images, *labels; /* labels NULL: none                                             */
@@ -359,12 +360,9 @@ static data_case make_case(const raw_folders *f, const channel_file *file, int c
     data_case c = { .id = file[0].id, .image = image, .label = at > 0 ? file[0].path : NULL };
 
     for (int i = 0; i < channels; i++) {
-        if (at < count && file[at].channel == i) {
-            image[c.image_count++] = file[at++].path;
-        } else {
-            c.incomplete = true;
+        const char *path = at < count && file[at].channel == i ? file[at++].path : NULL;
+        if (!layout_add_channel(f->settings, path, image, &c))
             note_missing(f, &file[0], i);
-        }
     }
     for (; at < count; at++)
         layout_problem(r->out, c.id, file[at].path, "'%s' is channel %d, expected 0 to %d as in "
@@ -398,9 +396,10 @@ static pons_status read_folders(const raw_folders *f, pons_error *err)
     return PONS_OK;
 }
 
-/* Count the cases of imagesTs by their first channels. */
+/* Count the cases of imagesTs, whose files are sorted. */
 static void count_tests(const layout_json *r)
 {
+    channel_file last = { "", NULL, -1 }, next;
     pons_error ignored = PONS_ERROR_INIT;
     const char *folder = arena_format(r->memory, "%simagesTs", r->folder);
     volume_file *file;
@@ -409,8 +408,12 @@ static void count_tests(const layout_json *r)
     if (folder_is_there(folder)
         && volume_files_list(r->memory, folder, &file, &count, &ignored) != PONS_OK)
         count = 0;
-    for (int i = 0; i < count; i++)
-        r->out->unused_count += text_ends_with(file[i].stem, "_0000");
+    for (int i = 0; i < count; i++) {
+        if (!split_stem(r->memory, file[i].stem, &next))
+            continue;
+        r->out->unused_count += strcmp(next.id, last.id) != 0;
+        last = next;
+    }
     r->out->lists_tests = r->out->unused_count > 0;
 }
 
@@ -541,8 +544,8 @@ pons_status layout_nnunet_read(const dataset_settings *settings, layout_result *
         status = read_ending(&r, &ending, err);
     if (status == PONS_OK && settings->labels.count == 0)
         status = read_labels(&r, err);
-    const raw_folders training = { &r, ending, "imagesTr", "labelsTr" };
-    const raw_folders tests = { &r, ending, "imagesTs", NULL };
+    const raw_folders training = { settings, &r, ending, "imagesTr", "labelsTr" };
+    const raw_folders tests = { settings, &r, ending, "imagesTs", NULL };
     if (status == PONS_OK && settings->tests)
         status = read_folders(&tests, err);
     else if (status == PONS_OK)

@@ -126,6 +126,25 @@ expect 4 "has no file of contrast0 contrast1, expected all modalities but 'contr
     predict runs/a case/head-contrast2.nii.gz --target contrast2 -o x.nii.gz
 expect 4 "has no file of contrast1, expected all modalities but one of contrast0 contrast2" \
     predict runs/a case -o x.nii.gz --set "diffusion.targets=contrast0 contrast2"
+
+# Cases of a dataset, each without the file of its target; the file of one case is asked for.
+mkdir -p raw/imagesTs
+cp case/head-contrast0.nii.gz raw/imagesTs/head_0000.nii.gz
+cp case/head-contrast2.nii.gz raw/imagesTs/head_0002.nii.gz
+cp single/imagesTr/phantom_001.nii.gz raw/imagesTs/other_0001.nii.gz
+cp single/imagesTr/phantom_000.nii.gz raw/imagesTs/other_0002.nii.gz
+cat >raw/dataset.json <<'END'
+{ "channel_names": { "0": "contrast0", "1": "contrast1", "2": "contrast2" },
+  "labels": { "background": 0, "inside": 1 }, "numTraining": 0, "file_ending": ".nii.gz" }
+END
+check "cases of a dataset lack one file each" "$program" predict runs/a raw --split test -o absent
+check "the same image" cmp three.nii.gz absent/head.nii.gz
+check "the other case lacks another one" [ -s absent/other.nii.gz ]
+check "patterns find them, too" "$program" predict runs/a \
+    "raw/imagesTs/*_0000.nii.gz,raw/imagesTs/*_0001.nii.gz,raw/imagesTs/*_0002.nii.gz" -o found/
+check "the same images" cmp absent/other.nii.gz found/other.nii.gz
+expect 4 "case 'other' has no file of contrast0, expected all modalities but 'contrast1'" \
+    predict runs/a raw --split test --target contrast1 -o x/
 check "two devices predict two cases" "$program" predict runs/a $image case/ --target contrast1 -o both \
     --set distribute.devices=cpu:0,cpu:1
 check "the same images" cmp three.nii.gz both/head.nii.gz

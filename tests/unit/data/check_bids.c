@@ -83,6 +83,11 @@ START_TEST(several_endings_are_channels_in_their_order)
     unlink(maker_path("sub-01/anat/sub-01_FLAIR.nii.gz"));
     assert_tree_refused(&s, PONS_DATA, "case 'sub-01': found '");
     assert_tree_refused(&s, PONS_DATA, "expected 'sub-01_FLAIR.nii.gz' beside it");
+    s.channels_optional = true;
+    d = open_tree(&s);
+    ck_assert_ptr_null(d->cases[0].image[0]);
+    ck_assert_str_eq(d->cases[0].image[1], maker_path("sub-01/anat/sub-01_T1w.nii.gz"));
+    dataset_close(d);
 }
 END_TEST
 

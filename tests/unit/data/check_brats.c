@@ -192,7 +192,17 @@ START_TEST(a_missing_file_of_a_case_is_named)
         dataset *d = open_tree(&s);
         ck_assert_ptr_null(d->cases[1].label);
         dataset_close(d);
+        return;
     }
+    s.channels_optional = true;
+    dataset *d = open_tree(&s);
+    ck_assert_int_eq(d->cases[1].image_count, d->cases[0].image_count);
+    for (int c = 0, absent = 0; c < d->channels; c++) {
+        absent += d->cases[1].image[c] == NULL;
+        ck_assert(c < d->channels - 1 || absent == 1);
+    }
+    ck_assert(!d->cases[1].incomplete);
+    dataset_close(d);
 }
 END_TEST
 
