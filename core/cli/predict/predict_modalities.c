@@ -4,8 +4,11 @@
 #include "cli/predict/predict_modalities.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/errno_status.h"
 #include "base/text/text.h"
 #include "config/list.h"
 #include "data/dataset/class_list.h"
@@ -99,6 +102,15 @@ static int find_missing(const predict_input *c, int *missing)
     return count;
 }
 
+static pons_status check_readable(const predict_input *c, pons_error *err)
+{
+    for (int i = 0; i < c->file_count && c->stack == NULL; i++)
+        if (c->file[i] != NULL && access(c->file[i], R_OK) != 0)
+            return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s",
+                             c->file[i], strerror(errno));
+    return PONS_OK;
+}
+
 static pons_status choose_target(const experiment *e, arena *memory, const char *target,
                                  int absent, predict_input *c, pons_error *err)
 {
@@ -109,10 +121,10 @@ static pons_status choose_target(const experiment *e, arena *memory, const char 
     if (target != NULL && (c->target < 0 || !experiment_is_target(e, c->target)))
         return pons_fail(err, PONS_USAGE, "--target '%s': the network makes no such modality, "
                          "expected one of %s", target, targets_of(e, memory));
-    if (c->target < 0)
-        return pons_fail(err, PONS_USAGE, "case '%s' lacks no modality\nhint: --target NAME makes "
-                         "one of %s from the others", c->name, targets_of(e, memory));
-    return PONS_OK;
+    if (c->target < 0 && check_readable(c, err) == PONS_OK)
+        pons_fail(err, PONS_USAGE, "case '%s' lacks no modality\nhint: --target NAME makes "
+                  "one of %s from the others", c->name, targets_of(e, memory));
+    return err->status;
 }
 
 /* Refuse a case that lacks another modality than its target. */

@@ -88,6 +88,7 @@ check "is another image" sh -c '! cmp -s one.nii.gz other.nii.gz'
 check "with fresh noise" predict eta $image --target contrast1 --set diffusion.eta=1
 check "it is another image" sh -c '! cmp -s one.nii.gz eta.nii.gz'
 expect 2 "hint: --target NAME makes one of contrast0 contrast1 contrast2" predict runs/a $image -o x.nii.gz
+expect 4 "cannot read 'nofolder': No such file or directory" predict runs/a nofolder -o x.nii.gz
 expect 2 "expected one of contrast0 contrast1 contrast2" predict runs/a $image --target t9 -o x.nii.gz
 expect 2 "are for segmentation" predict runs/a $image --target contrast1 --logits -o x.nii.gz
 
