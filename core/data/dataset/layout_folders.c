@@ -6,8 +6,10 @@
  *
  * 'test' is the validation list of a dataset without another one; else its cases are for tests.
  *
- * A case's id is PART_CLASS_STEM. Where several cases would have one id, each has PART_CLASS=FILE,
- * with the ending of the file.
+ * FILE may lie in folders of a class. Other files there are counted by one warning.
+ *
+ * A case's id is PART_CLASS_STEM, with '_' for each '/' of FILE's path below its class. Where several
+ * cases would have one id, each has PART_CLASS=FILE, with the ending of the file.
  */
 #include "data/dataset/layout.h"
 
@@ -15,17 +17,36 @@
 
 #include "base/file/folder_list.h"
 #include "base/hash/name_index.h"
+#include "base/text/text.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
+
+/* A deeper folder is a link to one around it, or no dataset. */
+enum { DEPTH_MAX = 16 };
+
+/* The names of which a case's id is made. */
+typedef struct image_place {
+    const char *part;          /* "train", "val", ...; or empty                                   */
+    const char *file;          /* path below the class folder                                     */
+} image_place;
 
 typedef struct folders_reader {
     const dataset_settings *settings;
     layout_result *out;
-    const char **part;         /* of each case: "train", "val", ...; or empty                     */
+    image_place *place;        /* of each case                                                    */
     int room;
+    int passed_count;          /* files of class folders whose ending is that of no image         */
+    const char *first_passed;
 } folders_reader;
 
-static layout_case *new_case(folders_reader *r, const char *part)
+/* A class folder in work. */
+typedef struct class_folder {
+    const char *part;
+    const folder_entry *entry;
+    bool held_out;
+} class_folder;
+
+static layout_case *new_case(folders_reader *r, image_place place)
 {
     layout_result *out = r->out;
 
@@ -33,36 +54,49 @@ static layout_case *new_case(folders_reader *r, const char *part)
         size_t n = (size_t)out->case_count, room = 2 * n + 16;
         out->cases = arena_grow(out->memory, out->cases, n * sizeof *out->cases,
                            room * sizeof *out->cases);
-        r->part = arena_grow(out->memory, r->part, n * sizeof *r->part, room * sizeof *r->part);
+        r->place = arena_grow(out->memory, r->place, n * sizeof *r->place,
+                              room * sizeof *r->place);
         r->room = (int)room;
     }
-    r->part[out->case_count] = part;
+    r->place[out->case_count] = place;
     return &out->cases[out->case_count++];
 }
 
-static void add_image(folders_reader *r, const char *part, const char *class,
-                      const folder_entry *file, bool held_out)
+/* A path as part of an id, which has no '/'. */
+static const char *flat_name(arena *memory, const char *path)
+{
+    char *name = arena_string(memory, path);
+
+    for (char *c = name; (c = strchr(c, '/')) != NULL;)
+        *c = '_';
+    return name;
+}
+
+static void add_image(folders_reader *r, const class_folder *class, const char *path)
 {
     arena *memory = r->out->memory;
-    const char **image = arena_alloc(memory, sizeof *image);
-    layout_case *c = new_case(r, part);
+    const char **image = arena_alloc(memory, sizeof *image), *part = class->part;
+    const image_place place = { part, path + strlen(class->entry->path) + 1 };
+    layout_case *c = new_case(r, place);
 
-    image[0] = file->path;
+    image[0] = path;
     *c = (layout_case){
-        .info = { .id = arena_format(memory, "%s%s%s_%s", part, *part != '\0' ? "_" : "", class,
-                                     volume_file_stem(memory, file->path)),
-                  .image_count = 1, .image = image, .class_name = class },
-        .held_out = held_out, .fold = -1
+        .info = { .id = arena_format(memory, "%s%s%s_%s", part, *part != '\0' ? "_" : "",
+                                     class->entry->name,
+                                     volume_file_stem(memory, flat_name(memory, place.file))),
+                  .image_count = 1, .image = image, .class_name = class->entry->name },
+        .held_out = class->held_out, .fold = -1
     };
 }
 
 static const char *full_id(const folders_reader *r, int number)
 {
     const data_case *c = &r->out->cases[number].info;
-    const char *part = r->part[number];
+    const image_place *place = &r->place[number];
 
-    return arena_format(r->out->memory, "%s%s%s=%s", part, *part != '\0' ? "_" : "", c->class_name,
-                        strrchr(c->image[0], '/') + 1);
+    return arena_format(r->out->memory, "%s%s%s=%s", place->part,
+                        *place->part != '\0' ? "_" : "", c->class_name,
+                        flat_name(r->out->memory, place->file));
 }
 
 /* Give cases with one id their full ids. */
@@ -86,24 +120,38 @@ static pons_status part_ids(const folders_reader *r, pons_error *err)
     return err->status;
 }
 
-/* Add the images of a class; a folder without any is a problem. */
-static pons_status read_class(folders_reader *r, const char *part, const folder_entry *class,
-                              bool held_out, pons_error *err)
+/* Add the images of a class in a folder and those below it. */
+static pons_status read_images(folders_reader *r, const class_folder *class, const char *folder,
+                               int depth, pons_error *err)
 {
-    folder_entry *file;
-    int count, images = 0;
+    folder_entry *entry;
+    int count;
 
-    if (folder_list(r->out->memory, class->path, &file, &count, err) != PONS_OK)
+    if (depth > DEPTH_MAX)
+        return pons_fail(err, PONS_DATA, "'%s' is more than %d folders below its class: links "
+                         "that form a circle?", folder, DEPTH_MAX);
+    if (folder_list(r->out->memory, folder, &entry, &count, err) != PONS_OK)
         return err->status;
-    for (int i = 0; i < count; i++) {
-        if (file[i].folder || !volume_file_has_suffix(file[i].name))
-            continue;
-        add_image(r, part, class->name, &file[i], held_out);
-        images++;
+    for (int i = 0; i < count && err->status == PONS_OK; i++) {
+        if (entry[i].folder)
+            read_images(r, class, entry[i].path, depth + 1, err);
+        else if (volume_file_has_suffix(entry[i].name))
+            add_image(r, class, entry[i].path);
+        else if (r->passed_count++ == 0)
+            r->first_passed = entry[i].path;
     }
-    if (images == 0)
-        layout_problem(r->out, NULL, class->path, "class folder '%s' has no image", class->path);
-    return PONS_OK;
+    return err->status;
+}
+
+/* Add the images of a class; a folder without any is a problem. */
+static pons_status read_class(folders_reader *r, const class_folder *class, pons_error *err)
+{
+    const char *path = class->entry->path;
+    int before = r->out->case_count;
+
+    if (read_images(r, class, path, 0, err) == PONS_OK && r->out->case_count == before)
+        layout_problem(r->out, NULL, path, "class folder '%s' has no image", path);
+    return err->status;
 }
 
 static pons_status read_classes(folders_reader *r, const char *part, const char *folder,
@@ -116,7 +164,7 @@ static pons_status read_classes(folders_reader *r, const char *part, const char 
         return err->status;
     for (int i = 0; i < count && err->status == PONS_OK; i++)
         if (entry[i].folder)
-            read_class(r, part, &entry[i], held_out, err);
+            read_class(r, &(class_folder){ part, &entry[i], held_out }, err);
     return err->status;
 }
 
@@ -173,6 +221,19 @@ bool layout_folders_is(const char *folder)
     return folder_has(folder, is_part_or_class);
 }
 
+/* Name the first of the files that are no images by their endings. */
+static void warn_passed(const folders_reader *r)
+{
+    int more = r->passed_count - 1;
+
+    if (more == 0)
+        layout_warning(r->out, NULL, r->first_passed, "'%s' is left out: its ending is that of no "
+                       "image", r->first_passed);
+    else if (more > 0)
+        layout_warning(r->out, NULL, r->first_passed, "'%s' and %d more file%s are left out: their "
+                       "endings are those of no image", r->first_passed, more, text_plural(more));
+}
+
 /* The channels of the first image that can be read. */
 static int count_channels(const layout_result *out)
 {
@@ -204,6 +265,7 @@ pons_status layout_folders_read(const dataset_settings *settings, layout_result 
     if (out->case_count == 0 && out->problem_count == 0)
         return pons_fail(err, PONS_DATA, "'%s' has no folder of a class with images, expected "
                          "train/CLASS/* or CLASS/*", settings->source);
+    warn_passed(&r);
     out->channels = count_channels(out);
     return PONS_OK;
 }

@@ -199,6 +199,18 @@ check "equal names in two classes" volumes names --set data.source=x --set data.
 for id in a_b=0.nii.gz a=b_0.nii.gz a=1.nii a=1.nii.gz; do
     check "the id $id" grep -qF "\"train_$id\"" ids.json
 done
+mkdir -p x/train/a/deep/er
+cp heads/imagesTr/phantom_004.nii.gz x/train/a/deep/er/2.nii.gz
+cp heads/imagesTr/phantom_005.nii.gz x/train/a/deep/
+touch x/train/a/deep/w.webp x/train/a_b/Thumbs.db x/train/a/.hidden
+expect 0 "x/train/a/deep/w.webp' and 1 more file are left out: their endings are those of no image" \
+    "$program" data check a.ini --json --set data.source=x
+for id in a_deep_er_2 a_deep_phantom_005; do
+    check "the id $id of a file in a folder of its class" grep -qF "\"train_$id\"" out
+done
+ln -s . x/train/a/circle
+expect 4 "is more than 16 folders below its class: links that form a circle?" \
+    "$program" data check a.ini --set data.source=x
 rm -r x
 cp -r classes x
 "$program" data phantom -o larger --cases 1 --extent 8,5,4 --channels 1 2>/dev/null || fail "no phantom"
