@@ -825,12 +825,21 @@ static pons_status predict_volumes(job *j, pons_error *err)
     return err->status;
 }
 
-static pons_status predict_cases(job *j, pons_error *err)
+/* Remove what killed processes have left of the files to be written. */
+static void sweep_results(const job *j)
 {
+    const char *path[RESULTS_MAX];
+    int count = j->folder || j->case_count == 0 ? 0 : results_of(j, 0, path);
+
     if (j->folder)
         safe_file_sweep(j->flags->output);
-    else
-        safe_file_sweep_path(j->flags->output);
+    for (int i = 0; i < count; i++)
+        safe_file_sweep_path(path[i]);
+}
+
+static pons_status predict_cases(job *j, pons_error *err)
+{
+    sweep_results(j);
     task_of(j)->predict(j, err);
     if (err->status == PONS_OK && j->failed > 0)
         pons_fail(err, PONS_DATA, "%d of %d cases could not be predicted, the first is '%s'",

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -220,6 +221,27 @@ START_TEST(slides_of_a_folder_are_found_by_their_endings)
 }
 END_TEST
 
+/* The next map of that name removes what a killed process has left of it and of its picture. */
+START_TEST(files_of_a_killed_prediction_are_removed)
+{
+    const char *const name[] = { "killed.tiff", "killed_overlay.png" };
+    char left[2][64];
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    for (int i = 0; i < 2; i++) {
+        snprintf(left[i], sizeof left[i], "%s.part-%ld-0", name[i], (long)child);
+        write_text(left[i], "half");
+    }
+    MAP(0, NULL, "s.tif", in_root("killed.tiff"));
+    ck_assert_int_ne(access(in_root(left[0]), F_OK), 0);
+    if (build_feature_missing("", "libpng") == NULL)
+        ck_assert_int_ne(access(in_root(left[1]), F_OK), 0);
+}
+END_TEST
+
 /* ---- FROC ------------------------------------------------------------------------------------ */
 
 /* Lesions are white, and the id 255; the rest is darker. */
@@ -414,6 +436,7 @@ int main(void)
     tcase_add_test(c, devices_ranks_and_ensembles_make_the_same_map);
     tcase_add_test(c, a_stride_makes_a_finer_map);
     tcase_add_test(c, slides_of_a_folder_are_found_by_their_endings);
+    tcase_add_test(c, files_of_a_killed_prediction_are_removed);
     tcase_add_test(c, froc_of_the_map_finds_both_lesions);
     tcase_add_test(c, folders_pair_maps_and_masks_by_name);
     tcase_add_test(c, bad_input_ends_with_one_line_and_no_map);
