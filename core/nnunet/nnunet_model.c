@@ -1,8 +1,5 @@
 /*
  * nnunet_model.c - find the folds of a folder, and read a checkpoint's facts and weights.
- *
- * PyTorch names a module once for each module that holds it, so a checkpoint has most tensors under
- * several names. Those of 'decoder.encoder' and 'all_modules' are left out.
  */
 #include "nnunet/nnunet_model.h"
 
@@ -14,21 +11,18 @@
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "base/file/folder_list.h"
-#include "checkpoint/tensor_names.h"
-#include "checkpoint/torch/torch_file.h"
+#include "base/text/text.h"
+#include "checkpoint/weights/weights_file.h"
 #include "nnunet/nnunet_plan.h"
 
 struct nnunet_model {
     arena *memory;
     const char *weights;
-    torch_file *file;
-    const torch_value *tensors; /* network_weights                                                */
+    weights_file file;
     nnunet_plan plan;
 };
 
 /* ---- folders --------------------------------------------------------------------------------- */
-
-#define STATISTICS ".running_mean"
 
 static const char *const checkpoints[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
 
@@ -121,33 +115,39 @@ static pons_status read_mirror(const nnunet_model *m, const torch_value *axes, n
     return PONS_OK;
 }
 
-static bool has_statistics(const torch_value *tensors)
+/* Check that 'network_weights' holds named tensors only, and find statistics among them. */
+static pons_status read_tensors(const nnunet_model *m, const torch_value *tensors,
+                                nnunet_facts *facts, pons_error *err)
 {
-    for (int i = 0; i < torch_value_count(tensors); i++) {
-        const torch_value *key = torch_value_key(tensors, i);
-        const char *name = torch_value_text(key);
-        size_t size = strlen(STATISTICS);
-        if (name != NULL && key->text.size >= size
-            && strcmp(name + key->text.size - size, STATISTICS) == 0)
-            return true;
-    }
-    return false;
-}
-
-static pons_status read_facts(nnunet_model *m, nnunet_facts *facts, pons_error *err)
-{
-    const torch_value *root = torch_file_root(m->file);
-    const torch_value *arguments = torch_value_find(root, "init_args");
-
-    m->tensors = torch_value_find(root, "network_weights");
-    facts->configuration = torch_value_text(torch_value_find(arguments, "configuration"));
-    if (m->tensors == NULL || m->tensors->kind != TORCH_DICTIONARY)
+    if (tensors == NULL || tensors->kind != TORCH_DICTIONARY)
         return pons_fail(err, PONS_DATA, "'%s' has no 'network_weights', expected a checkpoint of "
                          "nnU-Net", m->weights);
+    for (int i = 0; i < torch_value_count(tensors); i++) {
+        const char *name = torch_value_text(torch_value_key(tensors, i));
+        const torch_value *v = torch_value_item(tensors, i);
+        if (name == NULL)
+            return pons_fail(err, PONS_DATA, "'%s': a key of 'network_weights' is no text",
+                             m->weights);
+        if (v->kind != TORCH_TENSOR)
+            return pons_fail(err, PONS_DATA, "'%s': '%.200s' is %s, expected a tensor of numbers",
+                             m->weights, name, torch_kind_name(v->kind));
+        facts->batch_norm = facts->batch_norm || text_ends_with(name, ".running_mean");
+    }
+    return PONS_OK;
+}
+
+static pons_status read_facts(const nnunet_model *m, const torch_value *root,
+                              const torch_value **tensors, nnunet_facts *facts, pons_error *err)
+{
+    const torch_value *arguments = torch_value_find(root, "init_args");
+
+    *tensors = torch_value_find(root, "network_weights");
+    facts->configuration = torch_value_text(torch_value_find(arguments, "configuration"));
+    if (read_tensors(m, *tensors, facts, err) != PONS_OK)
+        return err->status;
     if (facts->configuration == NULL)
         return pons_fail(err, PONS_DATA, "'%s' has no 'init_args.configuration', expected a "
                          "checkpoint of nnU-Net", m->weights);
-    facts->batch_norm = has_statistics(m->tensors);
     return read_mirror(m, torch_value_find(root, "inference_allowed_mirroring_axes"), facts, err);
 }
 
@@ -155,13 +155,18 @@ static pons_status open_files(nnunet_model *m, const char *fold, pons_error *err
 {
     nnunet_facts facts = { .mirror_count = 0 };
     const char *folder = arena_format(m->memory, "%s/..", fold);
+    const torch_value *tensors = NULL;
+    torch_file *torch = NULL;
 
     m->weights = arena_format(m->memory, "%s/%s", fold,
                               checkpoints[!has_file(fold, checkpoints[0])]);
-    if (torch_file_open(m->weights, &m->file, err) != PONS_OK
-        || read_facts(m, &facts, err) != PONS_OK)
+    if (torch_file_open(m->weights, &torch, err) != PONS_OK)
         return err->status;
-    return nnunet_plan_read(&m->plan, m->memory, folder, &facts, err);
+    if (read_facts(m, torch_file_root(torch), &tensors, &facts, err) == PONS_OK
+        && nnunet_plan_read(&m->plan, m->memory, folder, &facts, err) == PONS_OK)
+        return weights_file_of_torch(torch, tensors, m->weights, &m->file, err);
+    torch_file_close(torch);
+    return err->status;
 }
 
 pons_status nnunet_model_open(const char *fold, nnunet_model **out, pons_error *err)
@@ -184,7 +189,7 @@ void nnunet_model_close(nnunet_model *m)
 {
     if (m == NULL)
         return;
-    torch_file_close(m->file);
+    weights_file_close(&m->file);
     arena_free(m->memory);
     free(m);
 }
@@ -203,57 +208,11 @@ int nnunet_model_channels(const nnunet_model *m)
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-static bool is_other_name(const char *name)
+pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err)
 {
-    return strncmp(name, "decoder.encoder.", 16) == 0 || strstr(name, ".all_modules.") != NULL;
-}
-
-static pons_status take_tensor(nnunet_model *m, const char *name, const torch_value *v,
-                               safetensor *out, pons_error *err)
-{
-    const torch_tensor *t = v->tensor;
-    void *buffer;
-
-    if (v->kind != TORCH_TENSOR || t->type->type == 0)
-        return pons_fail(err, PONS_DATA, "'%s': '%.200s' is %s, expected a tensor of numbers",
-                         m->weights, name, v->kind == TORCH_TENSOR ? t->type->name
-                                                                   : torch_kind_name(v->kind));
-    *out = (safetensor){ .name = name, .type = t->type->type, .rank = t->rank, .count = t->count,
-                         .size = (size_t)t->count * t->type->size };
-    memcpy(out->extent, t->extent, sizeof out->extent);
-    buffer = torch_tensor_is_contiguous(t) ? NULL : arena_alloc(m->memory, out->size + 1);
-    return torch_file_elements(m->file, t, buffer, &out->data, err);
-}
-
-static pons_status take_tensors(nnunet_model *m, safetensor *item, int *count, pons_error *err)
-{
-    for (int i = 0; i < torch_value_count(m->tensors); i++) {
-        const char *name = torch_value_text(torch_value_key(m->tensors, i));
-        if (name == NULL)
-            return pons_fail(err, PONS_DATA, "'%s': a key of 'network_weights' is no text",
-                             m->weights);
-        if (!is_other_name(name)
-            && take_tensor(m, name, torch_value_item(m->tensors, i), &item[(*count)++], err)
-               != PONS_OK)
-            return err->status;
-    }
-    return PONS_OK;
-}
-
-pons_status nnunet_model_read(nnunet_model *m, storage *s, bool wide, pons_error *err)
-{
-    size_t most = (size_t)torch_value_count(m->tensors) + 1;
-    safetensor *item = arena_alloc(m->memory, most * sizeof *item);
     int order[3];
     tensor_format format = { .flat = m->plan.axes == 2, .wide = wide, .order = order };
-    safetensors *view = NULL;
-    int count = 0;
 
-    nnunet_plan_kernel_order(&m->plan, order);
-    if (take_tensors(m, item, &count, err) != PONS_OK
-        || safetensors_of_items(count, item, m->weights, &view, err) != PONS_OK)
-        return err->status;
-    tensor_names_read(s, WEIGHTS_MODEL, view, m->weights, &format, err);
-    safetensors_close(view);
-    return err->status;
+    weights_plan_order(m->plan.order, m->plan.axes == 2, order);
+    return tensor_names_read(s, WEIGHTS_MODEL, m->file.tensors, m->weights, &format, err);
 }

@@ -36,6 +36,6 @@ pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char
                                 config **out, pons_error *err);
 int nnunet_model_channels(const nnunet_model *m); /* of the network                               */
 /* Fill parameters and states of the network. 'wide': the storage holds doubles. */
-pons_status nnunet_model_read(nnunet_model *m, storage *s, bool wide, pons_error *err);
+pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err);
 
 #endif

@@ -68,17 +68,6 @@ static void read_order(nnunet_plan *p, const nnunet_json *plans)
             nnunet_json_refuse(plans, "transpose_backward", "the inverse of transpose_forward");
 }
 
-void nnunet_plan_kernel_order(const nnunet_plan *p, int order[3])
-{
-    int count = 0;
-
-    if (p->axes == 2)
-        order[count++] = 0;
-    for (int file = 0; file < 3; file++)
-        if (p->axes == 3 || p->order[file] != 0)
-            order[count++] = p->order[file];
-}
-
 /* ---- grid ------------------------------------------------------------------------------------ */
 
 typedef enum plan_resampling {

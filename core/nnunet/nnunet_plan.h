@@ -34,9 +34,6 @@ typedef struct nnunet_plan {
 pons_status nnunet_plan_read(nnunet_plan *out, arena *memory, const char *folder,
                              const nnunet_facts *facts, pons_error *err);
 
-/* The plan axis of D, H and W of a network's kernels; D is the flat axis of a 2D network. */
-void nnunet_plan_kernel_order(const nnunet_plan *p, int order[3]);
-
 /* ---- the parts, which keep their first failure in the JSON's 'err' */
 
 void nnunet_plan_put(nnunet_plan *p, const char *section, const char *key, const char *format, ...)

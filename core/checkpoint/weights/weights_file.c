@@ -99,6 +99,11 @@ static const char *clean_name(arena *a, const char *name, bool wrapped)
 
 /* ---- nnU-Net ------------------------------------------------------------------------------- */
 
+static bool is_nnunet(const weights_file *w)
+{
+    return torch_value_find(torch_file_root(w->torch), "network_weights") != NULL;
+}
+
 /* A name of a module that has another name in the same file. */
 static bool is_copy(const char *name)
 {
@@ -115,9 +120,19 @@ static bool has_volumes(const torch_value *state)
     return false;
 }
 
+void weights_plan_order(const int plan[3], bool flat, int order[3])
+{
+    int count = flat;
+
+    order[0] = 0;
+    for (int d = 0; d < 3; d++)
+        if (!flat || plan[d] != 0)
+            order[count++] = plan[d];
+}
+
 /*
  * The order of kernels by the plans in a checkpoint. Plan axis 'backward[2 - d]' is axis d of a
- * file; a 2D plan lacks plan axis 0. PONS_DATA: the plans hold no permutation.
+ * file. PONS_DATA: the plans hold no permutation.
  */
 static pons_status read_order(weights_file *w, const torch_value *state, const char *where,
                               pons_error *err)
@@ -125,24 +140,21 @@ static pons_status read_order(weights_file *w, const torch_value *state, const c
     const torch_value *plans = torch_value_find(torch_value_find(torch_file_root(w->torch),
                                                                  "init_args"), "plans");
     const torch_value *backward = torch_value_find(plans, "transpose_backward");
-    bool flat = !has_volumes(state);
-    int count = 0, seen = 0, order[3] = { 0, 0, 0 };
+    int seen = 0, plan[3];
 
-    if (plans == NULL || torch_value_find(torch_file_root(w->torch), "network_weights") == NULL)
+    if (plans == NULL || !is_nnunet(w))
         return PONS_OK;
-    count = flat;
     for (int d = 0; d < 3 && torch_value_count(backward) == 3; d++) {
         int64_t axis;
         if (!torch_value_integer(torch_value_item(backward, 2 - d), &axis) || axis < 0 || axis > 2)
             break;
         seen |= 1 << axis;
-        if (!flat || axis != 0)
-            order[count++ % 3] = (int)axis;
+        plan[d] = (int)axis;
     }
     if (seen != 7)
         return pons_fail(err, PONS_DATA, "'%s': 'transpose_backward' of its plans is no "
                          "permutation of 0, 1 and 2", where);
-    memcpy(w->order, order, sizeof w->order);
+    weights_plan_order(plan, !has_volumes(state), w->order);
     w->ordered = true;
     return PONS_OK;
 }
@@ -227,7 +239,7 @@ static pons_status refuse_name(const torch_value *key, const char *where, pons_e
 
 static pons_status collect_tensors(collection *c, const torch_value *state, pons_error *err)
 {
-    bool wrapped = are_wrapped(state);
+    bool wrapped = are_wrapped(state), copies = is_nnunet(c->file);
 
     for (int i = 0; i < torch_value_count(state); i++) {
         const torch_value *v = torch_value_item(state, i), *key = torch_value_key(state, i);
@@ -236,7 +248,7 @@ static pons_status collect_tensors(collection *c, const torch_value *state, pons
             continue;
         if (key->text.size >= NAME_SIZE)
             return refuse_name(key, c->where, err);
-        if (c->file->ordered && is_copy(name))
+        if (copies && is_copy(name))
             continue;
         c->item[c->count].name = clean_name(c->file->memory, name, wrapped);
         if (fill_item(c, v->tensor, &c->item[c->count], err) != PONS_OK)

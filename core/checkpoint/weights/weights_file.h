@@ -37,6 +37,11 @@ pons_status weights_file_open(const char *path, weights_file *out, pons_error *e
 pons_status weights_file_of_torch(torch_file *torch, const torch_value *weights, const char *where,
                                   weights_file *out, pons_error *err);
 void weights_file_close(weights_file *w);
+/*
+ * The order of a network's kernels by a plan of nnU-Net: plan[d], a permutation, is the plan's axis
+ * for axis d of D, H, W. A 2D plan, 'flat', lacks its axis 0.
+ */
+void weights_plan_order(const int plan[3], bool flat, int order[3]);
 /* tensor_names_read of such a file. */
 pons_status weights_file_read(storage *s, unsigned groups, const char *path,
                               const tensor_format *format, pons_error *err);

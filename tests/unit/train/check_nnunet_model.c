@@ -10,6 +10,7 @@
 #include "data/nifti/nifti_read.h"
 #include "data/volume/volume.h"
 
+#include "support/data/torch_maker.h"
 #include "support/run/run_json.h"
 #include "support/run/run_pons.h"
 #include "support/suite.h"
@@ -221,6 +222,15 @@ END_TEST
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static void write_file(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(in_root(name), "wb");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
 static void copy_file(const char *from, const char *to)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -228,10 +238,7 @@ static void copy_file(const char *from, const char *to)
     size_t size;
 
     ck_assert_int_eq(file_read(from, 1 << 24, &data, &size, PONS_DATA, &err), PONS_OK);
-    FILE *file = fopen(in_root(to), "wb");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_uint_eq(fwrite(data, 1, size, file), size);
-    ck_assert_int_eq(fclose(file), 0);
+    write_file(to, data, size);
     free(data);
 }
 
@@ -485,14 +492,43 @@ START_TEST(damaged_checkpoints_are_refused)
     ck_assert_int_eq(file_read(in_root("m/fold_0/checkpoint_final.pth"), 1 << 24, &data, &size,
                                PONS_DATA, &err), PONS_OK);
     for (int part = 1; part < 8; part++) {
-        FILE *file = fopen(in_root("m/fold_0/checkpoint_final.pth"), "wb");
-        ck_assert_uint_eq(fwrite(data, 1, size * (size_t)part / 8, file),
-                          size * (size_t)part / 8);
-        fclose(file);
+        write_file("m/fold_0/checkpoint_final.pth", data, size * (size_t)part / 8);
         EXPECT(4, "m/fold_0/checkpoint_final.pth'", "predict", "m", "in", "-o", "seg");
         ck_assert(!is_in_root("seg"));
     }
     free(data);
+    remove_root();
+}
+END_TEST
+
+typedef struct pickle_case {
+    const char *pickle;
+    size_t length;
+    const char *phrase;
+} pickle_case;
+
+#define PICKLE(TEXT) TEXT, sizeof TEXT - 1
+#define WEIGHTS "X\17\0\0\0network_weights"
+
+static const pickle_case pickles[] = {
+    { PICKLE("\x80\2}."), "has no 'network_weights'" },
+    { PICKLE("\x80\2}" WEIGHTS "K\1s."), "has no 'network_weights'" },
+    { PICKLE("\x80\2}" WEIGHTS "}s."), "has no 'init_args.configuration'" },
+    { PICKLE("\x80\2}" WEIGHTS "}K\1K\1ss."), "a key of 'network_weights' is no text" },
+    { PICKLE("\x80\2}" WEIGHTS "}X\1\0\0\0aK\1ss."), "expected a tensor of numbers" }
+};
+
+START_TEST(checkpoints_of_something_else_are_refused)
+{
+    begin_model();
+    for (size_t i = 0; i < sizeof pickles / sizeof *pickles; i++) {
+        size_t size;
+        unsigned char *data = torch_maker_file(pickles[i].pickle, pickles[i].length, 4, &size);
+        write_file("m/fold_0/checkpoint_final.pth", data, size);
+        EXPECT(4, pickles[i].phrase, "predict", "m", "in", "-o", "seg");
+        ck_assert(!is_in_root("seg"));
+        free(data);
+    }
     remove_root();
 }
 END_TEST
@@ -528,6 +564,7 @@ int main(void)
     tcase_add_test(c, values_that_are_not_understood_are_named);
     tcase_add_test(c, an_absurd_spacing_is_refused);
     tcase_add_test(c, damaged_checkpoints_are_refused);
+    tcase_add_test(c, checkpoints_of_something_else_are_refused);
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     return suite_run();
 }
