@@ -302,6 +302,8 @@ static pons_status list_cases(job *j, pons_error *err)
         if (!listed && add_folder(j, call->argument[i], by_channel, err) != PONS_OK)
             return err->status;
     }
+    if (j->flags->split != PREDICT_SPLIT_AUTO && j->dataset_count == 0)
+        return pons_fail(err, PONS_USAGE, "--split has no effect, found images and no dataset");
     for (int i = 0; i < j->case_count; i++)
         if (task_of(j)->arrange(j, &j->cases[i], err) != PONS_OK)
             return err->status;
@@ -625,6 +627,9 @@ static pons_status check_classification(const job *j, pons_error *err)
 {
     const predict_flags *f = j->flags;
 
+    if (f->no_mirror)
+        return pons_fail(err, PONS_USAGE, "--no-mirror has no effect on a network of task = "
+                         "classification, which has no flipped windows");
     if (f->logits || f->probabilities || f->uncertainty || f->label_map || f->target != NULL)
         return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty, --label-map "
                          "and --target are for volumes, found a network of task = classification, "
@@ -670,9 +675,6 @@ static pons_status check_maps(job *j, bool of_folder, pons_error *err)
     if (!j->folder && j->case_count > 1)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
                          output, j->case_count, output);
-    if (j->flags->no_mirror || (j->flags->split != PREDICT_SPLIT_AUTO && j->dataset_count == 0))
-        return pons_fail(err, PONS_USAGE, "%s has no effect on maps of slides",
-                         j->flags->no_mirror ? "--no-mirror" : "--split");
     for (int i = 0; i < j->case_count; i++)
         if (j->cases[i].file_count != 1)
             return pons_fail(err, PONS_USAGE, "'%s' and %d more: expected one file for each map of "

@@ -116,6 +116,7 @@ expect 4 "2 of 2 cases could not be predicted" "$program" predict runs/a one.nii
 check "a table without a row replaces none" grep -qx kept kept.csv
 expect 2 "expected a file .csv" "$program" predict runs/a rows -o x.nii.gz
 expect 2 "are for volumes" "$program" predict runs/a rows -o x.csv --logits
+expect 2 "--no-mirror has no effect" "$program" predict runs/a rows -o x.csv --no-mirror
 expect 2 "task = classification does not measure" "$program" evaluate --run runs/a --metrics dice
 expect 2 "--tolerance is for surfaces of labels" "$program" evaluate --run runs/a --tolerance 1
 expect 2 "--spacing is for surfaces of labels" "$program" evaluate --run runs/a --spacing 1,1,1

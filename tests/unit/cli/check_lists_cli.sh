@@ -109,6 +109,7 @@ msd '"./imagesTs/phantom_003.nii.gz", "./imagesTr/._hidden.nii.gz", {"image": "i
 predicts tests_msd "phantom_001.nii.gz phantom_003.nii.gz" msd
 predicts split_msd "phantom_001.nii.gz phantom_003.nii.gz" msd --split test
 predicts all_msd "phantom_000.nii.gz phantom_002.nii.gz" msd --split all
+says 2 "--split has no effect, found images and no dataset" predict runs/train.csv ph/imagesTr -o none --split all
 says 4 "'ph/dataset.json': 'test' is empty, expected a list of cases" predict runs/train.csv ph -o none --split test
 msd 3
 says 4 "'msd/dataset.json': 'test[0]' is a number, expected a path" predict runs/train.csv msd -o none
