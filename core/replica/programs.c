@@ -244,7 +244,7 @@ static bool has_dropout(const pons_graph *g)
     return false;
 }
 
-/* The network of an evaluation, on images of 'shape'. */
+/* Add the network of an evaluation, on images of 'shape'. */
 static pons_status build_network(const experiment *e, pons_graph *g, pons_shape shape, bool drops,
                                  pons_outputs *out, pons_error *err)
 {
@@ -265,15 +265,16 @@ pons_shape programs_window_shape(const experiment *e)
     return batch_shape(e->window, e->sections.window.batch, e->task.channels);
 }
 
-pons_status programs_graph_evaluation(const experiment *e, pons_shape shape, pons_graph **out,
-                                      pons_node **logits, pons_error *err)
+/* A graph of the network of an evaluation, which the caller frees. */
+static pons_status open_network(const experiment *e, pons_shape shape, bool drops, pons_graph **out,
+                                pons_node **logits, pons_error *err)
 {
     pons_graph *g = graph_new(false);
     pons_outputs outputs;
 
     if (g == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_network(e, g, shape, false, &outputs, err) != PONS_OK) {
+    if (build_network(e, g, shape, drops, &outputs, err) != PONS_OK) {
         graph_free(g);
         return err->status;
     }
@@ -282,22 +283,22 @@ pons_status programs_graph_evaluation(const experiment *e, pons_shape shape, pon
     return PONS_OK;
 }
 
+pons_status programs_graph_evaluation(const experiment *e, pons_shape shape, pons_graph **out,
+                                      pons_node **logits, pons_error *err)
+{
+    return open_network(e, shape, false, out, logits, err);
+}
+
 pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err)
 {
-    pons_graph *g = graph_new(false);
     program_settings settings = settings_of(e, false);
-    pons_outputs outputs;
+    pons_graph *g;
     pons_node *output[2];
     bool holds = window_nodes_wanted(e, d);
 
-    if (g == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
-    if (build_network(e, g, programs_window_shape(e), drops, &outputs, err) != PONS_OK) {
-        graph_free(g);
+    if (open_network(e, programs_window_shape(e), drops, &g, &output[0], err) != PONS_OK)
         return err->status;
-    }
-    output[0] = outputs.item[0];
     if (holds)
         output[1] = window_nodes_add(e, g, output[0]);
     if (program_new(s, d, g, NULL, holds ? 2 : 1, output, &settings, out, err) == PONS_OK)
