@@ -47,70 +47,59 @@ export TORCHINDUCTOR_CACHE_DIR="$folder/compiled"
 # Threads of PyTorch sleep while they wait: spinning would count as processor time.
 [ "$clock" = wall ] || export OMP_WAIT_POLICY=passive
 
-# What a row is: a title, PyTorch's words, the file and the words of pons.
+# The steps of networks: the row without its precision, which is also the INI file's name; the title; PyTorch's words.
+steps_of_networks() {
+    cat <<END
+spleen | spleen U-Net step, 2 x 96^3 | --model unet_spleen
+fast | fast U-Net (32..512) step, 2 x 96^3 | --model unet_fast
+segresnet | SegResNet step, BraTS, 1 x 112^3 | --model segresnet_brats --loss dice --batch 1 --patch 112
+dynunet | DynUNet step, shape of nnU-Net, 1 x 96^3 | --model dynunet_nnunet --batch 1
+vnet | VNet step, 1 x 64^3 | --model vnet --batch 1 --patch 64
+attention | AttentionUnet step, 1 x 64^3 | --model attention_unet --batch 1 --patch 64
+residual | ResidualEncoderUNet step, 1 x 64^3 | --model residual_unet --batch 1 --patch 64
+fast_ddpm | Fast-DDPM step, 1 x 64^3 | --model fast_ddpm --batch 1 --patch 64
+basicunet | BasicUNet step, 2 x 64^3 | --model basicunet --batch 2 --patch 64
+swin_unetr | SwinUNETR step, 1 x 64^3 | --model swin_unetr --batch 1 --patch 64
+resnet50 | ResNet50 step, 32 x 224^2 | --model resnet50 --batch 32 --patch 224 --optimizer sgd
+xresnet50 | xresnet50 step, 32 x 160^2 | --model xresnet50 --batch 32 --patch 160 --optimizer sgd
+resnet18 | ResNet18 step, 2 x 64^3 | --model resnet18 --batch 2 --patch 64 --optimizer sgd
+END
+}
+
+# row NAME: sets the title, PyTorch's words, and the file and the words of pons.
 row() {
-    file=spleen
     case $1 in
     *_card)
+        precision=bf16
         times=10
         on='--device cuda'
         device="--set distribute.devices=cuda:0 --set device.cache_dir=$folder/kernels" ;;
     *)
+        precision=${1##*_}
         times=1
         on='--threads 2'
         device='--set distribute.threads=2' ;;
     esac
+    file=spleen
     case $1 in
-    spleen_fp32) title='spleen U-Net step, 2 x 96^3, fp32'
-        torch='--model unet_spleen --precision fp32'; ours='--set train.precision=fp32' ;;
-    spleen_bf16) title='spleen U-Net step, 2 x 96^3, bf16'
-        torch='--model unet_spleen --precision bf16'; ours='--set train.precision=bf16' ;;
-    fast_bf16) title='fast U-Net (32..512) step, 2 x 96^3, bf16'
-        torch='--model unet_fast --precision bf16'
-        file=fast; ours='--set train.precision=bf16' ;;
-    forward_bf16) title='spleen U-Net forward, 4 windows of 96^3, bf16'
-        torch='--model unet_spleen --precision bf16 --forward --batch 4'
-        ours='--set train.precision=bf16 --forward --set window.batch=4' ;;
-    segresnet_bf16) title='SegResNet step, BraTS, 1 x 112^3, bf16'
-        torch='--model segresnet_brats --precision bf16 --loss dice --batch 1 --patch 112'
-        file=segresnet; ours='--set train.precision=bf16' ;;
-    dynunet_bf16) title='DynUNet step, shape of nnU-Net, 1 x 96^3, bf16'
-        torch='--model dynunet_nnunet --precision bf16 --batch 1'
-        file=dynunet; ours='--set train.precision=bf16' ;;
-    vnet_*) title="VNet step, 1 x 64^3, ${1#*_}"
-        torch="--model vnet --precision ${1#*_} --batch 1 --patch 64"
-        file=vnet; ours="--set train.precision=${1#*_}" ;;
-    attention_*) title="AttentionUnet step, 1 x 64^3, ${1#*_}"
-        torch="--model attention_unet --precision ${1#*_} --batch 1 --patch 64"
-        file=attention; ours="--set train.precision=${1#*_}" ;;
-    residual_*) title="ResidualEncoderUNet step, 1 x 64^3, ${1#*_}"
-        torch="--model residual_unet --precision ${1#*_} --batch 1 --patch 64"
-        file=residual; ours="--set train.precision=${1#*_}" ;;
-    fast_ddpm_*) title="Fast-DDPM step, 1 x 64^3, ${1##*_}"
-        torch="--model fast_ddpm --precision ${1##*_} --batch 1 --patch 64"
-        file=fast_ddpm; ours="--set train.precision=${1##*_}" ;;
-    basicunet_*) title="BasicUNet step, 2 x 64^3, ${1#*_}"
-        torch="--model basicunet --precision ${1#*_} --batch 2 --patch 64"
-        file=basicunet; ours="--set train.precision=${1#*_}" ;;
-    swin_unetr_*) title="SwinUNETR step, 1 x 64^3, ${1##*_}"
-        torch="--model swin_unetr --precision ${1##*_} --batch 1 --patch 64"
-        file=swin_unetr; ours="--set train.precision=${1##*_}" ;;
-    resnet50_*) title="ResNet50 step, 32 x 224^2, ${1#*_}"
-        torch="--model resnet50 --precision ${1#*_} --batch 32 --patch 224 --optimizer sgd"
-        file=resnet50; ours="--set train.precision=${1#*_}" ;;
-    xresnet50_*) title="xresnet50 step, 32 x 160^2, ${1#*_}"
-        torch="--model xresnet50 --precision ${1#*_} --batch 32 --patch 160 --optimizer sgd"
-        file=xresnet50; ours="--set train.precision=${1#*_}" ;;
-    resnet18_*) title="ResNet18 step, 2 x 64^3, ${1#*_}"
-        torch="--model resnet18 --precision ${1#*_} --batch 2 --patch 64 --optimizer sgd"
-        file=resnet18; ours="--set train.precision=${1#*_}" ;;
-    spleen_card) title='spleen U-Net step, 8 x 96^3, bf16, on a card'
-        torch='--model unet_spleen --precision bf16 --batch 8'
-        ours='--set train.precision=bf16 --set train.batch=8' ;;
-    nnunet_card) title='DynUNet step, shape of nnU-Net, 2 x 128^3, bf16, on a card'
-        torch='--model dynunet_nnunet --precision bf16 --batch 2 --patch 128'
-        file=dynunet; ours='--set train.precision=bf16 --set train.batch=2 --set patch.extent=128' ;;
+    forward_bf16) title="spleen U-Net forward, 4 windows of 96^3, $precision"
+        torch='--model unet_spleen --forward --batch 4'
+        ours='--forward --set window.batch=4' ;;
+    spleen_card) title="spleen U-Net step, 8 x 96^3, $precision, on a card"
+        torch='--model unet_spleen --batch 8'
+        ours='--set train.batch=8' ;;
+    nnunet_card) title="DynUNet step, shape of nnU-Net, 2 x 128^3, $precision, on a card"
+        torch='--model dynunet_nnunet --batch 2 --patch 128'
+        file=dynunet; ours='--set train.batch=2 --set patch.extent=128' ;;
+    *)
+        file=${1%_*}
+        words=$(steps_of_networks | sed -n "s/^$file | //p")
+        title="${words% | *}, $precision"
+        torch=${words#* | }
+        ours= ;;
     esac
+    torch="$torch --precision $precision"
+    ours="$ours --set train.precision=$precision"
 }
 
 way() {
