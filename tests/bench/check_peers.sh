@@ -28,7 +28,9 @@ refused() {
     }
 }
 
-for script in augment brain cases colours data ddp files prep sampling scaling slides step wait; do
+for script in "$peers"/*.sh; do
+    script=$(basename "$script" .sh)
+    [ "$script" != rounds ] || continue
     refused $script "usage: tests/peers/$script.sh PONS"
     refused $script "usage: tests/peers/$script.sh PONS" -- --help
     refused $script "no program '$folder/none'" -- "$folder/none"
@@ -48,6 +50,9 @@ refused data "'-1' of ROUNDS" -- "$program" -1
 refused prep "'two' of ROUNDS" -- "$program" two
 refused augment "'0' of ROUNDS" -- "$program" 0
 refused colours "'0' of ROUNDS" -- "$program" 0
+refused mlp "'0' of ROUNDS" -- "$program" 0
+refused sampling "'x' of EXTENT" -- "$program" x
+refused slides "'0' of ROUNDS" -- "$program" 0
 refused wait "'x' of STEPS" -- "$program" x
 refused wait "'more' of PROFILES" PROFILES=more -- "$program" 9
 refused wait "'fp16' of PRECISIONS" PRECISIONS=fp16 -- "$program" 9

@@ -2,17 +2,15 @@
 # Logits of every segmentation network, exported and run by onnxruntime, beside those of pons: at the extent of the
 # window and, where the model frees the extents, at another one.
 #
-#   tests/peers/onnx_logits.sh [PYTHON]        # with onnx, onnxruntime, nibabel; pons on PATH
-set -eu
-python=${1:-python3}
-peers=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/pons-onnx-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-pons data phantom -q -o volumes --cases 2 --extent 32,32,32
-pons data phantom -q -o slices --cases 2 --extent 32,32,1
+#   tests/peers/onnx_logits.sh PONS [FOLDER]      needs: pip install onnx onnxruntime nibabel
+. "$(dirname "$0")/rounds.sh"
+
+keep "${2:-}"
+cd "$folder"
+"$pons" data phantom -q -o volumes --cases 2 --extent 32,32,32
+"$pons" data phantom -q -o slices --cases 2 --extent 32,32,1
 # Images of a normal distribution, as networks see them. On larger values onnxruntime's instance norm loses digits.
-"$python" - <<'END'
+python3 - <<'END'
 import nibabel, numpy
 for name, extents in ("volumes", [(32, 32, 32), (32, 48, 32), (64, 64, 64)]), ("slices", [(32, 32, 1), (32, 48, 1)]):
     for extent in extents:
@@ -44,17 +42,17 @@ lr = 1e-3
 [model]
 $4
 END
-    pons train -q "$1.ini"
-    pons export -q "runs/$1" -o "$1.onnx"
+    "$pons" train -q "$1.ini"
+    "$pons" export -q "runs/$1" -o "$1.onnx"
     pairs=
     for height in ${5:-32 48}; do
         window=$(echo "$3" | awk -v j="$height" '{ print $1, j, NF == 1 ? $1 : $3 }')
-        pons predict -q "runs/$1" "$2_$height.nii.gz" -o "$1_$height.nii.gz" --logits --force \
+        "$pons" predict -q "runs/$1" "$2_$height.nii.gz" -o "$1_$height.nii.gz" --logits --force \
             --set "window.extent=$window"
         pairs="$pairs $2_$height.nii.gz $1_${height}_logits.nii.gz"
     done
     # shellcheck disable=SC2086 # two words each
-    "$python" "$peers/onnx_logits.py" "$1.onnx" $pairs
+    python3 "$here/onnx_logits.py" "$1.onnx" $pairs
 }
 
 stages='features_per_stage = 8 16 32
