@@ -9,6 +9,7 @@ extern const command command_launch;
 extern const command command_predict;
 extern const command command_import;
 extern const command command_evaluate;
+extern const command command_config;
 extern const command command_explain;
 extern const command command_export;
 extern const command command_bench;
@@ -32,6 +33,7 @@ const command *const commands[] = {
     &command_predict,
     &command_import,
     &command_evaluate,
+    &command_config,
     &command_explain,
     &command_export,
     &command_bench,

@@ -1,6 +1,6 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
-	core/cli/command.h core/cli/command_devices.c core/cli/command_doctor.c \
+	core/cli/command.h core/cli/command_config.c core/cli/command_devices.c core/cli/command_doctor.c \
 	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_export.c core/cli/command_launch.c \
 	core/cli/command_train.c core/cli/commands.c core/cli/environment.c core/cli/environment.h \
 	core/cli/evaluate_slides.c core/cli/evaluate_slides.h \
@@ -10,6 +10,11 @@ libcore_la_SOURCES += core/cli/exchange/bundle_network.c \
 	core/cli/exchange/bundle_network.h core/cli/exchange/command_import.c
 libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
+libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h \
+	core/cli/manual/completion_words.c core/cli/manual/completion_words.h core/cli/manual/manual.c \
+	core/cli/manual/manual.h core/cli/manual/option_tables.c core/cli/manual/option_tables.h \
+	core/cli/manual/pages.c core/cli/manual/pages.h core/cli/manual/pages_plugin.c \
+	core/cli/manual/roff.c core/cli/manual/roff.h
 libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_classes.c \
 	core/cli/predict/predict_classes.h core/cli/predict/predict_dataset.c \
 	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \

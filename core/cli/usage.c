@@ -8,17 +8,45 @@
 #include "cli/command.h"
 #include "config/sections.h"
 
-static const char common_flags[] =
-    "Common flags:\n"
-    "  --set section.key=value   a value that wins over the file's; may be repeated\n"
-    "  -v, --verbose; -q, --quiet\n"
-    "  --color auto|always|never (auto: not with NO_COLOR, nor where TERM is dumb)\n"
-    "  --debug                   train only: few cases, few steps, checks on, in NAME-debug\n"
-    "  -h, --help\n";
+const usage_row usage_common_flags[] = {
+    { "--set section.key=value", "a value that wins over the file's; may be repeated" },
+    { "-v, --verbose", "more lines about what is done" },
+    { "-q, --quiet", "warnings and errors only" },
+    { "--color auto|always|never", "auto: not with NO_COLOR, nor where TERM is dumb" },
+    { "--debug", "train only: few cases, few steps, checks on, in NAME-debug" },
+    { "-h, --help", "the command and its flags" },
+    { NULL, NULL }
+};
 
-static const char exit_codes[] =
-    "Exit codes: 0 done, 1 failure, 2 usage, 3 configuration, 4 data, 5 device or memory,\n"
-    "6 plugin, 7 communication, 75 interrupted and resumable.\n";
+const usage_row usage_exit_codes[] = {
+    { "0", "done" }, { "1", "failure" }, { "2", "usage" }, { "3", "configuration" },
+    { "4", "data" }, { "5", "device or memory" }, { "6", "plugin" }, { "7", "communication" },
+    { "75", "interrupted and resumable" }, { NULL, NULL }
+};
+
+static void print_common_flags(FILE *to)
+{
+    fprintf(to, "Common flags:\n");
+    for (const usage_row *r = usage_common_flags; r->name != NULL; r++)
+        fprintf(to, "  %-25s %s\n", r->name, r->text);
+}
+
+/* Print the codes as a sentence, in lines of at most 88 columns. */
+static void print_exit_codes(FILE *to)
+{
+    int column = fprintf(to, "Exit codes:");
+
+    for (const usage_row *r = usage_exit_codes; r->name != NULL; r++) {
+        char entry[64];
+        int size = snprintf(entry, sizeof entry, " %s %s%s", r->name, r->text,
+                            r[1].name != NULL ? "," : ".");
+        bool wraps = column + size > 88;
+        if (wraps)
+            fputc('\n', to);
+        column = (wraps ? 0 : column) + fprintf(to, "%s", wraps ? entry + 1 : entry);
+    }
+    fprintf(to, "\n");
+}
 
 void usage_print_all(FILE *to)
 {
@@ -26,8 +54,11 @@ void usage_print_all(FILE *to)
                 "Usage: pons COMMAND [ARGUMENT...]\n\nCommands:\n");
     for (const command *const *c = commands; *c != NULL; c++)
         fprintf(to, "  %-16s %s\n", (*c)->name, (*c)->summary);
-    fprintf(to, "\n%s\n%s\n'pons COMMAND --help' shows a command, 'pons help' the topics.\n",
-            common_flags, exit_codes);
+    fprintf(to, "\n");
+    print_common_flags(to);
+    fprintf(to, "\n");
+    print_exit_codes(to);
+    fprintf(to, "\n'pons COMMAND --help' shows a command, 'pons help' the topics.\n");
 }
 
 void usage_print_group(FILE *to, const char *group)
@@ -40,7 +71,7 @@ void usage_print_group(FILE *to, const char *group)
             fprintf(to, "  %-16s %s\n", (*c)->name, (*c)->summary);
 }
 
-static const char *default_text(const pons_option *o)
+const char *usage_default(const pons_option *o)
 {
     const char *need = sections_need(o);
 
@@ -77,7 +108,7 @@ void usage_print_option(FILE *to, const pons_option *o, const char *prefix)
     if (*prefix != '\0' && o->type == PONS_OPTION_FLAG)
         fprintf(to, "  %s\n", name);
     else
-        fprintf(to, "  %s = %s\n      %s\n", name, default_text(o), expected);
+        fprintf(to, "  %s = %s\n      %s\n", name, usage_default(o), expected);
     if (*prefix != '\0' && list_form(o) != NULL)
         fprintf(to, "      All of them as one word, in quotes: %s %s\n", name, list_form(o));
     fprintf(to, "      %s\n", o->help);
@@ -107,5 +138,5 @@ void usage_print(FILE *to, const command *c)
         print_letters(to, c->letters);
         fprintf(to, "\n");
     }
-    fprintf(to, "%s", common_flags);
+    print_common_flags(to);
 }

@@ -563,10 +563,15 @@ static void write_sections(config *c, FILE *to)
     }
 }
 
-static bool write_with_digest(config *c, FILE *to, char **text, size_t *size)
+void config_print(config *c, FILE *to)
 {
     write_origins(c, to);
     write_sections(c, to);
+}
+
+static bool write_with_digest(config *c, FILE *to, char **text, size_t *size)
+{
+    config_print(c, to);
     if (fflush(to) != 0)
         return false;
     json_digest_put_line(to, *text, *size);

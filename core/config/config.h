@@ -9,6 +9,8 @@
 #ifndef CORE_CONFIG_CONFIG_H
 #define CORE_CONFIG_CONFIG_H
 
+#include <stdio.h>
+
 #include "base/hash/sha256.h"
 #include <pons/plugin.h>
 
@@ -107,6 +109,8 @@ void config_derive(config *c, const char *section, const char *key, const char *
                    const char *reason);
 /* Add a comment line to the top of the file that config_write writes. */
 void config_add_comment(config *c, const char *text);
+/* Print the resolved file, without a hash. The caller checks 'to' for errors. */
+void config_print(config *c, FILE *to);
 /*
  * Write the resolved file. Its last line is a comment with the hash of the others (json_digest.h).
  */

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/help/help_transforms.h"
 #include "cli/help/options_list.h"
+#include "cli/manual/manual.h"
 #include "cli/usage.h"
 #include "config/sections.h"
 #include "plugin/plugin_load.h"
@@ -16,12 +17,15 @@
 
 typedef struct help_flags {
     bool list;
+    const char *manual;
 } help_flags;
 
 static const pons_option flags[] = {
     PONS_FLAG(help_flags, list, "no",
               "Print every option instead, one a line: place, plugin, name, type and default, "
               "separated by tabs."),
+    PONS_TEXT(help_flags, manual, "",
+              "A folder: write man pages and completions of shells into it instead."),
     PONS_OPTIONS_END
 };
 
@@ -274,8 +278,13 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 {
     const help_flags *f = given;
 
-    if (f->list && call->argument_count > 0)
-        return pons_fail(err, PONS_USAGE, "--list takes no topic, found '%s'", call->argument[0]);
+    if (f->list && f->manual != NULL)
+        return pons_fail(err, PONS_USAGE, "--list and --manual exclude each other");
+    if ((f->list || f->manual != NULL) && call->argument_count > 0)
+        return pons_fail(err, PONS_USAGE, "--%s takes no topic, found '%s'",
+                         f->list ? "list" : "manual", call->argument[0]);
+    if (f->manual != NULL)
+        return manual_write(f->manual, err);
     if (f->list)
         return options_list(err);
     if (call->argument_count == 0) {

@@ -10,15 +10,11 @@
  */
 #include "cli/help/options_list.h"
 
-#include <string.h>
-
-#include <pons/transform.h>
+#include <stdio.h>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
-#include "config/sections.h"
-#include "plugin/plugin_load.h"
-#include "plugin/plugin_search.h"
+#include "cli/manual/option_tables.h"
 
 static const char *const type_names[] = {
     [PONS_OPTION_REAL] = "real", [PONS_OPTION_INTEGER] = "integer", [PONS_OPTION_FLAG] = "flag",
@@ -36,51 +32,16 @@ static void list_table(const char *place, const char *plugin, const pons_option 
                o->fallback != NULL ? o->fallback : "-");
 }
 
-static void list_sections(void)
+static pons_status list_sections(pons_error *err)
 {
-    for (const section_table *t = section_tables; t->name != NULL; t++) {
-        char step[64];
-        list_table(t->name, "-", t->options);
-        if (t->plugin_kind != PONS_KIND_TRANSFORM)
-            continue;
-        snprintf(step, sizeof step, "%s.NAME", t->name);
-        list_table(step, "-", step_option_table);
+    option_tables tables;
+
+    option_tables_collect(&tables, err);
+    for (int i = 0; i < tables.count && err->status == PONS_OK; i++) {
+        const option_table *t = &tables.item[i];
+        list_table(t->place, t->plugin != NULL ? t->plugin->descriptor->name : "-", t->options);
     }
-}
-
-/* The section of a plugin's options, or the name of its kind if that has no section. */
-static const char *section_of(const plugin *p)
-{
-    const pons_transform_operations *transform = p->operations;
-
-    if (p->descriptor->kind == PONS_KIND_TRANSFORM)
-        return transform->plan != NULL ? "augment" : "preprocess";
-    if (p->descriptor->kind == PONS_KIND_SINK)
-        return "log.NAME";
-    for (const section_table *t = section_tables; t->name != NULL; t++)
-        if (t->plugin_kind == (int)p->descriptor->kind)
-            return t->name;
-    return plugin_kind_name((pons_kind)p->descriptor->kind);
-}
-
-static pons_status list_plugins(pons_error *err)
-{
-    plugin_file *files;
-    int count;
-
-    if (plugin_list(&files, &count, err) != PONS_OK)
-        return err->status;
-    for (int i = 0; i < count && err->status == PONS_OK; i++) {
-        bool transform = files[i].kind == PONS_KIND_TRANSFORM;
-        const plugin *p;
-        if (files[i].problem != NULL)
-            continue;
-        if (plugin_load(files[i].kind, files[i].name,
-                        transform ? sizeof(pons_transform_operations) : 0,
-                        NULL, &p, err) == PONS_OK)
-            list_table(section_of(p), files[i].name, p->descriptor->options);
-    }
-    plugin_list_free(files, count);
+    option_tables_free(&tables);
     return err->status;
 }
 
@@ -89,8 +50,7 @@ pons_status options_list(pons_error *err)
     const char *name;
     bool valued;
 
-    list_sections();
-    if (list_plugins(err) != PONS_OK)
+    if (list_sections(err) != PONS_OK)
         return err->status;
     for (const command *const *c = commands; *c != NULL; c++) {
         char place[64];

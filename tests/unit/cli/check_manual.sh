@@ -1,0 +1,107 @@
+#!/bin/sh
+# Man pages and completions of shells, which the program writes from its tables; the resolved file of 'pons config'.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+check "the pages are written" "$program" help --manual manual
+check "no topic goes with them" ends 2 "--manual takes no topic, found 'train'" "$program" help train --manual manual
+check "nor the list" ends 2 "--list and --manual exclude each other" "$program" help --list --manual manual
+touch file
+check "a file is no folder for them" ends 1 "file" "$program" help --manual file
+
+"$program" help --list >list
+# has_page COMMAND: its page has its name, and each of its flags.
+has_page() {
+    page=manual/pons-$(echo "$1" | tr ' ' '-').1
+    grep -q "^\.TH \"pons-$(echo "$1" | tr ' ' '-')\" \"1\"" "$page" || return 1
+    awk -F '\t' -v place="pons $1" '$1 == place { gsub("_", "-", $3); print $3 }' list >flags
+    while read -r flag; do
+        grep -qF "\\fB\\-\\-$(echo "$flag" | sed 's/-/\\-/g')" "$page" || { echo "no $flag"; return 1; }
+    done <flags
+}
+"$program" help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\( [a-z]*\)\{0,1\}\)  .*/\1/p' >commands
+check "there are commands" [ "$(grep -c . commands)" -ge 20 ]
+while read -r name; do
+    check "page of $name" has_page "$name"
+done <commands
+
+# Every key of the INI file, with the plugin that has it.
+awk -F '\t' '$1 !~ /^pons/ { print $1 "\t" $2 "\t" $3 }' list | sort -u >expected
+awk '/^\.SS "\[/ {
+        plugin = "-"
+        place = $0
+        sub(/^\.SS "\[/, "", place)
+        if (match(place, /with the plugin [a-z0-9_]*/)) plugin = substr(place, RSTART + 16, RLENGTH - 16)
+        sub(/\].*/, "", place)
+    }
+    /^\.SH/ { if ($0 !~ /SECTIONS|PLUGINS/) place = "" }
+    place != "" && /^\\fB/ {
+        key = substr($0, 4)
+        sub(/\\fR.*/, "", key)
+        print place "\t" plugin "\t" key
+    }' manual/pons.ini.5 | sort -u >found
+check "pons.ini(5) has every key" cmp expected found
+check "pons-plugin(7) has a loss" grep -q '^\\fBdice_ce\\fR' manual/pons-plugin.7
+
+if command -v mandoc >/dev/null; then
+    for page in manual/*.[157]; do
+        check "mandoc reads $page" mandoc -T lint -W error "$page"
+    done
+else
+    echo "SKIPPED: mandoc's verdict: needs mandoc"
+fi
+
+# ---- completions ---------------------------------------------------------------------------------
+
+# completes LINE WORD...: bash offers these words.
+completes() {
+    line=$1
+    shift
+    bash -c '. manual/pons; COMP_LINE=$1 COMP_POINT=${#1}; _pons 2>/dev/null; echo "${COMPREPLY[*]}"' - "$line" >offered
+    [ "$(cat offered)" = "$*" ] || { cat offered; return 1; }
+}
+check "a command" completes "pons tra" train
+check "a group" completes "pons data c" crop check
+check "a flag" completes "pons data check x.ini --j" --json
+check "the values of a flag" completes "pons predict r i.nii --split " auto test all
+check "a key" completes "pons train a.ini --set train.prec" train.precision=
+check "its values" completes "pons train a.ini --set train.precision=f" fp32 fp16
+check "a key of a transform" completes "pons train a.ini --set augment.flip.ax" augment.flip.axes=
+check "the plugins of a kind" completes "pons train a.ini --set model.plugin=res" residual_unet resnet
+check "yes and no" completes "pons train a.ini --set train.recompute=" yes no
+check "files elsewhere" completes "pons train a" ""
+if command -v zsh >/dev/null; then
+    check "zsh reads its script" zsh -n manual/_pons
+else
+    echo "SKIPPED: the completion of zsh: needs zsh"
+fi
+if command -v fish >/dev/null; then
+    check "fish completes a value" [ "$(fish --no-config -c ". manual/pons.fish
+        complete -C 'pons train a --set train.precision=b'")" = train.precision=bf16 ]
+else
+    echo "SKIPPED: the completion of fish: needs fish"
+fi
+
+# ---- config --------------------------------------------------------------------------------------
+
+phantom data 3 16
+{
+    printf '[experiment]\nname = base\n[data]\nsource = data\n[patch]\nextent = 16\n'
+    small_unet
+    printf '[train]\nsteps = 2\n'
+} >base.ini
+"$program" config base.ini --set train.batch=2 >told.ini 2>log || fail "pons config: $(cat log)"
+check "an origin in the file" grep -q '^steps = 2 ; base.ini:[0-9]*$' told.ini
+check "an origin on the command line" grep -q '^batch = 2 ; --set' told.ini
+check "a default" grep -q '^clip_norm = 0 ; default' told.ini
+check "what auto became" grep -q '^mode = single ; ' told.ini
+check "no run is begun" [ ! -e runs ]
+values() { sed 's/ ; .*//; /^;/d' "$1"; }
+"$program" config told.ini >again.ini 2>log || fail "pons config of its own output: $(cat log)"
+values told.ini >first
+values again.ini >second
+check "what it prints is a file with these values" cmp first second
+check "an unknown key" ends 3 "unknown key 'stepps'" "$program" config base.ini --set train.stepps=2
+finish
