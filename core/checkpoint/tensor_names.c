@@ -223,18 +223,18 @@ static bool is_known(const origin *o, const char *name)
     return false;
 }
 
-/* "conv1.weight" of "input_block.conv1.weight". */
-static const char *last_two_parts(const char *name)
+/* "weight" of "input_block.conv1.weight". */
+static const char *last_part(const char *name)
 {
-    const char *at = name + strlen(name);
+    const char *dot = strrchr(name, '.');
 
-    for (int dots = 0; at > name; at--)
-        if (at[-1] == '.' && ++dots == 2)
-            break;
-    return at;
+    return dot != NULL ? dot + 1 : name;
 }
 
-/* Two names of one tensor, or two tensors of one name in different modules. */
+/*
+ * Two names of one tensor, or a copy of it: files of safetensors, and dictionaries that were cloned
+ * or converted, have each name's elements apart. A copy's name ends as the tensor's does.
+ */
 static bool are_equal(const safetensor *a, const safetensor *b)
 {
     if (a->type != b->type || a->rank != b->rank
@@ -242,7 +242,7 @@ static bool are_equal(const safetensor *a, const safetensor *b)
         return false;
     if (a->data == b->data || a->data == NULL || b->data == NULL)
         return a->data == b->data && a->data != NULL;
-    return strcmp(last_two_parts(a->name), last_two_parts(b->name)) == 0
+    return strcmp(last_part(a->name), last_part(b->name)) == 0
         && memcmp(a->data, b->data, (size_t)a->count * safetensors_type_size(a->type)) == 0;
 }
 

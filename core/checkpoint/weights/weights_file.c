@@ -104,12 +104,6 @@ static bool is_nnunet(const weights_file *w)
     return torch_value_find(torch_file_root(w->torch), "network_weights") != NULL;
 }
 
-/* A name of a module that has another name in the same file. */
-static bool is_copy(const char *name)
-{
-    return strncmp(name, "decoder.encoder.", 16) == 0 || strstr(name, ".all_modules.") != NULL;
-}
-
 static bool has_volumes(const torch_value *state)
 {
     for (int i = 0; i < torch_value_count(state); i++) {
@@ -239,7 +233,7 @@ static pons_status refuse_name(const torch_value *key, const char *where, pons_e
 
 static pons_status collect_tensors(collection *c, const torch_value *state, pons_error *err)
 {
-    bool wrapped = are_wrapped(state), copies = is_nnunet(c->file);
+    bool wrapped = are_wrapped(state);
 
     for (int i = 0; i < torch_value_count(state); i++) {
         const torch_value *v = torch_value_item(state, i), *key = torch_value_key(state, i);
@@ -248,8 +242,6 @@ static pons_status collect_tensors(collection *c, const torch_value *state, pons
             continue;
         if (key->text.size >= NAME_SIZE)
             return refuse_name(key, c->where, err);
-        if (copies && is_copy(name))
-            continue;
         c->item[c->count].name = clean_name(c->file->memory, name, wrapped);
         if (fill_item(c, v->tensor, &c->item[c->count], err) != PONS_OK)
             return err->status;

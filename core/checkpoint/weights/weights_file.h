@@ -6,8 +6,7 @@
  * customary name such as 'network_weights', 'state_dict' or 'model'. 'module.' in front of all
  * names and '_orig_mod.' anywhere, which wrappers of PyTorch add, are removed. Tensors lie where
  * the file is mapped; two names of one tensor have the same data. A tensor whose elements overlap,
- * as after expand(), has no data (NULL). nnU-Net's copies of names, 'decoder.encoder.' and
- * '.all_modules.', are left out.
+ * as after expand(), has no data (NULL).
  */
 #ifndef CORE_CHECKPOINT_WEIGHTS_WEIGHTS_FILE_H
 #define CORE_CHECKPOINT_WEIGHTS_WEIGHTS_FILE_H

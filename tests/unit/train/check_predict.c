@@ -285,9 +285,14 @@ static void drop_first(safetensor *item, int *count)
     item[0] = item[--*count];
 }
 
+/* A tensor whose elements none of the network has. */
 static void add_unknown(safetensor *item, int *count)
 {
+    static float other[1 << 16];
+
+    ck_assert_uint_le(item[0].size, sizeof other);
     item[*count] = item[0];
+    item[*count].data = other;
     item[(*count)++].name = "model.9.weight";
 }
 
@@ -391,6 +396,23 @@ static void repeat_last(safetensor *item, int *count)
     item[(*count)++].name = name;
 }
 
+/* Its copy in a module of another name, as MONAI's 'conv_final.1.weight' of 'act_mod.weight'. */
+static void repeat_elsewhere(safetensor *item, int *count)
+{
+    static char name[256];
+
+    repeat_last(item, count);
+    snprintf(name, sizeof name, "again.other%s", strrchr(item[*count - 1].name, '.'));
+    item[*count - 1].name = name;
+}
+
+/* Another kind of tensor with its elements. */
+static void repeat_as_another(safetensor *item, int *count)
+{
+    repeat_last(item, count);
+    item[*count - 1].name = "again.other.unknown";
+}
+
 static void repeat_changed(safetensor *item, int *count)
 {
     static float other[1 << 16];
@@ -408,6 +430,10 @@ START_TEST(equal_tensors_under_a_second_name_are_accepted)
     begin_prediction();
     write_weights("w.safetensors", repeat_last);
     PREDICT(0, NULL, "w.safetensors", "-q");
+    write_weights("w.safetensors", repeat_elsewhere);
+    PREDICT(0, NULL, "w.safetensors", "-q");
+    write_weights("w.safetensors", repeat_as_another);
+    PREDICT(3, "tensor 'again.other.unknown", "w.safetensors", "-q");
     write_weights("w.safetensors", repeat_changed);
     PREDICT(3, "tensor 'again.", "w.safetensors", "-q");
     remove_root();
