@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/broken_pipe.h"
+#include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -188,12 +189,7 @@ static bool has_own_folder(const inner *in)
 
 static bool has_checkpoint(const inner *in)
 {
-    char *last = NULL;
-    bool there = in->folder.checkpoints != NULL && asprintf(&last, "%s/last",
-                 in->folder.checkpoints) >= 0 && access(last, F_OK) == 0;
-
-    free(last);
-    return there;
+    return in->folder.checkpoints != NULL && folder_holds(in->folder.checkpoints, "last");
 }
 
 /*

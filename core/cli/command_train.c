@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/broken_pipe.h"
+#include "base/file/file.h"
 #include "base/text/shell_word.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
@@ -99,14 +100,9 @@ static pons_status take_newest(start *s, const char *path, pons_error *err)
 static pons_status find_other(start *s, pons_error *err)
 {
     const char *path = s->flags->resume;
-    char *manifest = NULL;
-    bool checkpoint;
 
-    if (asprintf(&manifest, "%s/manifest.json", path) < 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    checkpoint = access(manifest, F_OK) == 0;
-    free(manifest);
-    if ((checkpoint ? take_checkpoint(s, path, err) : take_newest(s, path, err)) != PONS_OK)
+    if ((folder_holds(path, "manifest.json") ? take_checkpoint(s, path, err)
+                                             : take_newest(s, path, err)) != PONS_OK)
         return err->status;
     if (s->checkpoint == NULL)
         return pons_fail(err, PONS_CONFIG, "--resume: '%s' is neither a run with checkpoints nor a "

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/weights/weights_file.h"
 #include "config/memory_hints.h"
@@ -28,15 +29,6 @@ typedef struct found_weights {
     char *run;                /* folder of the run; NULL: weights without a run                   */
     nnunet_model *nnunet;     /* in place of weights and configuration; NULL: none                */
 } found_weights;
-
-static bool file_exists(const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
-
-    free(path);
-    return found;
-}
 
 /* Find the best checkpoint; --any allows another one if it is damaged. */
 static pons_status find_checkpoint(const predict_source *s, logger *l, char **out, pons_error *err)
@@ -66,8 +58,8 @@ static pons_status refuse_missing_resolved(const char *path, pons_error *err)
 static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
                                   pons_error *err)
 {
-    bool run = file_exists(s->run, "checkpoints"), checkpoint = file_exists(s->run,
-                                                                            "manifest.json");
+    bool run = folder_holds(s->run, "checkpoints");
+    bool checkpoint = folder_holds(s->run, "manifest.json");
 
     if (!run && !checkpoint)
         return pons_fail(err, PONS_CONFIG, "'%s' is neither a run folder (with checkpoints) nor a "
@@ -91,7 +83,7 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
 
 static pons_status refuse_absent(const char *run, pons_error *err)
 {
-    if (file_exists("runs", run))
+    if (folder_holds("runs", run))
         return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'\n"
                          "hint: a run is named by its folder, runs/%.1000s", run, run);
     return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'", run);
@@ -123,8 +115,8 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
         free(out->config);
         out->config = strdup(s->config);
     }
-    if (asprintf(&out->weights, "%s/%s", out->checkpoint, file_exists(out->checkpoint,
-                                                                      "ema.safetensors")
+    if (asprintf(&out->weights, "%s/%s", out->checkpoint,
+                 folder_holds(out->checkpoint, "ema.safetensors")
                  ? "ema.safetensors" : "model.safetensors") < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     log_detail(l, "weights of '%s'", out->weights);
@@ -254,7 +246,7 @@ static void read_geometry_beside(const char *weights, predictor *p)
     json_t *manifest = NULL;
     pons_error problem = PONS_ERROR_INIT;
 
-    if (folder != NULL && file_exists(folder, "manifest.json")) {
+    if (folder != NULL && folder_holds(folder, "manifest.json")) {
         if (checkpoint_manifest(folder, &manifest, &problem) == PONS_OK
             && json_object_get(json_object_get(manifest, "files"), name) != NULL)
             take_geometry(folder, manifest, p, &problem);

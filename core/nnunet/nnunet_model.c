@@ -3,16 +3,15 @@
  */
 #include "nnunet/nnunet_model.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "base/file/folder_list.h"
 #include "base/text/text.h"
 #include "checkpoint/weights/weights_file.h"
+#include "checkpoint/weights/weights_path.h"
 #include "nnunet/nnunet_plan.h"
 
 struct nnunet_model {
@@ -24,27 +23,15 @@ struct nnunet_model {
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
-static const char *const checkpoints[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
-
-/* Whether 'folder/name' is there. */
-static bool has_file(const char *folder, const char *name)
-{
-    char *path = NULL;
-    bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
-
-    free(path);
-    return found;
-}
-
 bool nnunet_is_model(const char *path)
 {
-    return has_file(path, "plans.json") && has_file(path, "dataset.json");
+    return folder_holds(path, "plans.json") && folder_holds(path, "dataset.json");
 }
 
 bool nnunet_is_fold(const char *path)
 {
-    return has_file(path, "../plans.json") && has_file(path, "../dataset.json")
-        && (has_file(path, checkpoints[0]) || has_file(path, checkpoints[1]));
+    return folder_holds(path, "../plans.json") && folder_holds(path, "../dataset.json")
+        && weights_of_fold(path) != NULL;
 }
 
 /* The number of "fold_3"; -1: another name. */
@@ -154,12 +141,13 @@ static pons_status read_facts(const nnunet_model *m, const torch_value *root,
 static pons_status open_files(nnunet_model *m, const char *fold, pons_error *err)
 {
     nnunet_facts facts = { .mirror_count = 0 };
-    const char *folder = arena_format(m->memory, "%s/..", fold);
+    const char *folder = arena_format(m->memory, "%s/..", fold), *name = weights_of_fold(fold);
     const torch_value *tensors = NULL;
     torch_file *torch = NULL;
 
-    m->weights = arena_format(m->memory, "%s/%s", fold,
-                              checkpoints[!has_file(fold, checkpoints[0])]);
+    if (name == NULL)
+        return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", fold);
+    m->weights = arena_format(m->memory, "%s/%s", fold, name);
     if (torch_file_open(m->weights, &torch, err) != PONS_OK)
         return err->status;
     if (read_facts(m, torch_file_root(torch), &tensors, &facts, err) == PONS_OK

@@ -147,6 +147,15 @@ bool folder_is_there(const char *path)
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+bool folder_holds(const char *folder, const char *name)
+{
+    char *path = NULL;
+    bool found = asprintf(&path, "%s/%s", folder, name) >= 0 && access(path, F_OK) == 0;
+
+    free(path);
+    return found;
+}
+
 static pons_status make_folder(const char *path, pons_error *err)
 {
     int problem;

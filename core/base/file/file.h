@@ -35,6 +35,8 @@ pons_status folder_make_for(const char *path, pons_error *err);
 bool file_lock(int file, int how);
 /* Whether 'path' is a folder or a link to one. */
 bool folder_is_there(const char *path);
+/* Whether there is a 'folder/name' of any kind. */
+bool folder_holds(const char *folder, const char *name);
 /* The identity of a file. Two paths with equal identities name one file. */
 typedef struct file_identity {
     uint64_t device, inode;

@@ -10,10 +10,15 @@
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 
-/* Files that show a kind of folder, and are its weights. */
-static const char *const plain_files[] = {
-    "models/model.pt", "checkpoint_final.pth", "checkpoint_best.pth"
-};
+static const char *const fold_files[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
+
+const char *weights_of_fold(const char *folder)
+{
+    for (size_t i = 0; i < sizeof fold_files / sizeof fold_files[0]; i++)
+        if (folder_holds(folder, fold_files[i]))
+            return fold_files[i];
+    return NULL;
+}
 
 static pons_status join(const char *folder, const char *name, char **out, pons_error *err)
 {
@@ -56,6 +61,8 @@ static pons_status find_in_run(const char *run, const char *checkpoints, char **
 
 static pons_status find_in_folder(const char *folder, char **out, pons_error *err)
 {
+    const char *name = folder_holds(folder, WEIGHTS_OF_BUNDLE) ? WEIGHTS_OF_BUNDLE
+                                                               : weights_of_fold(folder);
     char *own = NULL;
 
     if (find_in(folder, "checkpoints", &own, err) == PONS_OK && own != NULL)
@@ -64,14 +71,14 @@ static pons_status find_in_folder(const char *folder, char **out, pons_error *er
              && own != NULL && checkpoint_verify(folder, err) == PONS_OK)
         find_in_checkpoint(folder, out, err);
     free(own);
-    for (size_t i = 0; i < sizeof plain_files / sizeof plain_files[0]; i++)
-        if (err->status == PONS_OK && *out == NULL)
-            find_in(folder, plain_files[i], out, err);
-    if (err->status == PONS_OK && *out == NULL)
-        pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with checkpoints), no "
-                  "checkpoint (with manifest.json), no bundle (with models/model.pt) and no fold "
-                  "of nnU-Net (with checkpoint_final.pth)", folder);
-    return err->status;
+    if (err->status != PONS_OK || *out != NULL)
+        return err->status;
+    if (name == NULL)
+        return pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with "
+                         "checkpoints), no checkpoint (with manifest.json), no bundle (with "
+                         WEIGHTS_OF_BUNDLE ") and no fold of nnU-Net (with checkpoint_final.pth)",
+                         folder);
+    return join(folder, name, out, err);
 }
 
 pons_status weights_path_find(const char *path, char **out, pons_error *err)

@@ -6,6 +6,8 @@
 
 #include <pons/plugin.h>
 
+#define WEIGHTS_OF_BUNDLE "models/model.pt" /* in a bundle of MONAI                               */
+
 /*
  * The file that a path stands for, malloc'ed: a file itself; of a run its best checkpoint, which is
  * verified, and of a checkpoint the averages where it has some, else the model; of a bundle of
@@ -13,5 +15,7 @@
  * them.
  */
 pons_status weights_path_find(const char *path, char **out, pons_error *err);
+/* The name of the checkpoint in a fold of nnU-Net, the final before the best; NULL: none. */
+const char *weights_of_fold(const char *folder);
 
 #endif

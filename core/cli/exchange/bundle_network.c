@@ -12,6 +12,7 @@
 #include "base/file/file.h"
 #include "base/file/json.h"
 #include "base/text/text.h"
+#include "checkpoint/weights/weights_path.h"
 #include "plugin/plugin_load.h"
 
 #define NETWORKS "monai.networks.nets."
@@ -262,11 +263,7 @@ static pons_status read_network(reader *r, pons_error *err)
 
 bool bundle_network_is_there(const char *folder)
 {
-    char *path = NULL;
-    bool found = asprintf(&path, "%s/models/model.pt", folder) >= 0 && access(path, F_OK) == 0;
-
-    free(path);
-    return found;
+    return folder_holds(folder, WEIGHTS_OF_BUNDLE);
 }
 
 pons_status bundle_network_read(const char *folder, arena *a, bundle_network *out,
