@@ -1,5 +1,5 @@
 /*
- * slide_mask.c - sample a mask block by block, or copy a picture.
+ * slide_mask.c - sample a slide block by block, or a picture as a whole.
  */
 #include "detection/slide_mask.h"
 
@@ -9,9 +9,28 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "data/picture/picture_read.h"
 #include "data/reader/volume_read.h"
 #include "data/slide/slide.h"
 #include "data/volume/volume_files.h"
+
+/* The pixel of a mask at the centre of a point; centres beyond the border are at the border. */
+static int64_t centre_of(int64_t point, double step, int64_t pixels)
+{
+    return min_i64((int64_t)(((double)point + 0.5) * step), pixels - 1);
+}
+
+static bool spans(int64_t pixels, double step, int64_t points)
+{
+    return step > 0 && (int64_t)ceil((double)pixels / step) == points;
+}
+
+/* Whether a mask has the extent of the slide. */
+static bool spans_slide(int64_t rows, int64_t columns, const int64_t extent[2],
+                        const double step[2])
+{
+    return spans(rows, step[0], extent[0]) && spans(columns, step[1], extent[1]);
+}
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
@@ -29,16 +48,32 @@ static bool is_picture(const char *path, int64_t found[2])
     return true;
 }
 
-static pons_status read_picture(const char *path, int64_t points, uint8_t *ids, pons_error *err)
+/* Take the id at the centre of each point; 'step' is 1 for a picture of the map's extent. */
+static void sample_picture(const volume *v, const int64_t extent[2], const double step[2],
+                           uint8_t *ids)
+{
+    const uint8_t *from = v->voxels;
+
+    for (int64_t y = 0; y < extent[0]; y++) {
+        int64_t row = centre_of(y, step[0], v->extent[1]) * v->extent[2];
+
+        for (int64_t x = 0; x < extent[1]; x++)
+            ids[y * extent[1] + x] = from[(row + centre_of(x, step[1], v->extent[2]))
+                                          * v->channels];
+    }
+}
+
+static pons_status read_picture(const char *path, const int64_t extent[2], const double step[2],
+                                uint8_t *ids, pons_error *err)
 {
     volume v;
 
     memset(&v, 0, sizeof v);
     if (volume_read_label_compact(path, &v, NULL, err) == PONS_OK) {
-        if (v.type != PONS_U8)
+        if (v.type == PONS_U8)
+            sample_picture(&v, extent, step, ids);
+        else
             pons_fail(err, PONS_DATA, "mask '%s' has an id above 255", path);
-        for (int64_t i = 0; i < points && v.type == PONS_U8; i++)
-            ids[i] = ((const uint8_t *)v.voxels)[i * v.channels];
     }
     pons_volume_clear(&v);
     return err->status;
@@ -60,32 +95,34 @@ typedef struct sampling {
 /* Pixels of the level along a side of the blocks that are read, at least those of one point. */
 enum { BLOCK = 1024 };
 
-/* The pixel of the level at the centre of a point; centres beyond the border are at the border. */
-static int64_t centre_of(const sampling *s, int axis, int64_t point)
+static int64_t row_of(const sampling *s, int64_t point)
 {
-    int64_t last = (axis == 0 ? s->level->rows : s->level->columns) - 1;
+    return centre_of(point, s->step[0] / s->level->downsample, s->level->rows);
+}
 
-    return min_i64((int64_t)(((double)point + 0.5) * s->step[axis] / s->level->downsample), last);
+static int64_t column_of(const sampling *s, int64_t point)
+{
+    return centre_of(point, s->step[1] / s->level->downsample, s->level->columns);
 }
 
 static pons_status sample_block(const sampling *s, int64_t row, int64_t column, pons_error *err)
 {
     int64_t rows = min_i64(s->side, s->extent[0] - row);
     int64_t columns = min_i64(s->side, s->extent[1] - column);
-    int64_t top = centre_of(s, 0, row), left = centre_of(s, 1, column);
+    int64_t top = row_of(s, row), left = column_of(s, column);
     const slide_region region = {
         .level = s->number, .row = llround((double)top * s->level->downsample),
         .column = llround((double)left * s->level->downsample),
-        .rows = centre_of(s, 0, row + rows - 1) - top + 1,
-        .columns = centre_of(s, 1, column + columns - 1) - left + 1
+        .rows = row_of(s, row + rows - 1) - top + 1,
+        .columns = column_of(s, column + columns - 1) - left + 1
     };
 
     if (slide_read(s->slide, &region, s->block, err) != PONS_OK)
         return err->status;
     for (int64_t y = 0; y < rows; y++)
         for (int64_t x = 0; x < columns; x++) {
-            int64_t at = (centre_of(s, 0, row + y) - top) * region.columns
-                         + centre_of(s, 1, column + x) - left;
+            int64_t at = (row_of(s, row + y) - top) * region.columns
+                         + column_of(s, column + x) - left;
             s->ids[(row + y) * s->extent[1] + column + x] = s->block[3 * at];
         }
     return PONS_OK;
@@ -111,11 +148,6 @@ static pons_status sample_slide(slide *mask, const int64_t extent[2], const doub
     return err->status;
 }
 
-static bool spans(int64_t pixels, double step, int64_t points)
-{
-    return step > 0 && (int64_t)ceil((double)pixels / step) == points;
-}
-
 static pons_status refuse_extent(const char *path, int64_t rows, int64_t columns,
                                  const int64_t extent[2], const double step[2], pons_error *err)
 {
@@ -129,20 +161,31 @@ static pons_status refuse_extent(const char *path, int64_t rows, int64_t columns
                      (long long)extent[0], slide);
 }
 
+/* A picture of the slide's extent is sampled; libraries of slides know tiled files alone. */
+static pons_status read_untiled(const char *path, const int64_t extent[2], const double step[2],
+                                uint8_t *ids, const pons_error *problem, pons_error *err)
+{
+    int64_t found[2];
+
+    if (!is_picture(path, found))
+        return pons_fail(err, problem->status, "%s\nhint: a mask of the slide's extent is a tiled "
+                         "TIFF, or a picture of at most %d pixels", problem->text,
+                         PICTURE_PIXELS_MAX);
+    if (spans_slide(found[0], found[1], extent, step))
+        return read_picture(path, extent, step, ids, err);
+    return refuse_extent(path, found[0], found[1], extent, step, err);
+}
+
 static pons_status read_slide(const char *path, const int64_t extent[2], const double step[2],
                               uint8_t *ids, pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
-    int64_t found[2];
     slide *mask;
 
-    if (slide_open(path, &mask, &problem) != PONS_OK) {
-        if (is_picture(path, found))
-            return refuse_extent(path, found[0], found[1], extent, step, err);
-        return pons_fail(err, problem.status, "%s", problem.text);
-    }
+    if (slide_open(path, &mask, &problem) != PONS_OK)
+        return read_untiled(path, extent, step, ids, &problem, err);
     const slide_level *l = slide_level_at(mask, 0);
-    if (spans(l->rows, step[0], extent[0]) && spans(l->columns, step[1], extent[1]))
+    if (spans_slide(l->rows, l->columns, extent, step))
         sample_slide(mask, extent, step, ids, err);
     else
         refuse_extent(path, l->rows, l->columns, extent, step, err);
@@ -153,9 +196,10 @@ static pons_status read_slide(const char *path, const int64_t extent[2], const d
 pons_status slide_mask_read(const char *path, const int64_t extent[2], const double step[2],
                             uint8_t *ids, pons_error *err)
 {
+    static const double same[2] = { 1, 1 };
     int64_t found[2];
 
     if (is_picture(path, found) && found[0] == extent[0] && found[1] == extent[1])
-        return read_picture(path, extent[0] * extent[1], ids, err);
+        return read_picture(path, extent, same, ids, err);
     return read_slide(path, extent, step, ids, err);
 }

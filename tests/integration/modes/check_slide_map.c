@@ -257,6 +257,27 @@ static void make_mask(const char *name)
     slide_make(in_root(name), &(slide_plan){ ROWS, COLUMNS, 64, 2, rest, 7 });
 }
 
+/* The same mask as a TIFF file of grey values in one strip, which OpenSlide refuses. */
+static void make_mask_of_strips(const char *name)
+{
+    static unsigned char pixels[ROWS][COLUMNS];
+    static const uint16_t tag[][2] = { { 256, COLUMNS }, { 257, ROWS }, { 258, 8 }, { 259, 1 },
+                                       { 262, 1 }, { 273, 256 }, { 277, 1 }, { 278, ROWS } };
+    unsigned char head[256] = "II*\0\10\0\0\0\11";
+    FILE *file = fopen(in_root(name), "wb");
+
+    for (int i = 0; i < 8; i++)
+        memcpy(head + 10 + 12 * i, (const uint16_t[]){ tag[i][0], 4, 1, 0, tag[i][1], 0 }, 12);
+    memcpy(head + 10 + 12 * 8, (const uint32_t[]){ 279 | 4 << 16, 1, ROWS * COLUMNS }, 12);
+    for (int row = 0; row < ROWS; row++)
+        for (int column = 0; column < COLUMNS; column++)
+            pixels[row][column] = is_lesion(row, column, 0) ? 255 : 16;
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(head, 1, 256, file) + fwrite(pixels, 1, sizeof pixels, file),
+                      256 + sizeof pixels);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
 #define FROC(CODE, PHRASE, ...)                                                                   \
     EXPECT(CODE, PHRASE, "evaluate", "--metrics", "froc", "--prediction", in_root("t.tiff"),      \
            "--label", in_root("m.tif"), __VA_ARGS__)
@@ -290,6 +311,24 @@ START_TEST(froc_of_the_map_finds_both_lesions)
     FROC(2, "expected that of the lesions", "--labels", "a:1 b:2");
     EXPECT(2, "are for --metrics froc", "evaluate", "--nms-box", "3", "--prediction", in_root("a"),
            "--label", in_root("b"));
+}
+END_TEST
+
+START_TEST(a_mask_in_strips_is_that_of_tiles)
+{
+    char *tiled;
+
+    make_mask("m.tif");
+    FROC(0, NULL, "--labels", "tumour:255", "--spacing", "1,0.1,0.1", "--json");
+    tiled = strdup(root_text("out"));
+    make_mask_of_strips("m.tif");
+    FROC(0, NULL, "--labels", "tumour:255", "--spacing", "1,0.1,0.1", "--json");
+    ck_assert_str_eq(root_text("out"), tiled);
+    expect_output("\"targets\":2,");
+    free(tiled);
+    write_text("m.tif", "none");
+    FROC(4, "hint: a mask of the slide's extent is a tiled TIFF, or a picture of at most",
+         "--labels", "tumour:255", "--spacing", "1,0.1,0.1");
 }
 END_TEST
 
@@ -438,6 +477,7 @@ int main(void)
     tcase_add_test(c, slides_of_a_folder_are_found_by_their_endings);
     tcase_add_test(c, files_of_a_killed_prediction_are_removed);
     tcase_add_test(c, froc_of_the_map_finds_both_lesions);
+    tcase_add_test(c, a_mask_in_strips_is_that_of_tiles);
     tcase_add_test(c, folders_pair_maps_and_masks_by_name);
     tcase_add_test(c, bad_input_ends_with_one_line_and_no_map);
     tcase_add_test(c, ranks_name_a_damaged_slide_and_write_the_others);
