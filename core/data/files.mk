@@ -72,7 +72,8 @@ else
 libcore_la_SOURCES += core/data/picture/picture_jpeg_absent.c
 endif
 if HAVE_TIFF
-libcore_la_SOURCES += core/data/picture/picture_tiff.c
+libcore_la_SOURCES += core/data/picture/picture_tiff.c core/data/tiff/tiff_file.c \
+	core/data/tiff/tiff_file.h
 else
 libcore_la_SOURCES += core/data/picture/picture_tiff_absent.c
 endif

@@ -2,67 +2,27 @@
  * picture_tiff.c - decode the first page of a TIFF file by libtiff. Pixels lie in strips or tiles,
  * samples side by side or in separate planes. Samples are grey, colours or indices of a palette,
  * with 1, 2, 4, 8 or 16 bits.
- *
- * Messages of libtiff go to the handlers of the open file, so nothing is printed. Its first error
- * becomes our line. Warnings on tags concern what is not needed; a warning on pixels is damage,
- * such as that of a JPEG strip that ends too early.
  */
 #include "data/picture/picture_internal.h"
 
-#include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <tiffio.h>
-
 #include "base/integer.h"
-#include "base/system/shared_library.h"
-
-/* The functions of libtiff that are called. */
-#define TIFF_FUNCTIONS(X) \
-    X(TIFFOpenOptionsAlloc) X(TIFFOpenOptionsFree) X(TIFFOpenOptionsSetErrorHandlerExtR) \
-    X(TIFFOpenOptionsSetWarningHandlerExtR) X(TIFFClientOpenExt) X(TIFFClose) \
-    X(TIFFGetField) X(TIFFGetFieldDefaulted) X(TIFFSetField) X(TIFFIsTiled) X(TIFFTileSize) \
-    X(TIFFStripSize) X(TIFFTileRowSize) X(TIFFScanlineSize) X(TIFFComputeTile) \
-    X(TIFFComputeStrip) X(TIFFReadEncodedTile) X(TIFFReadEncodedStrip)
-
-typedef struct tiff_library {
-    TIFF_FUNCTIONS(SHARED_LIBRARY_POINTER)
-} tiff_library;
+#include "data/tiff/tiff_file.h"
 
 typedef struct tiff_reading {
-    const tiff_library *lib;
+    tiff_file file;
     const picture_bytes *bytes;
     uint64_t at;               /* position in the file                                            */
     pons_error *err;
-    TIFF *tiff;
     uint32_t width, height;
     uint16_t bits, samples, photometric, planes;
     const uint16_t *palette[3]; /* NULL: no palette is applied                                    */
-    uint32_t block_width, block_height; /* pixels of a tile or a strip                            */
-    unsigned char *block;
-    tmsize_t block_size;
-    bool in_block;             /* libtiff decodes pixels                                          */
 } tiff_reading;
-
-/* ---- the library --------------------------------------------------------------------------- */
-
-/*
- * Open libtiff. It depends on a dozen libraries, one of them in C++, so a program that reads no
- * TIFF file does not load it.
- */
-static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
-{
-    static const char *const names[] = { TIFF_FUNCTIONS(SHARED_LIBRARY_NAME) };
-
-    return shared_library_open(&(shared_library){ "libtiff.so.6", "TIFF pictures",
-                                                  "libtiff 4.5 or later", names,
-                                                  sizeof names / sizeof *names }, path, out, err);
-}
 
 /* ---- the file in memory ---------------------------------------------------------------------- */
 
-static tmsize_t read_bytes(thandle_t context, void *out, tmsize_t size)
+static tmsize_t read_bytes(void *context, void *out, tmsize_t size)
 {
     tiff_reading *r = context;
     uint64_t left = r->at < r->bytes->size ? r->bytes->size - r->at : 0;
@@ -74,12 +34,12 @@ static tmsize_t read_bytes(thandle_t context, void *out, tmsize_t size)
     return size;
 }
 
-static tmsize_t refuse_writing(thandle_t context, void *from, tmsize_t size)
+static tmsize_t refuse_writing(void *context, void *from, tmsize_t size)
 {
     return 0;
 }
 
-static toff_t seek(thandle_t context, toff_t offset, int whence)
+static toff_t seek(void *context, toff_t offset, int whence)
 {
     tiff_reading *r = context;
     uint64_t from = whence == SEEK_CUR ? r->at : whence == SEEK_END ? r->bytes->size : 0;
@@ -87,49 +47,9 @@ static toff_t seek(thandle_t context, toff_t offset, int whence)
     return r->at = from + offset;
 }
 
-static int keep_open(thandle_t context)
-{
-    return 0;
-}
-
-static toff_t size_of(thandle_t context)
+static toff_t size_of(void *context)
 {
     return ((const tiff_reading *)context)->bytes->size;
-}
-
-static int refuse_tiff(TIFF *tiff, void *context, const char *module, const char *format,
-                       va_list arguments)
-{
-    const tiff_reading *r = context;
-    char text[512];
-
-    vsnprintf(text, sizeof text, format, arguments);
-    pons_fail(r->err, PONS_DATA, "cannot read '%s': %s (libtiff)", r->bytes->path, text);
-    return 1;
-}
-
-static int take_warning(TIFF *tiff, void *context, const char *module, const char *format,
-                        va_list arguments)
-{
-    const tiff_reading *r = context;
-
-    return r->in_block ? refuse_tiff(tiff, context, module, format, arguments) : 1;
-}
-
-static TIFF *open_tiff(tiff_reading *r)
-{
-    TIFFOpenOptions *options = r->lib->TIFFOpenOptionsAlloc();
-    TIFF *tiff;
-
-    if (options == NULL)
-        return NULL;
-    r->lib->TIFFOpenOptionsSetErrorHandlerExtR(options, refuse_tiff, r);
-    r->lib->TIFFOpenOptionsSetWarningHandlerExtR(options, take_warning, r);
-    /* The mode 'm' turns off memory mapping of the file. */
-    tiff = r->lib->TIFFClientOpenExt(r->bytes->path, "rm", r, read_bytes, refuse_writing, seek,
-                                     keep_open, size_of, NULL, NULL, options);
-    r->lib->TIFFOpenOptionsFree(options);
-    return tiff;
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */
@@ -146,10 +66,10 @@ static void set_colour_mode(tiff_reading *r)
 {
     uint16_t compression = COMPRESSION_NONE;
 
-    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_COMPRESSION, &compression);
+    r->file.lib.TIFFGetFieldDefaulted(r->file.tiff, TIFFTAG_COMPRESSION, &compression);
     if (compression != COMPRESSION_JPEG || r->photometric != PHOTOMETRIC_YCBCR)
         return;
-    r->lib->TIFFSetField(r->tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
+    r->file.lib.TIFFSetField(r->file.tiff, TIFFTAG_JPEGCOLORMODE, JPEGCOLORMODE_RGB);
     r->photometric = PHOTOMETRIC_RGB;
 }
 
@@ -176,18 +96,18 @@ static pons_status read_tags(tiff_reading *r)
 {
     uint16_t format = SAMPLEFORMAT_UINT;
 
-    if (!r->lib->TIFFGetField(r->tiff, TIFFTAG_IMAGEWIDTH, &r->width)
-        || !r->lib->TIFFGetField(r->tiff, TIFFTAG_IMAGELENGTH, &r->height))
+    if (!r->file.lib.TIFFGetField(r->file.tiff, TIFFTAG_IMAGEWIDTH, &r->width)
+        || !r->file.lib.TIFFGetField(r->file.tiff, TIFFTAG_IMAGELENGTH, &r->height))
         return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has no 'ImageWidth' and "
                          "'ImageLength'", r->bytes->path);
     if (picture_check_extent(r->bytes->path, r->width, r->height, r->err) != PONS_OK)
         return r->err->status;
     r->photometric = PHOTOMETRIC_MINISBLACK;
-    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_BITSPERSAMPLE, &r->bits);
-    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_SAMPLESPERPIXEL, &r->samples);
-    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_SAMPLEFORMAT, &format);
-    r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_PLANARCONFIG, &r->planes);
-    r->lib->TIFFGetField(r->tiff, TIFFTAG_PHOTOMETRIC, &r->photometric);
+    r->file.lib.TIFFGetFieldDefaulted(r->file.tiff, TIFFTAG_BITSPERSAMPLE, &r->bits);
+    r->file.lib.TIFFGetFieldDefaulted(r->file.tiff, TIFFTAG_SAMPLESPERPIXEL, &r->samples);
+    r->file.lib.TIFFGetFieldDefaulted(r->file.tiff, TIFFTAG_SAMPLEFORMAT, &format);
+    r->file.lib.TIFFGetFieldDefaulted(r->file.tiff, TIFFTAG_PLANARCONFIG, &r->planes);
+    r->file.lib.TIFFGetField(r->file.tiff, TIFFTAG_PHOTOMETRIC, &r->photometric);
     set_colour_mode(r);
     return check_samples(r, format);
 }
@@ -196,7 +116,7 @@ static pons_status read_palette(tiff_reading *r)
 {
     uint16_t *red, *green, *blue;
 
-    if (!r->lib->TIFFGetField(r->tiff, TIFFTAG_COLORMAP, &red, &green, &blue))
+    if (!r->file.lib.TIFFGetField(r->file.tiff, TIFFTAG_COLORMAP, &red, &green, &blue))
         return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has no 'ColorMap'",
                          r->bytes->path);
     r->palette[0] = red;
@@ -209,27 +129,14 @@ static pons_status read_palette(tiff_reading *r)
 
 static pons_status begin_blocks(tiff_reading *r)
 {
-    uint32_t rows = 0;
+    tiff_file *f = &r->file;
 
-    if (r->lib->TIFFIsTiled(r->tiff)) {
-        r->lib->TIFFGetField(r->tiff, TIFFTAG_TILEWIDTH, &r->block_width);
-        r->lib->TIFFGetField(r->tiff, TIFFTAG_TILELENGTH, &r->block_height);
-        r->block_size = r->lib->TIFFTileSize(r->tiff);
-    } else {
-        r->lib->TIFFGetFieldDefaulted(r->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
-        r->block_width = r->width;
-        r->block_height = rows < r->height ? rows : r->height;
-        r->block_size = r->lib->TIFFStripSize(r->tiff);
-    }
-    if (picture_check_extent(r->bytes->path, r->block_width, r->block_height, r->err) != PONS_OK)
+    tiff_find_blocks(f, r->width, r->height);
+    if (picture_check_extent(f->path, f->width, f->height, r->err) != PONS_OK)
         return r->err->status;
-    if (r->block_size < 1)
+    if (f->block_size < 1)
         return pons_fail(r->err, PONS_DATA, "cannot read '%s': it has strips or tiles without "
-                         "content", r->bytes->path);
-    r->block = malloc((size_t)r->block_size);
-    if (r->block == NULL)
-        return pons_fail(r->err, PONS_DEVICE, "out of memory: a strip or tile of '%s' needs %lld "
-                         "bytes", r->bytes->path, (long long)r->block_size);
+                         "content", f->path);
     return PONS_OK;
 }
 
@@ -283,38 +190,18 @@ static void put_row(const tiff_reading *r, picture_use use, const unsigned char 
         }
 }
 
-/* Read the block with pixel (x, y) of a plane. The result is its size; -1: libtiff refuses it. */
-static tmsize_t fetch_block(tiff_reading *r, uint32_t x, uint32_t y, uint16_t plane)
-{
-    const tiff_library *lib = r->lib;
-
-    if (lib->TIFFIsTiled(r->tiff))
-        return lib->TIFFReadEncodedTile(r->tiff, lib->TIFFComputeTile(r->tiff, x, y, 0, plane),
-                                        r->block, r->block_size);
-    return lib->TIFFReadEncodedStrip(r->tiff, lib->TIFFComputeStrip(r->tiff, y, plane), r->block,
-                                     r->block_size);
-}
-
 /* Read the block whose first pixel is (x, y); 'plane' is the sample if planes are separate. */
 static pons_status read_block(tiff_reading *r, picture_use use, uint32_t x, uint32_t y, int plane,
                               picture *out)
 {
-    int64_t columns = min_i64(r->block_width, (int64_t)r->width - x);
-    int64_t rows = min_i64(r->block_height, (int64_t)r->height - y);
-    tmsize_t row_size = r->lib->TIFFIsTiled(r->tiff) ? r->lib->TIFFTileRowSize(r->tiff)
-                                                     : r->lib->TIFFScanlineSize(r->tiff);
-    tmsize_t fetched;
+    tiff_file *f = &r->file;
+    int64_t columns = min_i64(f->width, (int64_t)r->width - x);
+    int64_t rows = min_i64(f->height, (int64_t)r->height - y);
 
-    r->in_block = true;
-    fetched = fetch_block(r, x, y, (uint16_t)plane);
-    r->in_block = false;
-    if (r->err->status != PONS_OK)
+    if (tiff_read_block(f, x, y, (uint16_t)plane, rows) != PONS_OK)
         return r->err->status;
-    if (fetched < rows * row_size)
-        return pons_fail(r->err, PONS_DATA, "cannot read '%s': the block at column %u, row %u ends "
-                         "too early", r->bytes->path, x, y);
     for (int64_t i = 0; i < rows; i++)
-        put_row(r, use, r->block + i * row_size, plane, columns,
+        put_row(r, use, f->block + i * tiff_row_size(f), plane, columns,
                 picture_row(out, y + i) + (int64_t)x * out->channels * out->size, out);
     return PONS_OK;
 }
@@ -326,8 +213,8 @@ static pons_status read_blocks(tiff_reading *r, picture_use use, picture *out)
     if (begin_blocks(r) != PONS_OK)
         return r->err->status;
     for (int plane = 0; plane < planes; plane++)
-        for (uint32_t y = 0; y < r->height; y += r->block_height)
-            for (uint32_t x = 0; x < r->width; x += r->block_width)
+        for (uint32_t y = 0; y < r->height; y += r->file.height)
+            for (uint32_t x = 0; x < r->width; x += r->file.width)
                 if (read_block(r, use, x, y, plane, out) != PONS_OK)
                     return r->err->status;
     return PONS_OK;
@@ -355,16 +242,16 @@ static pons_status read_page(tiff_reading *r, picture_use use, picture *out)
 pons_status picture_decode_tiff(const picture_bytes *bytes, picture_use use, picture *out,
                                 pons_error *err)
 {
-    tiff_library library;
-    tiff_reading r = { .lib = &library, .bytes = bytes, .err = err };
+    tiff_reading r = {
+        .file = { .stream = { read_bytes, refuse_writing, seek, size_of, &r },
+                  .action = "cannot read", .path = bytes->path, .use = "TIFF pictures",
+                  .err = err },
+        .bytes = bytes, .err = err
+    };
 
-    if (open_library(bytes->path, &library, err) != PONS_OK)
-        return err->status;
-    r.tiff = open_tiff(&r);
-    if (r.tiff == NULL)
-        return pons_fail(err, PONS_DATA, "cannot read '%s': libtiff refuses it", bytes->path);
-    read_page(&r, use, out);
-    free(r.block);
-    r.lib->TIFFClose(r.tiff);
+    /* The mode 'm' turns off memory mapping of the file. */
+    if (tiff_open(&r.file, "rm") == PONS_OK)
+        read_page(&r, use, out);
+    tiff_close(&r.file);
     return err->status;
 }

@@ -4,68 +4,42 @@
 #include "data/slide/map_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
-#include <tiffio.h>
 
 #include "base/errno_status.h"
 #include "base/file/file.h"
 #include "base/integer.h"
-#include "base/system/shared_library.h"
 #include "data/slide/slide.h"
-
-#define TIFF_FUNCTIONS(X) \
-    X(TIFFOpenOptionsAlloc) X(TIFFOpenOptionsFree) X(TIFFOpenOptionsSetErrorHandlerExtR) \
-    X(TIFFOpenOptionsSetWarningHandlerExtR) X(TIFFClientOpenExt) X(TIFFClose) \
-    X(TIFFGetField) X(TIFFGetFieldDefaulted) X(TIFFSetField) X(TIFFIsTiled) X(TIFFTileSize) \
-    X(TIFFStripSize) X(TIFFComputeTile) X(TIFFComputeStrip) X(TIFFReadEncodedTile) \
-    X(TIFFReadEncodedStrip) X(TIFFWriteEncodedTile) X(TIFFWriteDirectory)
-
-typedef struct tiff_library {
-    TIFF_FUNCTIONS(SHARED_LIBRARY_POINTER)
-} tiff_library;
+#include "data/tiff/tiff_file.h"
 
 /* Bytes of values from which on a file is BigTIFF; a classic one ends at 4 GiB. */
 static const int64_t BIG_FROM = (int64_t)1 << 31;
 
-/* ---- the library ----------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
-typedef struct tiff_stream {
-    tiff_library lib;
-    const char *path;
-    FILE *file;
-    TIFF *tiff;
-    pons_error *err;              /* of the call in work                                          */
-} tiff_stream;
-
-static tmsize_t read_bytes(thandle_t context, void *out, tmsize_t size)
+static tmsize_t read_bytes(void *context, void *out, tmsize_t size)
 {
-    return (tmsize_t)fread(out, 1, (size_t)size, ((tiff_stream *)context)->file);
+    return (tmsize_t)fread(out, 1, (size_t)size, context);
 }
 
-static tmsize_t write_bytes(thandle_t context, void *from, tmsize_t size)
+static tmsize_t write_bytes(void *context, void *from, tmsize_t size)
 {
-    return (tmsize_t)fwrite(from, 1, (size_t)size, ((tiff_stream *)context)->file);
+    return (tmsize_t)fwrite(from, 1, (size_t)size, context);
 }
 
-static toff_t seek(thandle_t context, toff_t offset, int whence)
+static toff_t seek(void *context, toff_t offset, int whence)
 {
-    FILE *file = ((tiff_stream *)context)->file;
+    FILE *file = context;
 
     return fseeko(file, (off_t)offset, whence) == 0 ? (toff_t)ftello(file) : (toff_t)-1;
 }
 
-static int keep_open(thandle_t context)
+static toff_t size_of(void *context)
 {
-    return 0;
-}
-
-static toff_t size_of(thandle_t context)
-{
-    FILE *file = ((tiff_stream *)context)->file;
+    FILE *file = context;
     off_t at = ftello(file), size;
 
     fseeko(file, 0, SEEK_END);
@@ -74,58 +48,17 @@ static toff_t size_of(thandle_t context)
     return (toff_t)size;
 }
 
-static int take_error(TIFF *tiff, void *context, const char *module, const char *format,
-                      va_list arguments)
+static tiff_file file_of(FILE *file, const char *path, pons_error *err)
 {
-    const tiff_stream *s = context;
-    char text[512];
-
-    vsnprintf(text, sizeof text, format, arguments);
-    pons_fail(s->err, PONS_DATA, "map '%s': %s (libtiff)", s->path, text);
-    return 1;
-}
-
-static int drop_warning(TIFF *tiff, void *context, const char *module, const char *format,
-                        va_list arguments)
-{
-    return 1;
-}
-
-static pons_status open_library(const char *path, tiff_library *out, pons_error *err)
-{
-    static const char *const names[] = { TIFF_FUNCTIONS(SHARED_LIBRARY_NAME) };
-
-    return shared_library_open(&(shared_library){ "libtiff.so.6", "maps of slides",
-                                                  "libtiff 4.5 or later", names,
-                                                  sizeof names / sizeof *names }, path, out, err);
-}
-
-/* Open a TIFF file on the stream s->file. */
-static pons_status open_tiff(tiff_stream *s, const char *mode, pons_error *err)
-{
-    TIFFOpenOptions *options;
-
-    if (open_library(s->path, &s->lib, err) != PONS_OK)
-        return err->status;
-    options = s->lib.TIFFOpenOptionsAlloc();
-    if (options == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for map '%s'", s->path);
-    s->err = err;
-    s->lib.TIFFOpenOptionsSetErrorHandlerExtR(options, take_error, s);
-    s->lib.TIFFOpenOptionsSetWarningHandlerExtR(options, drop_warning, s);
-    s->tiff = s->lib.TIFFClientOpenExt(s->path, mode, s, read_bytes, write_bytes, seek, keep_open,
-                                       size_of, NULL, NULL, options);
-    s->lib.TIFFOpenOptionsFree(options);
-    if (s->tiff == NULL)
-        pons_fail(err, PONS_DATA, "map '%s': libtiff refuses it", s->path);
-    return err->status;
+    return (tiff_file){ .stream = { read_bytes, write_bytes, seek, size_of, file }, .action = "map",
+                        .path = path, .use = "maps of slides", .err = err };
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 struct map_writer {
     safe_file file;
-    tiff_stream stream;
+    tiff_file stream;
     int64_t rows, columns;
     int classes;
     float *tile;                  /* [MAP_TILE][MAP_TILE][classes]                                */
@@ -149,7 +82,7 @@ static char *description_of(const map_facts *f)
     return text;
 }
 
-static void set_resolution(const tiff_stream *s, const map_facts *f)
+static void set_resolution(const tiff_file *s, const map_facts *f)
 {
     static const double micrometres_of_centimetre = 10000;
 
@@ -162,7 +95,7 @@ static void set_resolution(const tiff_stream *s, const map_facts *f)
                         micrometres_of_centimetre / f->micrometres[1]);
 }
 
-static pons_status set_tags(const tiff_stream *s, const map_facts *f, pons_error *err)
+static pons_status set_tags(const tiff_file *s, const map_facts *f, pons_error *err)
 {
     const struct { uint32_t tag; int value; } tags[] = {
         { TIFFTAG_IMAGEWIDTH, (int)f->columns }, { TIFFTAG_IMAGELENGTH, (int)f->rows },
@@ -215,9 +148,8 @@ pons_status map_writer_open(const char *path, const map_facts *facts, map_writer
         free(w);
         return err->status;
     }
-    w->stream.path = w->file.path;
-    w->stream.file = w->file.file;
-    if (open_tiff(&w->stream, size >= BIG_FROM ? "w8" : "w4", err) != PONS_OK
+    w->stream = file_of(w->file.file, w->file.path, err);
+    if (tiff_open(&w->stream, size >= BIG_FROM ? "w8" : "w4") != PONS_OK
         || set_tags(&w->stream, facts, err) != PONS_OK)
         return map_writer_close(w, err);
     *out = w;
@@ -238,7 +170,7 @@ static void cut_tile(const map_writer *w, const float *values, int64_t rows, int
 
 pons_status map_writer_put(map_writer *w, int64_t band, const float *values, pons_error *err)
 {
-    tiff_stream *s = &w->stream;
+    tiff_file *s = &w->stream;
     int64_t row = band * MAP_TILE, rows = min_i64(MAP_TILE, w->rows - row);
     tmsize_t size = (tmsize_t)MAP_TILE * MAP_TILE * w->classes * (tmsize_t)sizeof *w->tile;
 
@@ -273,8 +205,7 @@ pons_status map_writer_close(map_writer *w, pons_error *err)
     if (err->status == PONS_OK && !w->stream.lib.TIFFWriteDirectory(w->stream.tiff))
         pons_fail(err, PONS_FAILURE, "map '%s': libtiff cannot complete it", w->stream.path);
     w->stream.err = err->status == PONS_OK ? err : &ignored;
-    if (w->stream.tiff != NULL)
-        w->stream.lib.TIFFClose(w->stream.tiff);
+    tiff_close(&w->stream);
     if (err->status == PONS_OK)
         safe_file_commit(&w->file, err);
     else
@@ -293,12 +224,9 @@ struct map_text {
 };
 
 typedef struct map_reading {
-    tiff_stream stream;
+    tiff_file stream;
     map_file *out;
     uint16_t bits;
-    uint32_t block_width, block_height;
-    unsigned char *block;
-    tmsize_t block_size;
 } map_reading;
 
 static pons_status refuse(const map_reading *r, const char *what, int64_t found,
@@ -319,7 +247,7 @@ static void read_pair(const json_t *json, const char *key, double out[2])
 /* The resolution of the tags, which other programs write too. */
 static void read_resolution(const map_reading *r, map_facts *f)
 {
-    const tiff_stream *s = &r->stream;
+    const tiff_file *s = &r->stream;
     float x = 0, y = 0;
     uint16_t unit = RESUNIT_NONE;
 
@@ -336,7 +264,7 @@ static void read_resolution(const map_reading *r, map_facts *f)
 /* The description of our own files; that of others is passed over. */
 static pons_status read_description(map_reading *r)
 {
-    const tiff_stream *s = &r->stream;
+    const tiff_file *s = &r->stream;
     map_facts *f = &r->out->facts;
     struct map_text *t = r->out->text = calloc(1, sizeof *t);
     const json_t *classes;
@@ -374,7 +302,7 @@ static pons_status check_steps(const map_reading *r)
 
 static pons_status read_facts(map_reading *r)
 {
-    const tiff_stream *s = &r->stream;
+    const tiff_file *s = &r->stream;
     map_facts *f = &r->out->facts;
     uint16_t format = SAMPLEFORMAT_UINT, samples = 1, planes = PLANARCONFIG_CONTIG;
     uint32_t columns = 0, rows = 0;
@@ -402,27 +330,16 @@ static pons_status read_facts(map_reading *r)
 
 static pons_status begin_blocks(map_reading *r)
 {
-    const tiff_stream *s = &r->stream;
+    tiff_file *s = &r->stream;
     map_facts *f = &r->out->facts;
     int64_t values = f->rows * f->columns * f->class_count;
-    uint32_t rows = 0;
 
-    if (s->lib.TIFFIsTiled(s->tiff)) {
-        s->lib.TIFFGetField(s->tiff, TIFFTAG_TILEWIDTH, &r->block_width);
-        s->lib.TIFFGetField(s->tiff, TIFFTAG_TILELENGTH, &r->block_height);
-        r->block_size = s->lib.TIFFTileSize(s->tiff);
-    } else {
-        s->lib.TIFFGetFieldDefaulted(s->tiff, TIFFTAG_ROWSPERSTRIP, &rows);
-        r->block_width = (uint32_t)f->columns;
-        r->block_height = (uint32_t)min_i64(rows, f->rows);
-        r->block_size = s->lib.TIFFStripSize(s->tiff);
-    }
-    if (r->block_width < 1 || r->block_height < 1 || r->block_size < 1
-        || r->block_size > (tmsize_t)MAP_POINTS_MAX * (tmsize_t)sizeof(float))
-        return refuse(r, "size of a tile or strip", (int64_t)r->block_size, "1 byte to 1 GiB");
-    r->block = malloc((size_t)r->block_size);
+    tiff_find_blocks(s, (uint32_t)f->columns, (uint32_t)f->rows);
+    if (s->width < 1 || s->height < 1 || s->block_size < 1
+        || s->block_size > (tmsize_t)MAP_POINTS_MAX * (tmsize_t)sizeof(float))
+        return refuse(r, "size of a tile or strip", (int64_t)s->block_size, "1 byte to 1 GiB");
     r->out->values = malloc((size_t)values * sizeof *r->out->values);
-    if (r->block == NULL || r->out->values == NULL)
+    if (r->out->values == NULL)
         return pons_fail(s->err, PONS_DEVICE, "out of memory: map '%s' has %lld values", s->path,
                          (long long)values);
     return PONS_OK;
@@ -432,68 +349,57 @@ static pons_status begin_blocks(map_reading *r)
 static void take_block(const map_reading *r, int64_t row, int64_t column)
 {
     const map_facts *f = &r->out->facts;
-    int64_t rows = min_i64(r->block_height, f->rows - row);
-    int64_t values = min_i64(r->block_width, f->columns - column) * f->class_count;
+    int64_t rows = min_i64(r->stream.height, f->rows - row);
+    int64_t values = min_i64(r->stream.width, f->columns - column) * f->class_count;
 
     for (int64_t y = 0; y < rows; y++) {
         float *to = r->out->values + ((row + y) * f->columns + column) * f->class_count;
-        int64_t from = y * r->block_width * f->class_count;
+        int64_t from = y * r->stream.width * f->class_count;
 
         if (r->bits == 32)
-            memcpy(to, r->block + (size_t)from * sizeof *to, (size_t)values * sizeof *to);
+            memcpy(to, r->stream.block + (size_t)from * sizeof *to, (size_t)values * sizeof *to);
         else
             for (int64_t i = 0; i < values; i++)
-                to[i] = (float)r->block[from + i] / 255;
+                to[i] = (float)r->stream.block[from + i] / 255;
     }
 }
 
 static pons_status read_block(map_reading *r, int64_t row, int64_t column)
 {
-    const tiff_stream *s = &r->stream;
-    uint32_t x = (uint32_t)column, y = (uint32_t)row;
-    int64_t rows = min_i64(r->block_height, r->out->facts.rows - row);
-    tmsize_t needed = (tmsize_t)(rows * r->block_width * r->out->facts.class_count) * r->bits / 8;
-    tmsize_t found = s->lib.TIFFIsTiled(s->tiff)
-        ? s->lib.TIFFReadEncodedTile(s->tiff, s->lib.TIFFComputeTile(s->tiff, x, y, 0, 0), r->block,
-                                     r->block_size)
-        : s->lib.TIFFReadEncodedStrip(s->tiff, s->lib.TIFFComputeStrip(s->tiff, y, 0), r->block,
-                                      r->block_size);
+    int64_t rows = min_i64(r->stream.height, r->out->facts.rows - row);
 
-    if (found < needed)
-        return pons_fail(s->err, PONS_DATA, "map '%s': the block at column %u, row %u ends too "
-                         "early", s->path, x, y);
-    take_block(r, row, column);
-    return s->err->status;
+    if (tiff_read_block(&r->stream, (uint32_t)column, (uint32_t)row, 0, rows) == PONS_OK)
+        take_block(r, row, column);
+    return r->stream.err->status;
 }
 
-static pons_status read_map(map_reading *r, pons_error *err)
+static pons_status read_map(map_reading *r)
 {
     const map_facts *f = &r->out->facts;
 
-    if (open_tiff(&r->stream, "rm", err) != PONS_OK || read_facts(r) != PONS_OK
+    /* The mode 'm' turns off memory mapping of the file. */
+    if (tiff_open(&r->stream, "rm") != PONS_OK || read_facts(r) != PONS_OK
         || begin_blocks(r) != PONS_OK)
-        return err->status;
-    for (int64_t row = 0; row < f->rows; row += r->block_height)
-        for (int64_t column = 0; column < f->columns; column += r->block_width)
+        return r->stream.err->status;
+    for (int64_t row = 0; row < f->rows; row += r->stream.height)
+        for (int64_t column = 0; column < f->columns; column += r->stream.width)
             if (read_block(r, row, column) != PONS_OK)
-                return err->status;
+                return r->stream.err->status;
     return PONS_OK;
 }
 
 pons_status map_file_read(const char *path, map_file *out, pons_error *err)
 {
-    map_reading r = { .stream = { .path = path, .err = err }, .out = out };
+    FILE *file = file_open_reader(path);
+    map_reading r = { .stream = file_of(file, path, err), .out = out };
 
     *out = (map_file){ .values = NULL };
-    r.stream.file = file_open_reader(path);
-    if (r.stream.file == NULL)
+    if (file == NULL)
         return pons_fail(err, errno_status(errno, PONS_DATA), "cannot read '%s': %s", path,
                          strerror(errno));
-    read_map(&r, err);
-    if (r.stream.tiff != NULL)
-        r.stream.lib.TIFFClose(r.stream.tiff);
-    fclose(r.stream.file);
-    free(r.block);
+    read_map(&r);
+    tiff_close(&r.stream);
+    fclose(file);
     return err->status;
 }
 
