@@ -18,7 +18,8 @@ libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h 
 libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_classes.c \
 	core/cli/predict/predict_classes.h core/cli/predict/predict_dataset.c \
 	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \
-	core/cli/predict/predict_modalities.h
+	core/cli/predict/predict_modalities.h core/cli/predict/predict_patches.c \
+	core/cli/predict/predict_patches.h
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_experiment.c core/cli/bench/bench_experiment.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \

@@ -44,6 +44,12 @@ const char *data_label_table(config *c, const sections *s)
     return config_path(c, config_find(c, "data", "labels"), labels->item[0] + 6);
 }
 
+slide_settings data_slide_settings(const data_options *d)
+{
+    return (slide_settings){ d->slides, d->slide_validation, d->slide_level, d->slide_patch,
+                             d->slide_grid, d->slide_region, d->slide_position == 1, 0 };
+}
+
 void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
 {
     const data_options *d = &s->data;
@@ -53,8 +59,7 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
         .image = d->image, .label = d->label, .labels = d->labels, .regions = d->regions,
         .label_table = data_label_table(c, s), .map = d->map,
         .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
-        .slide = { d->slides, d->slide_validation, d->slide_level, d->slide_patch, d->slide_grid,
-                   d->slide_region, d->slide_position == 1 },
+        .slide = data_slide_settings(d),
         .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
         .seed = (uint64_t)s->experiment.seed, .target = task_rules_of(s)->target,
         .labels_optional = task_rules_of(s)->target == TARGET_NONE

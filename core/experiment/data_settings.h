@@ -14,6 +14,8 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out);
  * (config_location_add).
  */
 pons_status dataset_blame(config *c, const sections *s, pons_error *err);
+/* The options of the layout 'slides'. */
+slide_settings data_slide_settings(const data_options *d);
 /* The path of the table that [data] labels names; NULL: none. */
 const char *data_label_table(config *c, const sections *s);
 /* 'window' stays empty, which the caller fills to have a smart cache. */

@@ -14,6 +14,7 @@
 #include "cli/predict/predict_classes.h"
 #include "cli/predict/predict_dataset.h"
 #include "cli/predict/predict_modalities.h"
+#include "cli/predict/predict_patches.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 #include "data/nifti/nifti_write.h"
@@ -258,10 +259,12 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
 static pons_status add_dataset(job *j, const char *argument, pons_error *err)
 {
     const experiment *e = predictor_experiment(j->member[0]);
+    slide_settings patches;
     const predict_dataset_needs needs = {
         .target = e->task.whole ? TARGET_OF_CASE : TARGET_OF_VOXELS,
         .split = (predict_split)j->flags->split,
-        .channels_optional = task_of(j)->channels_optional
+        .channels_optional = task_of(j)->channels_optional,
+        .slides = predict_patches_known(e, &patches) ? &patches : NULL
     };
     dataset *d;
 
@@ -277,6 +280,7 @@ static pons_status add_dataset(job *j, const char *argument, pons_error *err)
         memcpy(file, c->image, (size_t)c->image_count * sizeof *file);
         j->cases[j->case_count - 1].stack = c->stack;
         j->cases[j->case_count - 1].slice = c->slice;
+        j->cases[j->case_count - 1].patch = c->patch;
     }
     return PONS_OK;
 }
@@ -639,7 +643,9 @@ static pons_status check_classification(const job *j, pons_error *err)
 
 static pons_status check_table(job *j, bool of_folder, pons_error *err)
 {
-    return PONS_OK;
+    for (int i = 0; i < j->case_count && err->status == PONS_OK; i++)
+        predict_patches_check(predictor_experiment(j->member[0]), &j->cases[i], err);
+    return err->status;
 }
 
 static pons_status write_classes(const job *j, const char *path, const predict_result *r,
@@ -675,10 +681,15 @@ static pons_status check_maps(job *j, bool of_folder, pons_error *err)
     if (!j->folder && j->case_count > 1)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
                          output, j->case_count, output);
-    for (int i = 0; i < j->case_count; i++)
-        if (j->cases[i].file_count != 1)
+    for (int i = 0; i < j->case_count; i++) {
+        const predict_input *c = &j->cases[i];
+        if (c->file_count != 1)
             return pons_fail(err, PONS_USAGE, "'%s' and %d more: expected one file for each map of "
-                             "a slide", j->cases[i].file[0], j->cases[i].file_count - 1);
+                             "a slide", c->file[0], c->file_count - 1);
+        if (c->patch != NULL)
+            return pons_fail(err, PONS_USAGE, "'%s' is a patch, expected slides for maps\n"
+                             "hint: -o classes.csv writes a row for each patch", c->file[0]);
+    }
     if (!png_available())
         log_warning(j->call->log, "no pictures of maps are written: this build lacks libpng");
     return PONS_OK;

@@ -10,6 +10,7 @@
 #include "base/file/folder_list.h"
 #include "base/text/text.h"
 #include "config/list.h"
+#include "data/dataset/layout.h"
 #include "data/volume/volume_files.h"
 
 static bool is_list(const char *path)
@@ -70,6 +71,10 @@ static pons_status open_cases(const char *argument, const predict_dataset_needs 
         settings.source = argument;
     else
         settings.image = split_patterns(memory, argument);
+    if (needs->slides != NULL && layout_slides_is(argument)) {
+        settings.layout = "slides";
+        settings.slide = *needs->slides;
+    }
     if (dataset_open(&settings, &d, err) == PONS_OK && d->problem_count > 0)
         dataset_problems_fail(d->problem, d->problem_count, "", err);
     arena_free(memory);

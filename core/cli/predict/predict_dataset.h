@@ -15,6 +15,7 @@ typedef struct predict_dataset_needs {
     dataset_target target;     /* that the layout provides                                        */
     predict_split split;
     bool channels_optional;    /* as of dataset_settings: NULL stands for an absent file          */
+    const slide_settings *slides; /* how a list of patches is read; NULL: none is expected        */
 } predict_dataset_needs;
 
 /* Whether an argument names a dataset: a list, a folder without files for 'use', or patterns. */

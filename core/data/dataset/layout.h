@@ -77,6 +77,8 @@ layout_sign layout_decathlon_is;
 layout_sign layout_nnunet_is;
 layout_sign layout_datalist_is;
 layout_sign layout_csv_is;
+/* Whether a table has positions of patches in slides. */
+layout_sign layout_slides_is;
 
 typedef struct layout_choice {
     const char *name;

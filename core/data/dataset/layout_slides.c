@@ -368,6 +368,24 @@ static pons_status check_settings(const slide_settings *s, pons_error *err)
     return PONS_OK;
 }
 
+bool layout_slides_is(const char *path)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    slides_reader r = { .list = { .out = NULL } };
+    arena *memory = arena_new();
+    bool found = false;
+
+    if (memory == NULL)
+        return false;
+    if (csv_table_read(memory, path, &r.table, &ignored) == PONS_OK && r.table.count > 0) {
+        find_named_columns(&r, r.table.row);
+        found = has_position(r.table.row)
+                || (r.field[NAME] >= 0 && r.field[X] >= 0 && r.field[Y] >= 0);
+    }
+    arena_free(memory);
+    return found;
+}
+
 pons_status layout_slides_read(const dataset_settings *settings, layout_result *out,
                                pons_error *err)
 {

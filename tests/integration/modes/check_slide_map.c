@@ -209,6 +209,29 @@ END_TEST
 #define MAP(CODE, PHRASE, SLIDE, ...)                                                             \
     EXPECT(CODE, PHRASE, "predict", in_root("runs/t"), in_root(SLIDE), "-o", __VA_ARGS__)
 
+/* A list without labels; patches of 16 pixels have their centres at multiples of 16 and 8 more. */
+START_TEST(a_list_of_patches_has_the_probabilities_of_the_map)
+{
+    char expected[512];
+    map_file m;
+
+    write_text("places.csv", "slide,x,y\ns.tif,200,152\ns.tif,520,88\n");
+    MAP(0, "layout: slides, as given, of", "places.csv", in_root("places_out.csv"));
+    read_map("t.tiff", &m);
+    for (int i = 0; i < 2; i++) {
+        int x = i == 0 ? 200 : 520, y = i == 0 ? 152 : 88;
+        float p = m.values[y / PATCH * (COLUMNS / PATCH) + x / PATCH];
+
+        snprintf(expected, sizeof expected, "#%d,%d,16@0\",%s,", x - PATCH / 2, y - PATCH / 2,
+                 i == 0 ? "tumour" : "normal");
+        const char *row = strstr(root_text("places_out.csv"), expected);
+        ck_assert_msg(row != NULL, "%s: %s", expected, root_text("places_out.csv"));
+        ck_assert_float_eq(strtof(strchr(row + strlen(expected), ',') + 1, NULL), p);
+    }
+    map_file_clear(&m);
+}
+END_TEST
+
 START_TEST(slides_of_a_folder_are_found_by_their_endings)
 {
     ck_assert_int_eq(mkdir(in_root("slides"), 0700), 0);
@@ -401,7 +424,9 @@ START_TEST(bad_input_ends_with_one_line_and_no_map)
            both, "-o", in_root("x.tiff"));
     MAP(2, "--no-mirror has no effect", "s.tif", in_root("x.tiff"), "--no-mirror");
     MAP(2, "--split has no effect", "s.tif", in_root("x.tiff"), "--split", "test");
-    MAP(2, "--stride is for maps", "s.tif", in_root("x.csv"), "--stride", "4");
+    MAP(2, "--stride is for maps", "list.csv", in_root("x.csv"), "--stride", "4");
+    MAP(2, "-o map.tiff writes the probability map", "s.tif", in_root("x.csv"));
+    MAP(2, "-o classes.csv writes a row for each patch", "list.csv", in_root("x/"));
     MAP(4, "but the network sees level 5", "s.tif", in_root("x.tiff"), "--set",
         "data.slide_level=5");
     train_on_volumes();
@@ -474,6 +499,7 @@ int main(void)
     tcase_add_test(c, a_map_shows_the_lesions_and_leaves_the_background_out);
     tcase_add_test(c, devices_ranks_and_ensembles_make_the_same_map);
     tcase_add_test(c, a_stride_makes_a_finer_map);
+    tcase_add_test(c, a_list_of_patches_has_the_probabilities_of_the_map);
     tcase_add_test(c, slides_of_a_folder_are_found_by_their_endings);
     tcase_add_test(c, files_of_a_killed_prediction_are_removed);
     tcase_add_test(c, froc_of_the_map_finds_both_lesions);
