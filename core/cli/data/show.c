@@ -46,7 +46,7 @@ static pons_status find_rank(const dataset *d, const char *name, int *rank, pons
                      "what was found", name, d->origin);
 }
 
-/* The named cases, or all of 'role' in order. */
+/* The named cases, or 'role_count' in order: those of 'role', or all cases if it is NULL. */
 static pons_status choose_cases(showing *s, int name_count, const char *const *name,
                                 int role_count, const int *role, pons_error *err)
 {
@@ -56,32 +56,46 @@ static pons_status choose_cases(showing *s, int name_count, const char *const *n
         return pons_fail(err, PONS_DEVICE, "out of memory");
     for (int n = 0; n < s->count; n++) {
         if (name_count == 0)
-            s->rank[n] = role[n];
+            s->rank[n] = role != NULL ? role[n] : n;
         else if (find_rank(s->data, name[n], &s->rank[n], err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
+/* 'patches': only cases for training are shown. */
+static pons_status open_dataset(showing *s, config *c, bool patches, bool split, pons_error *err)
+{
+    dataset_settings settings;
+
+    dataset_settings_fill(c, &s->sections, &settings);
+    settings.every_case = !split;
+    settings.labels_optional = !patches;
+    if (dataset_open(&settings, &s->data, err) != PONS_OK)
+        return dataset_blame(c, &s->sections, err);
+    return PONS_OK;
+}
+
+/* Cases are split for patches, or if a step of [preprocess] tells their parts apart. */
 static pons_status open_data(showing *s, config *c, bool patches, pons_error *err)
 {
     static const char *const kept[] = { "preprocess", "augment", NULL };
-    dataset_settings settings;
 
     if (sections_fill(c, &s->sections, err) != PONS_OK)
         return err->status;
     sections_skip_plugins(c, &s->sections, kept);
     if (patches && s->sections.patch.extent[0] == 0)
         return sections_require("patch", "extent", err);
-    dataset_settings_fill(c, &s->sections, &settings);
-    settings.every_case = !patches;
-    settings.labels_optional = !patches;
-    if (dataset_open(&settings, &s->data, err) != PONS_OK)
-        return dataset_blame(c, &s->sections, err);
-    if (pipeline_open(c, "preprocess", false, s->data->channels, &s->preprocess, err) != PONS_OK
-        || pipeline_open(c, "augment", true, s->data->channels, &s->augment, err) != PONS_OK)
+    if (open_dataset(s, c, patches, patches, err) != PONS_OK
+        || pipeline_open(c, "preprocess", false, s->data->channels, &s->preprocess, err) != PONS_OK
+        || pipeline_open(c, "augment", true, s->data->channels, &s->augment, err) != PONS_OK
+        || config_refuse_unknown(c, err) != PONS_OK)
         return err->status;
-    return config_refuse_unknown(c, err);
+    if (patches || !pipeline_tells_cases(s->preprocess))
+        return PONS_OK;
+    dataset_close(s->data);
+    s->data = NULL;
+    return open_dataset(s, c, false, true, err);
 }
 
 static void close_data(showing *s)
@@ -247,8 +261,7 @@ pons_status show_cases(config *c, int name_count, const char *const *name, const
     showing s = { .folder = folder, .log = l };
 
     if (open_captions(&s, err) == PONS_OK && open_data(&s, c, false, err) == PONS_OK
-        && choose_cases(&s, name_count, name, s.data->training_count, s.data->training, err)
-           == PONS_OK) {
+        && choose_cases(&s, name_count, name, s.data->case_count, NULL, err) == PONS_OK) {
         safe_file_sweep(folder);
         tell_colors(&s);
         for (int n = 0; n < s.count && err->status == PONS_OK; n++)
@@ -429,8 +442,7 @@ pons_status show_patches(config *c, int name_count, const char *const *name, con
     showing s = { .folder = folder, .log = l };
 
     if (open_captions(&s, err) == PONS_OK && open_data(&s, c, true, err) == PONS_OK
-        && choose_cases(&s, name_count, name, s.data->training_count, s.data->training, err)
-           == PONS_OK) {
+        && choose_cases(&s, name_count, name, s.data->case_count, NULL, err) == PONS_OK) {
         safe_file_sweep(folder);
         tell_colors(&s);
         draw_samples(&s, count, err);

@@ -104,6 +104,12 @@ if "$program" doctor | grep -q '^libpng  .*: yes$'; then
         grep -qxF \
         "phantom_002.png: rows from the top: contrast0 as in the file; the same after normalize" one/captions.txt ||
         fail "captions: $(cat one/captions.txt all/captions.txt)"
+    shows 0 "parts/phantom_002.png" -o parts --set 'preprocess.steps=normalize resize' \
+        --set 'preprocess.resize.extent=9 9 9' --set preprocess.resize.cases=training \
+        --set data.validation=names:phantom_002
+    checks=$((checks + 1))
+    cmp -s parts/phantom_002.png all/phantom_002.png && ! cmp -s parts/phantom_001.png all/phantom_001.png ||
+        fail "a step for training is applied to other cases, or to none"
     shows 2 "there is no case 'phantom_009' in " phantom_009 -o none
     shows 3 "[patch] has no 'extent'" --patches 3 -o none
     checks=$((checks + 1))
