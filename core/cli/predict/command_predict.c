@@ -238,6 +238,9 @@ static pons_status add_folder(job *j, const char *path, bool channels, pons_erro
 
     if (volume_files_list_of(j->memory, path, kind_of_files(j), &file, &count, err) != PONS_OK)
         return err->status;
+    /* Rows of a table have the names of files; other results have that of the case. */
+    if (!task_of(j)->table && volume_files_refuse_equal(file, count, err) != PONS_OK)
+        return err->status;
     if (channels && task_of(j)->masks_beside)
         count = drop_masks(j, file, count);
     for (int first = 0; first < count; first = next) {

@@ -42,6 +42,14 @@ static int compare_stems(const void *a, const void *b)
     return strcmp(((const volume_file *)a)->stem, ((const volume_file *)b)->stem);
 }
 
+static int compare_files(const void *a, const void *b)
+{
+    int order = compare_stems(a, b);
+
+    return order != 0 ? order : strcmp(((const volume_file *)a)->path,
+                                       ((const volume_file *)b)->path);
+}
+
 static void append_file(arena *memory, volume_file **list, int *count, int *room, const char *path,
                         file_use use)
 {
@@ -57,7 +65,18 @@ static void append_file(arena *memory, volume_file **list, int *count, int *room
 pons_status volume_files_list(arena *memory, const char *folder, volume_file **out, int *count,
                               pons_error *err)
 {
-    return volume_files_list_of(memory, folder, FILE_VOLUME, out, count, err);
+    if (volume_files_list_of(memory, folder, FILE_VOLUME, out, count, err) != PONS_OK)
+        return err->status;
+    return volume_files_refuse_equal(*out, *count, err);
+}
+
+pons_status volume_files_refuse_equal(const volume_file *list, int count, pons_error *err)
+{
+    for (int i = 1; i < count; i++)
+        if (compare_stems(&list[i - 1], &list[i]) == 0)
+            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both named '%s', expected one",
+                             list[i - 1].path, list[i].path, list[i].stem);
+    return PONS_OK;
 }
 
 pons_status volume_files_list_of(arena *memory, const char *folder, file_use use,
@@ -82,11 +101,7 @@ pons_status volume_files_list_of(arena *memory, const char *folder, file_use use
         return pons_fail(err, PONS_DATA, "'%s' holds no %s", folder,
                          use == FILE_SLIDE ? "whole-slide image"
                                            : ".nii or .nii.gz file and no picture");
-    qsort(list, (size_t)n, sizeof *list, compare_stems);
-    for (int i = 1; i < n; i++)
-        if (compare_stems(&list[i - 1], &list[i]) == 0)
-            return pons_fail(err, PONS_DATA, "'%s' and '%s' are both named '%s', expected one",
-                             list[i - 1].path, list[i].path, list[i].stem);
+    qsort(list, (size_t)n, sizeof *list, compare_files);
     *out = list;
     *count = n;
     return PONS_OK;

@@ -26,8 +26,13 @@ typedef struct volume_file {
  */
 pons_status volume_files_list(arena *memory, const char *folder, volume_file **out, int *count,
                               pons_error *err);
-/* The files of a folder with an ending of 'use': FILE_VOLUME has pictures, too. */
+/*
+ * The files of a folder with an ending of 'use': FILE_VOLUME has pictures, too. Equal stems are in
+ * order of their paths. PONS_DATA: there is none.
+ */
 pons_status volume_files_list_of(arena *memory, const char *folder, file_use use,
                                  volume_file **out, int *count, pons_error *err);
+/* PONS_DATA: two of these sorted files have the same stem. */
+pons_status volume_files_refuse_equal(const volume_file *list, int count, pons_error *err);
 
 #endif

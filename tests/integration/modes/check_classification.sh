@@ -200,6 +200,10 @@ check "equal names in two classes" volumes names --set data.source=x --set data.
 for id in a_b=0.nii.gz a=b_0.nii.gz a=1.nii a=1.nii.gz; do
     check "the id $id" grep -qF "\"train_$id\"" ids.json
 done
+mkdir pair
+cp x/train/a/1.nii x/train/a/1.nii.gz pair
+check "files that differ by their endings" "$program" predict runs/folders pair -o pair.csv
+check "are rows of their own" [ "$(sed '1d; s/,.*//' pair.csv | tr '\n' ' ')" = "pair/1.nii pair/1.nii.gz " ]
 mkdir -p x/train/a/deep/er
 cp heads/imagesTr/phantom_004.nii.gz x/train/a/deep/er/2.nii.gz
 cp heads/imagesTr/phantom_005.nii.gz x/train/a/deep/
