@@ -14,6 +14,8 @@
 
 /* limited, since each thread needs about ten times the memory of a case's voxels */
 enum { FILL_THREADS_MAX = 16 };
+/* Images of a classification that are read before the first step if no cache holds them. */
+enum { READ_FIRST = 4096 };
 
 static double background_above(const sections *s)
 {
@@ -100,7 +102,7 @@ void cache_settings_fill(const sections *s, cache_settings *out)
         .next_limit = s->data.cache_tier[1].limit,
         .threads = s->data.loader_threads == OPTION_AUTO ? fill_threads()
                                                          : (int)s->data.loader_threads,
-        .folder = s->data.cache_dir, .output = s->experiment.output,
+        .read_first = READ_FIRST, .folder = s->data.cache_dir, .output = s->experiment.output,
         .sampling = sampling_of(&s->patch), .background_above = background_above(s),
         .centres = { s->patch.positive > 0, s->patch.negative > 0 }
     };

@@ -58,6 +58,11 @@ typedef struct cache_settings {
      * a drawn kind is warned of.
      */
     bool centres[2];
+    /*
+     * Cases of one class each that are read at the start if no cache holds them, evenly taken from
+     * the list; 0: all. Labels of voxels are always read, and cases that a cache holds.
+     */
+    int read_first;
     void (*progress)(void *context); /* after each case that was read, in one thread; may be NULL */
     /*
      * Check a validation case after the steps, in any thread; its failure is that of cache_open.
@@ -74,8 +79,8 @@ typedef struct cache_settings {
 } cache_settings;
 
 /*
- * Open a cache of the cases 'ranks'. All of them are read, in 'threads' threads, so that a bad
- * case is found before training. CACHE_MEMORY holds them in memory. CACHE_DISK maps them from
+ * Open a cache of the cases 'ranks'. All of them, or those of 'read_first', are read in 'threads'
+ * threads, so that a bad case is found before training. CACHE_MEMORY holds them in memory. CACHE_DISK maps them from
  * files; a file is made if none has this content and these steps. CACHE_SMART holds the window of
  * an epoch, and replaces its cases as the loaders advance. 'chain' ([preprocess]) and 'l'
  * (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.

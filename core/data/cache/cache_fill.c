@@ -235,6 +235,15 @@ static void hold_case(fill_task *p, packed_case *out, pons_error *err)
     }
 }
 
+/* Whether a case that is not held is among those that are read at the start. */
+static bool is_read_first(const fill_task *p)
+{
+    const fill *f = p->fill;
+
+    return f->read_first == 0 || f->cache->data->target != TARGET_OF_CASE
+           || (p->entry - f->shared->entry) % ceil_div_int(f->count, f->read_first) == 0;
+}
+
 static void fill_case(fill_task *p, packed_case *out, pons_error *err)
 {
     const cache *c = p->fill->cache;
@@ -244,8 +253,10 @@ static void fill_case(fill_task *p, packed_case *out, pons_error *err)
 
     if (p->fill->shared->tier < c->tier_count)
         hold_case(p, out, err);
-    else
+    else if (is_read_first(p))
         verify_case(p, err);
+    else
+        return;
     packed_case_clear(&p->made);
     if (err->status == PONS_OK && memcmp(&p->entry->source, &unknown, sizeof unknown) == 0)
         case_hash(&c->data->cases[p->rank], &p->entry->source, &gone);
@@ -506,8 +517,8 @@ static hash128 cache_id(const dataset *d, int count, const int *ranks, const cac
 pons_status cache_fill(cache *c, int count, const int *ranks, const cache_settings *s, logger *l,
                        pons_error *err)
 {
-    fill f = { .cache = c, .log = l, .count = count, .rank = ranks, .centres = s->centres,
-               .progress = s->progress, .check = s->check,
+    fill f = { .cache = c, .log = l, .count = count, .read_first = s->read_first,
+               .rank = ranks, .centres = s->centres, .progress = s->progress, .check = s->check,
                .context = s->context, .begin = time(NULL),
                .report = { .position = count } };
 

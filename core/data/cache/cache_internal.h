@@ -84,7 +84,7 @@ typedef struct fill {
     shared_memory memory;
     shared_counters *shared;
     logger *log;
-    int count;
+    int count, read_first;
     const int *rank;
     const bool *centres;       /* [2] as in cache_settings */
     fill_warnings *note;       /* [count] warnings by position */

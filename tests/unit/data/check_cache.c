@@ -3,6 +3,7 @@
  * the same case, the size limit, and mapped cases that equal preprocessed ones.
  */
 #include "support/data/opened_cache.h"
+#include "support/nifti_maker.h"
 #include "support/suite.h"
 
 #include "base/build_feature.h"
@@ -122,6 +123,42 @@ START_TEST(the_content_hash_is_known_in_every_cache_mode)
         }
         write_case("d", 1, other_value);
     }
+    close_cache(&o);
+}
+END_TEST
+
+static pons_status open_classification(const opened *o, int read_first, cache **out,
+                                       pons_error *err)
+{
+    const cache_settings s = { .mode = CACHE_NONE, .threads = 2, .sampling = SAMPLING_UNIFORM,
+                               .read_first = read_first };
+
+    return cache_open(o->data, o->chain, CASES, o->data->training, &s, NULL, out, err);
+}
+
+START_TEST(of_a_classification_some_cases_are_read_at_the_start)
+{
+    static const hash128 unknown;
+    pons_error err = PONS_ERROR_INIT, damaged = PONS_ERROR_INIT, all = PONS_ERROR_INIT;
+    pons_case one;
+    hash128 hash[CASES];
+    cache *held;
+    opened o;
+
+    write_cases("d");
+    open_data(&o, "d", plain);
+    o.data->target = TARGET_OF_CASE;
+    maker_write(maker_path("d/case1_image.nii"), "damaged", 7);
+    ck_assert_int_eq(open_classification(&o, 2, &held, &err), PONS_OK);
+    for (int i = 0; i < CASES; i++) {
+        hash[i] = cache_case_hash(held, i);
+        ck_assert_int_eq(memcmp(&hash[i], &unknown, sizeof unknown) != 0, i % 2 == 0);
+    }
+    ck_assert_int_eq(cache_read(held, 1, &one, &damaged), PONS_DATA);
+    ck_assert_ptr_nonnull(strstr(damaged.text, "case1_image.nii"));
+    cache_close(held);
+    ck_assert_int_eq(open_classification(&o, 0, &held, &all), PONS_DATA);
+    o.data->target = TARGET_OF_VOXELS;
     close_cache(&o);
 }
 END_TEST
@@ -524,6 +561,7 @@ int main(void)
     tcase_add_test(c, a_second_opening_maps_the_cases_of_the_first);
     tcase_add_test(c, the_cache_key_holds_content_and_options_not_names_or_times);
     tcase_add_test(c, the_content_hash_is_known_in_every_cache_mode);
+    tcase_add_test(c, of_a_classification_some_cases_are_read_at_the_start);
     tcase_add_test(c, the_warning_of_a_cached_case_is_repeated);
     tcase_add_test(c, a_training_case_without_patch_centres_warns_once);
     tcase_add_test(c, a_damaged_source_of_a_cached_case_is_refused);
