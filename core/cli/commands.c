@@ -10,6 +10,7 @@ extern const command command_predict;
 extern const command command_import;
 extern const command command_evaluate;
 extern const command command_config;
+extern const command command_report;
 extern const command command_explain;
 extern const command command_export;
 extern const command command_bench;
@@ -34,6 +35,7 @@ const command *const commands[] = {
     &command_import,
     &command_evaluate,
     &command_config,
+    &command_report,
     &command_explain,
     &command_export,
     &command_bench,

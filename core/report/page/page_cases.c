@@ -1,0 +1,140 @@
+/*
+ * page_cases.c - the cases of the last validation, worst first. Pictures are within the page, as
+ * far as its size allows.
+ */
+#include "report/page/page_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file/file.h"
+#include "report/page/html.h"
+#include "report/page/page_frame.h"
+
+enum { CLASSES_MAX = 12 };    /* columns of the table                                             */
+static const size_t picture_limit = 1 << 20, pictures_limit = 7 << 19; /* a file; all files       */
+
+typedef struct case_list {
+    FILE *to;
+    const report_run *run;
+    const case_scores *scores;
+    int metric;
+    const int *order;
+    size_t pictures;          /* bytes of the pictures in the page                                */
+} case_list;
+
+static void put_table(const case_list *l)
+{
+    const case_scores *s = l->scores;
+    int mean = s->class_count - 1, classes = mean < CLASSES_MAX ? mean : CLASSES_MAX;
+    const char *column[CLASSES_MAX + 2] = { "case", "mean" };
+
+    for (int c = 0; c < classes; c++)
+        column[c + 2] = s->class[c];
+    page_table_begin(l->to, "Cases of the last validation", classes + 2, column);
+    for (int n = 0; n < s->case_count; n++) {
+        int number = l->order[n];
+
+        fprintf(l->to, "<tr><th scope=\"row\"><a href=\"#case-%d\">", number + 1);
+        html_put_text(l->to, s->name[number]);
+        fputs("</a></th>", l->to);
+        page_number(l->to, case_scores_value(s, number, mean, l->metric));
+        for (int c = 0; c < classes; c++)
+            page_number(l->to, case_scores_value(s, number, c, l->metric));
+        page_row(l->to, NULL);
+    }
+    page_table_end(l->to);
+    if (classes < mean)
+        fprintf(l->to, "<p class=\"soft\">The first %d of %d classes; all of them are in "
+                "validation/cases.csv.</p>\n", classes, mean);
+}
+
+/* ---- cards ----------------------------------------------------------------------------------- */
+
+static void put_picture(case_list *l, int number)
+{
+    const char *path = case_scores_picture(l->run->memory, l->run->path, number);
+    pons_error ignored = PONS_ERROR_INIT;
+    char *data = NULL;
+    size_t size;
+
+    if (access(path, F_OK) != 0
+        || file_read(path, picture_limit, &data, &size, PONS_DATA, &ignored) != PONS_OK)
+        return;
+    if (l->pictures + size <= pictures_limit) {
+        l->pictures += size;
+        fputs("<img class=\"mosaic\" alt=\"Three planes of ", l->to);
+        html_put_text(l->to, l->scores->name[number]);
+        fputs(": image, label, prediction and error\" src=\"data:image/png;base64,", l->to);
+        html_put_base64(l->to, data, size);
+        fputs("\">\n", l->to);
+    } else {
+        fprintf(l->to, "<p class=\"soft\">Its picture is validation/case_%04d.png.</p>\n",
+                number + 1);
+    }
+    free(data);
+}
+
+/* All metrics of the mean and of the classes. */
+static void put_scores(const case_list *l, int number)
+{
+    const case_scores *s = l->scores;
+
+    fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Scores of ", l->to);
+    html_put_text(l->to, s->name[number]);
+    fputs("\">\n<table><thead><tr><th scope=\"col\">class</th>", l->to);
+    for (int m = 0; m < s->metric_count; m++) {
+        fputs("<th scope=\"col\">", l->to);
+        html_put_text(l->to, s->metric[m]);
+        fputs("</th>", l->to);
+    }
+    fputs("</tr></thead>\n<tbody>\n", l->to);
+    for (int i = 0; i < s->class_count && i <= CLASSES_MAX; i++) {
+        int class = i == 0 ? s->class_count - 1 : i - 1;
+
+        page_row(l->to, s->class[class]);
+        for (int m = 0; m < s->metric_count; m++)
+            page_number(l->to, case_scores_value(s, number, class, m));
+        page_row(l->to, NULL);
+    }
+    page_table_end(l->to);
+}
+
+static void put_card(case_list *l, int place)
+{
+    int number = l->order[place];
+
+    fprintf(l->to, "<article class=\"card\" id=\"case-%d\">\n<h3>", number + 1);
+    html_put_text(l->to, l->scores->name[number]);
+    fputs("</h3>\n", l->to);
+    put_picture(l, number);
+    put_scores(l, number);
+    fputs("</article>\n", l->to);
+}
+
+void page_put_cases(FILE *to, const report_run *r)
+{
+    const case_scores *s = &r->cases;
+    case_list l = { .to = to, .run = r, .scores = s };
+
+    page_section(to, "cases", "Validation cases");
+    if (s->case_count == 0) {
+        fputs("<p>The run has no validation with scores of cases.</p>\n", to);
+        page_section(to, NULL, NULL);
+        return;
+    }
+    l.metric = report_run_metric(r);
+    l.order = case_scores_sort(r->memory, s, l.metric);
+    fprintf(to, "<p>%d case%s after step %" PRId64 ", by ", s->case_count,
+            s->case_count == 1 ? "" : "s", s->step);
+    html_put_text(to, s->metric[l.metric]);
+    fputs(", the worst first.</p>\n", to);
+    put_table(&l);
+    fputs("<h3 class=\"soft\">Each case</h3>\n<div class=\"grid-box\">\n", to);
+    for (int place = 0; place < s->case_count; place++)
+        put_card(&l, place);
+    fputs("</div>\n", to);
+    page_section(to, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/*
+ * page_internal.h - the sections of pages, which the page of a run and that of a comparison share.
+ */
+#ifndef CORE_REPORT_PAGE_PAGE_INTERNAL_H
+#define CORE_REPORT_PAGE_PAGE_INTERNAL_H
+
+#include "report/page/report_run.h"
+
+#include <stdio.h>
+
+/* page_curves.c: charts of all numbers of one run, or of several over each other. */
+void page_put_curves(FILE *to, arena *memory, int count, const report_run *run);
+/* page_cases.c: the table of the last validation, and a card with a picture for each case. */
+void page_put_cases(FILE *to, const report_run *r);
+/* page_time.c: how long the phases took, and the sensors of the devices. */
+void page_put_time(FILE *to, const report_run *r);
+/* page_facts.c: plugins, versions, settings, and the command that repeats the run. */
+void page_put_facts(FILE *to, const report_run *r);
+
+#endif

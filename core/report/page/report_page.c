@@ -1,0 +1,86 @@
+/*
+ * report_page.c - the page of one run: its state, then a section for each subject.
+ */
+#include "report/page/report_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/file/file.h"
+#include "metric/metric.h"
+#include "report/page/html.h"
+#include "report/page/page_frame.h"
+#include "report/page/page_internal.h"
+
+/* The best value of the series that selects checkpoints, and its step. */
+static void put_best(FILE *to, const report_run *r)
+{
+    const char *name = report_run_setting(r, "train", "best");
+    const history_series *s = run_history_find(&r->history, "validation", name);
+    char *metric = arena_string(r->memory, name);
+    metric_kind kind;
+    int best = -1;
+
+    metric[strcspn(metric, ".")] = '\0';
+    kind = metric_kind_find(metric);
+    for (int i = 0; s != NULL && kind < METRIC_KIND_COUNT && i < s->count; i++)
+        if (isfinite(s->value[i])
+            && (best < 0 || metric_badness(kind, s->value[i]) < metric_badness(kind,
+                                                                               s->value[best])))
+            best = i;
+    if (best < 0)
+        return;
+    fputs("<p>Best ", to);
+    html_put_text(to, name);
+    fprintf(to, ": <strong>%.4f</strong> after step %.0f</p>\n", s->value[best], s->step[best]);
+}
+
+static void put_head(FILE *to, const report_run *r)
+{
+    static const char *const part[][2] = {
+        { "curves", "Curves" }, { "cases", "Cases" }, { "time", "Time" },
+        { "plugins", "Plugins" }, { "settings", "Settings" }, { "repeat", "Run it again" }
+    };
+
+    fprintf(to, "<p>Step %" PRId64, r->history.steps);
+    if (report_run_setting(r, "train", "steps")[0] > '0') {
+        fputs(" of ", to);
+        html_put_text(to, report_run_setting(r, "train", "steps"));
+    }
+    fprintf(to, ", epoch %" PRId64 "</p>\n", r->history.epochs);
+    put_best(to, r);
+    fputs("<nav aria-label=\"Parts of the page\"><ul>", to);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        fprintf(to, "<li><a href=\"#%s\">%s</a></li>", part[i][0], part[i][1]);
+    fputs("</ul></nav>\n</header>\n<main>\n", to);
+}
+
+static void put_page(FILE *to, const report_run *r)
+{
+    page_begin(to, arena_format(r->memory, "Run %s", r->name));
+    put_head(to, r);
+    page_put_curves(to, r->memory, 1, r);
+    page_put_cases(to, r);
+    page_put_time(to, r);
+    page_put_facts(to, r);
+    page_end(to);
+}
+
+pons_status report_page_write(const char *run, const char *path, pons_error *err)
+{
+    arena *memory = arena_new();
+    report_run r;
+    safe_file f;
+
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a report");
+    if (report_run_read(memory, run, &r, err) == PONS_OK
+        && safe_file_open(&f, path, err) == PONS_OK) {
+        f.unsynced = true;
+        put_page(f.file, &r);
+        safe_file_commit(&f, err);
+    }
+    arena_free(memory);
+    return err->status;
+}

@@ -1,0 +1,15 @@
+/*
+ * report_page.h - the page of a run, report.html: one file without scripts, for any browser.
+ */
+#ifndef CORE_REPORT_PAGE_REPORT_PAGE_H
+#define CORE_REPORT_PAGE_REPORT_PAGE_H
+
+#include <pons/plugin.h>
+
+/*
+ * Write the page of the run at 'run', from its files alone, also while it trains. PONS_DATA: the
+ * folder is no run.
+ */
+pons_status report_page_write(const char *run, const char *path, pons_error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * report_run.h - what the files of a run's folder say about it, for its report.
+ */
+#ifndef CORE_REPORT_PAGE_REPORT_RUN_H
+#define CORE_REPORT_PAGE_REPORT_RUN_H
+
+#include "report/page/case_scores.h"
+#include "report/page/run_history.h"
+
+typedef struct run_fact {
+    const char *name, *value;
+} run_fact;
+
+/* A line of resolved.ini. */
+typedef struct run_setting {
+    const char *section, *key, *value, *origin;
+} run_setting;
+
+typedef struct report_run {
+    arena *memory;
+    const char *path, *name;  /* the folder as it was given, and its last part                    */
+    run_history history;
+    case_scores cases;
+    const char *resolved;     /* the text of resolved.ini; "": there is none                      */
+    int setting_count, comment_count, fact_count;
+    const run_setting *setting;
+    const char **comment;     /* the comments above the first section, such as "pons 0.2.0"       */
+    const run_fact *fact;     /* what the newest checkpoint was made with                         */
+} report_run;
+
+/*
+ * Read the files of a run, also while it is training. PONS_DATA: the folder has no metrics.jsonl.
+ * Other files may be missing. Everything lies in 'memory'.
+ */
+pons_status report_run_read(arena *memory, const char *path, report_run *out, pons_error *err);
+/* The value of a key of resolved.ini; "" if there is none. */
+const char *report_run_setting(const report_run *r, const char *section, const char *key);
+/* The number of the metric that the run's best checkpoint is chosen by, else of the first. */
+int report_run_metric(const report_run *r);
+
+#endif

@@ -1,0 +1,56 @@
+#!/bin/sh
+# pons report: a page from the files of a run, with every text from outside escaped.
+. "${srcdir:-.}/tests/support/checks.sh"
+
+cd "$folder" || exit 1
+
+# A run as its files: two validations, a class and a case with names that are markup.
+bad='<img src=x onerror=alert(1)>&"'
+run="runs/$bad'"
+mkdir -p "$run/validation"
+i=1
+while [ $i -le 300 ]; do
+    echo "{\"kind\":\"step\",\"step\":$i,\"epoch\":1,\"loss\":$((600 - i)),\"lr\":0.5,\"seconds\":0.5,\"data_seconds\":0.125}"
+    [ $((i % 150)) -eq 0 ] && echo "{\"kind\":\"validation\",\"step\":$i,\"epoch\":1,\"dice\":{\"mean\":0.$i," \
+        "\"<b>liver\":null},\"cases\":2,\"seconds\":25}"
+    i=$((i + 1))
+done >"$run/metrics.jsonl"
+echo '{"kind":"st' >>"$run/metrics.jsonl"
+printf '%s\n' "; pons 0.2.0" "; model un<b>et 1.0 sha256 0123" "" "[experiment]" "name = a<b>c ; x.ini:2" "[train]" \
+    "steps = 400 ; default" "best = dice.mean ; default" >"$run/resolved.ini"
+printf '%s\n' "case,class,dice,iou,step" "good,<b>liver,0.75,0.5,300" "good,(mean),0.75,0.5,300" \
+    '"<script>alert(2)</script>&""",<b>liver,0.25,,300' '"<script>alert(2)</script>&""",(mean),0.25,,300' \
+    >"$run/validation/cases.csv"
+
+page=$run/report.html
+has() { grep -qF -- "$1" "$page"; }
+
+check "a page" ends 0 "report.html" "$program" report "$run"
+check "it has no script and no element of a name" sh -c '! grep -qE "<script|<img src=x|<b>" "$1"' - "$page"
+check "the name of the run is escaped" has "<h1>Run &lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;</h1>"
+check "the name of a case is escaped" has "&lt;script&gt;alert(2)&lt;/script&gt;&amp;&quot;</h3>"
+check "the name of a plugin is escaped" has "un&lt;b&gt;et"
+check "a curve has the value of a position" grep -qx "mean: 0.15" "$page"
+check "a part of many steps has mean, least and largest" has "Training loss: 598 (597 to 599)"
+check "the cut last line is passed over" has "Step 300 of 400"
+check "the best validation" has "<strong>0.3000</strong> after step 300"
+check "the sum of steps without data" has "steps without waiting for data</th><td class=\"n\">112.5</td>"
+check "the sum of validations" has "validation</th><td class=\"n\">50</td>"
+check "the command that repeats it, in a shell's quotes" has "--set &#39;experiment.name=a&lt;b&gt;c-again&#39;"
+first_case() { sed -n 's/.*<a href="#case-\([0-9]*\)".*/\1/p' "$page" | head -1; }
+check "the worst case comes first" [ "$(first_case)" = 2 ]
+check "nothing is loaded from elsewhere" sh -c '! grep -qE "(src|href)=\"[^#d]|url\(|@import" "$1"' - "$page"
+
+check "another file" ends 0 "'deep/page.html'" "$program" report "$run" -o deep/page.html
+check "equals the first" cmp deep/page.html "$page"
+check "no folder is refused" ends 4 "'nowhere' is no folder, expected the folder of a run" "$program" report nowhere
+mkdir empty
+check "a folder without records is refused" ends 4 "cannot read 'empty/metrics.jsonl'" "$program" report empty
+check "and gets no page" [ ! -e empty/report.html ]
+mkdir -p folds/fold_0/checkpoints
+check "folds are refused" ends 4 "hint: pons report folds/fold_0" "$program" report folds
+echo "case,class,dice" >"$run/validation/cases.csv"
+echo "x,liver,0.5" >>"$run/validation/cases.csv"
+check "a malformed table is refused" ends 4 "no table of validation cases" "$program" report "$run"
+cd / || exit 1
+finish
