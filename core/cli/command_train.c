@@ -25,6 +25,7 @@
 #include "experiment/tuning.h"
 #include "report/devices_file.h"
 #include "report/metrics.h"
+#include "report/page/run_reporter.h"
 #include "report/run_folder.h"
 #include "train/trainer.h"
 
@@ -61,6 +62,7 @@ typedef struct start {
     experiment *experiment;
     metrics *metrics;
     devices_file *devices;
+    run_reporter *reporter; /* NULL: [log] report = no                                           */
     FILE *held;             /* log lines until log.txt is open                                    */
     char *held_text;
     size_t held_size;
@@ -216,7 +218,25 @@ static pons_status on_record(void *context, const pons_record *record, pons_erro
 {
     const start *s = context;
 
-    return s->metrics != NULL ? metrics_write(s->metrics, record, err) : PONS_OK;
+    if (s->metrics != NULL && metrics_write(s->metrics, record, err) != PONS_OK)
+        return err->status;
+    if (strcmp(record->kind, "validation") == 0)
+        run_reporter_begin_page(s->reporter);
+    return PONS_OK;
+}
+
+static void on_predicted(void *context, int number, const pons_case *c, const uint8_t *decided)
+{
+    const start *s = context;
+
+    run_reporter_draw(s->reporter, number, c, decided);
+}
+
+static void on_validated(void *context, const validated_cases *v)
+{
+    const start *s = context;
+
+    run_reporter_score(s->reporter, v);
 }
 
 static pons_status on_sync(void *context, pons_error *err)
@@ -408,8 +428,9 @@ static pons_status open_folder(start *s, pons_error *err)
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0
             || devices_file_open(s->folder.path, keep.step, s->call->log, &s->devices, err)
-               == PONS_OK))
-        config_write(s->config, resolved, err);
+               == PONS_OK)
+        && config_write(s->config, resolved, err) == PONS_OK && s->sections.log.report)
+        run_reporter_open(s->folder.path, s->call->log, &s->reporter, err);
     free(resolved);
     return err->status;
 }
@@ -538,7 +559,7 @@ static pons_status go(start *s, pons_error *err)
     if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
         return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
-                                             on_devices };
+                                             on_devices, on_predicted, on_validated };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_location_add(s->config, NULL, NULL, err);
@@ -563,6 +584,7 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
         fprintf(call->log->file, "pons: %s\n", err->text);
     metrics_close(s.metrics);
     devices_file_close(s.devices);
+    run_reporter_close(s.reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
     experiment_close(s.experiment);
     saved_state_clear(&s.saved);
     leave_other(&s);

@@ -381,6 +381,9 @@ static const pons_option log_table[] = {
                                           "options are in [log.NAME]."),
     PONS_INTEGER(log_options, device_every, "0", 0, ANY_INTEGER,
                  "Steps between lines of devices.csv, with the devices' sensors; 0 is never."),
+    PONS_FLAG(log_options, report, "yes",
+              "Write report.html, progress.png and pictures of the validation cases at each "
+              "validation and at the end."),
     PONS_OPTIONS_END
 };
 

@@ -185,6 +185,7 @@ typedef struct device_options {
 
 typedef struct log_options {
     int64_t every, device_every;
+    bool report;
     pons_texts sinks;
 } log_options;
 

@@ -153,6 +153,7 @@ static pons_status score_case(void *context, int number, window_scheduler_volume
                               pons_error *err)
 {
     const counting *all = context;
+    const validation *request = all->validation;
     int classes = all->experiment->class_count;
     const counted_case *caller_data = v->caller_data;
     class_score *score = all->score + (all->first + number * all->step) * classes;
@@ -161,6 +162,9 @@ static pons_status score_case(void *context, int number, window_scheduler_volume
     count_voxels(all->experiment, caller_data, count);
     for (int c = 0; c < classes; c++)
         score[c] = class_score_of_counts(count[c]);
+    if (request->scored != NULL)
+        request->scored(request->context, all->first + number * all->step, &caller_data->c,
+                     caller_data->decided);
     return score_masks(all, caller_data, score, err);
 }
 
@@ -311,6 +315,9 @@ static pons_status validate_cases(const validation *v, validation_result *result
         exchange_scores(&all, &result->interrupted, err);
     if (err->status == PONS_OK && !result->interrupted)
         summarise_cases(&all, result);
+    if (result->scores != NULL)
+        memcpy(result->scores, all.score,
+               (size_t)(v->count * all.experiment->class_count) * sizeof *all.score);
     free(all.score);
     return err->status;
 }

@@ -6,6 +6,7 @@
 #define CORE_EVALUATE_VALIDATION_H
 
 #include "data/cache/cache.h"
+#include "data/case/case_read.h"
 #include "metric/metric.h"
 #include "replica/replicas.h"
 
@@ -17,6 +18,8 @@ typedef struct validation {
     metric_set metrics;       /* of surfaces and lesions, which cost time; the others are there */
     /* Called before batches of windows, by the thread of any replica; may be NULL. */
     bool (*stop)(void *context);
+    /* Called with a case and its decided classes by the thread that scores it; may be NULL. */
+    void (*scored)(void *context, int number, const pons_case *c, const uint8_t *decided);
     void *context;
 } validation;
 
@@ -24,6 +27,8 @@ typedef struct validation {
 typedef struct validation_result {
     int cases;
     bool interrupted;         /* nothing else is set then                                         */
+    class_score *scores;      /* [case][class]; of the caller, NULL: not wanted. Images of a
+                                 classification have none                                         */
     metric_summary *classes;  /* class_count + 1, the last of whole cases; of the caller          */
 } validation_result;
 

@@ -11,10 +11,12 @@ libcore_la_SOURCES += core/report/png_write_libpng.c
 else
 libcore_la_SOURCES += core/report/png_write_missing.c
 endif
+libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/report/html/html.c \
+	core/report/html/html.h core/report/html/page_frame.c core/report/html/page_frame.h
 libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_scores.h \
-	core/report/page/chart.c core/report/page/chart.h core/report/page/html.c \
-	core/report/page/html.h core/report/page/page_cases.c core/report/page/page_curves.c \
-	core/report/page/page_facts.c core/report/page/page_frame.c core/report/page/page_frame.h \
+	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/page_cases.c \
+	core/report/page/page_curves.c core/report/page/page_facts.c \
 	core/report/page/page_internal.h core/report/page/page_time.c core/report/page/report_page.c \
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
-	core/report/page/run_history.c core/report/page/run_history.h
+	core/report/page/run_history.c core/report/page/run_history.h \
+	core/report/page/run_reporter.c core/report/page/run_reporter.h

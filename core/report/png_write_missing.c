@@ -14,3 +14,9 @@ pons_status png_write_rgb(const char *path, int width, int height, const uint8_t
     return pons_fail(err, PONS_CONFIG, "cannot write '%s': pictures need libpng, which is not in "
                      "this build", path);
 }
+
+pons_status png_write_indexed(const char *path, int width, int height, const uint8_t *pixels,
+                              int colors, const uint8_t (*palette)[3], pons_error *err)
+{
+    return png_write_rgb(path, width, height, pixels, err);
+}

@@ -7,6 +7,8 @@
 #include "experiment/experiment.h"
 #include "train/signals.h"
 #include "checkpoint/saved_state.h"
+#include "data/case/case_read.h"
+#include "metric/metric.h"
 
 #include <pons/device.h>
 #include <pons/sink.h>
@@ -19,6 +21,17 @@ typedef struct device_reading {
     pons_device_sensors state;
     pons_error error;           /* why they say nothing, or PONS_OK                               */
 } device_reading;
+
+/* A validation that is done, case by case. */
+typedef struct validated_cases {
+    const experiment *experiment;
+    int64_t step;
+    int count;
+    const int *ranks;           /* [count] cases of the dataset                                   */
+    int first_class;            /* classes before it have no part in means                        */
+    metric_set metrics;         /* those of the record                                            */
+    const class_score *score;   /* [count][class_count]                                           */
+} validated_cases;
 
 /*
  * The keeper of a run's records. Calls come from the trainer's thread. 'sync' comes from the writer
@@ -35,6 +48,13 @@ typedef struct trainer_observer {
     pons_status (*check)(void *context, pons_error *err);
     pons_status (*devices)(void *context, int count, const device_reading *reading,
                            pons_error *err);
+    /*
+     * A validation case and its decided classes, [voxels][label channels]: called by several
+     * threads, for cases of this process. It must not fail.
+     */
+    void (*predicted)(void *context, int number, const pons_case *c, const uint8_t *decided);
+    /* Comes before the record of the validation, on every rank; not for classifications. */
+    void (*validated)(void *context, const validated_cases *v);
 } trainer_observer;
 
 enum { TRAINER_DEBUG_STEPS = 4 };

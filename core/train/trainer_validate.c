@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -60,11 +61,11 @@ static int recorded_classes(const experiment *e)
     return e->class_count <= CLASS_COUNT_MAX ? e->class_count : 0;
 }
 
-static pons_status record_validation(trainer *t, int cases, pons_error *err)
+static pons_status record_validation(trainer *t, int cases, double seconds, pons_error *err)
 {
     const experiment *e = t->experiment;
     int first = validation_first_class(e), end = recorded_classes(e), n = 0;
-    pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 1];
+    pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 2];
     arena *names = arena_new();
 
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
@@ -78,6 +79,7 @@ static pons_status record_validation(trainer *t, int cases, pons_error *err)
                 metric_summary_mean(&t->summaries[c], (metric_kind)kind) };
     }
     metric[n++] = (pons_metric){ "cases", cases };
+    metric[n++] = (pons_metric){ "seconds", seconds };
     trainer_record(t, "validation", trainer_epochs(t, t->state.step), n, metric, err);
     arena_free(names);
     return err->status;
@@ -136,28 +138,67 @@ static void read_averages(trainer *t, bool ema)
     }
 }
 
+static void note_case(void *context, int number, const pons_case *c, const uint8_t *decided)
+{
+    const trainer_observer *o = &((const trainer *)context)->settings->observer;
+
+    o->predicted(o->context, number, c, decided);
+}
+
+static void note_cases(const trainer *t, const validation *v, const validation_result *result)
+{
+    const trainer_observer *o = &t->settings->observer;
+    const experiment *e = t->experiment;
+    const validated_cases done = { .experiment = e, .step = t->state.step, .count = v->count,
+                                   .ranks = v->ranks, .metrics = v->metrics,
+                                   .first_class = validation_first_class(e),
+                                   .score = result->scores };
+
+    if (result->scores != NULL)
+        o->validated(o->context, &done);
+}
+
+/* The memory of the scores of all cases, which an observer asks for; NULL: none is wanted. */
+static pons_status make_scores(const trainer *t, class_score **out, pons_error *err)
+{
+    const experiment *e = t->experiment;
+
+    *out = NULL;
+    if (t->settings->observer.validated == NULL
+        || e->sections.experiment.task == TASK_CLASSIFICATION)
+        return PONS_OK;
+    *out = calloc((size_t)(t->validation_count * e->class_count), sizeof **out);
+    return *out != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for a validation");
+}
+
 static pons_status validate_now(trainer *t, pons_error *err)
 {
     const experiment *e = t->experiment;
     bool ema = e->sections.train.ema_decay > 0;
     validation v = { .replicas = &t->replicas, .cache = t->cache, .count = t->validation_count,
                      .ranks = e->data->validation, .metrics = recorded_metrics(e),
-                     .stop = validation_stop_due, .context = t };
+                     .stop = validation_stop_due, .context = t,
+                     .scored = t->settings->observer.predicted != NULL ? note_case : NULL };
     validation_result result = { .classes = t->summaries };
     int64_t steps = t->state.step - t->state.validated;
     double begin = seconds_now();
 
+    if (make_scores(t, &result.scores, err) != PONS_OK)
+        return err->status;
     read_averages(t, ema);
     validation_run(&v, &result, err);
     read_averages(t, false);
     t->stop_agreed = t->stop_agreed || (result.interrupted && e->group != NULL);
-    if (err->status != PONS_OK || result.interrupted)
-        return err->status;
-    signals_hold(t->settings->signals);
-    note_best(t);
-    note_cost(t, steps, seconds_now() - begin);
-    record_validation(t, result.cases, err);
-    return trainer_release_signals(t, err);
+    if (err->status == PONS_OK && !result.interrupted) {
+        signals_hold(t->settings->signals);
+        note_best(t);
+        note_cost(t, steps, seconds_now() - begin);
+        note_cases(t, &v, &result);
+        record_validation(t, result.cases, seconds_now() - begin, err);
+        trainer_release_signals(t, err);
+    }
+    free(result.scores);
+    return err->status;
 }
 
 pons_status trainer_validate(trainer *t, pons_error *err)

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
-#include "report/page/html.h"
-#include "report/page/page_frame.h"
+#include "report/html/html.h"
+#include "report/html/page_frame.h"
+#include "report/page/mosaic.h"
+#include "report/sheet.h"
 
 enum { CLASSES_MAX = 12 };    /* columns of the table                                             */
 static const size_t picture_limit = 1 << 20, pictures_limit = 7 << 19; /* a file; all files       */
@@ -40,15 +42,43 @@ static void put_table(const case_list *l)
         fprintf(l->to, "<tr><th scope=\"row\"><a href=\"#case-%d\">", number + 1);
         html_put_text(l->to, s->name[number]);
         fputs("</a></th>", l->to);
-        page_number(l->to, case_scores_value(s, number, mean, l->metric));
+        page_score(l->to, case_scores_value(s, number, mean, l->metric));
         for (int c = 0; c < classes; c++)
-            page_number(l->to, case_scores_value(s, number, c, l->metric));
+            page_score(l->to, case_scores_value(s, number, c, l->metric));
         page_row(l->to, NULL);
     }
     page_table_end(l->to);
     if (classes < mean)
         fprintf(l->to, "<p class=\"soft\">The first %d of %d classes; all of them are in "
                 "validation/cases.csv.</p>\n", classes, mean);
+}
+
+/* ---- legend ---------------------------------------------------------------------------------- */
+
+static void put_color(FILE *to, const uint8_t *color, const char *name)
+{
+    fprintf(to, "<li><span class=\"swatch\" style=\"background:#%02x%02x%02x\"></span> ", color[0],
+            color[1], color[2]);
+    html_put_text(to, name);
+    fputs("</li>", to);
+}
+
+static void put_legend(const case_list *l)
+{
+    static const char *const error[MOSAIC_ERROR_COUNT] = {
+        [MOSAIC_MISSED] = "missed", [MOSAIC_FALSE_ALARM] = "false alarm",
+        [MOSAIC_OTHER_CLASS] = "another class"
+    };
+    int classes = l->scores->class_count - 1;
+
+    fputs("<p class=\"soft\">Columns of a picture: image, label, prediction and error. Rows: the "
+          "slices with most wrong voxels across axes 0, 1 and 2.</p>\n<ul class=\"legend\" "
+          "aria-label=\"Colours of the pictures\">", l->to);
+    for (int c = 0; c < classes && c < CLASSES_MAX; c++)
+        put_color(l->to, sheet_color(c + 1), l->scores->class[c]);
+    for (int n = MOSAIC_MISSED; n < MOSAIC_ERROR_COUNT; n++)
+        put_color(l->to, mosaic_error_color((mosaic_error)n), error[n]);
+    fputs("</ul>\n", l->to);
 }
 
 /* ---- cards ----------------------------------------------------------------------------------- */
@@ -96,7 +126,7 @@ static void put_scores(const case_list *l, int number)
 
         page_row(l->to, s->class[class]);
         for (int m = 0; m < s->metric_count; m++)
-            page_number(l->to, case_scores_value(s, number, class, m));
+            page_score(l->to, case_scores_value(s, number, class, m));
         page_row(l->to, NULL);
     }
     page_table_end(l->to);
@@ -132,7 +162,8 @@ void page_put_cases(FILE *to, const report_run *r)
     html_put_text(to, s->metric[l.metric]);
     fputs(", the worst first.</p>\n", to);
     put_table(&l);
-    fputs("<h3 class=\"soft\">Each case</h3>\n<div class=\"grid-box\">\n", to);
+    put_legend(&l);
+    fputs("<div class=\"grid-box\">\n", to);
     for (int place = 0; place < s->case_count; place++)
         put_card(&l, place);
     fputs("</div>\n", to);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "report/page/chart.h"
-#include "report/page/page_frame.h"
+#include "report/html/chart.h"
+#include "report/html/page_frame.h"
 
 enum { LINES_MAX = 2 * CHART_COLORS };
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/text/shell_word.h"
-#include "report/page/html.h"
-#include "report/page/page_frame.h"
+#include "report/html/html.h"
+#include "report/html/page_frame.h"
 
 /* Split "unet 1.0 sha256 ..." into cells. */
 static void put_plugin(FILE *to, const report_run *r, const char *kind, const char *rest)

@@ -10,8 +10,8 @@
 
 #include "base/file/table_file.h"
 #include "base/text/text.h"
-#include "report/page/html.h"
-#include "report/page/page_frame.h"
+#include "report/html/html.h"
+#include "report/html/page_frame.h"
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 

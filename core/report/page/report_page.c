@@ -9,8 +9,8 @@
 
 #include "base/file/file.h"
 #include "metric/metric.h"
-#include "report/page/html.h"
-#include "report/page/page_frame.h"
+#include "report/html/html.h"
+#include "report/html/page_frame.h"
 #include "report/page/page_internal.h"
 
 /* The best value of the series that selects checkpoints, and its step. */

@@ -29,7 +29,7 @@ threads = 1
 END
 
 train() { "$program" train a.ini "$@"; }
-records() { grep '"kind":"validation"' "runs/$1/metrics.jsonl"; }
+records() { sed -n '/"kind":"validation"/s/,"seconds":[^}]*//p' "runs/$1/metrics.jsonl"; }
 # values RUN METRIC: the means of a metric, one a line
 values() { records "$1" | sed -n "s/.*\"$2\":{\"mean\":\([^,}]*\).*/\1/p"; }
 # best_step RUN METRIC high|low: the first step with the best mean

@@ -89,7 +89,7 @@ observe() {
     rates) steps lr ;;
     scales) steps loss_scale ;;
     norms) steps grad_norm ;;
-    validation) grep '"kind":"validation"' runs/run/metrics.jsonl ;;
+    validation) sed -n '/"kind":"validation"/s/,"seconds":[^}]*//p' runs/run/metrics.jsonl ;;
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
     best) cat runs/run/checkpoints/best ;;
     checkpoints) ls runs/run/checkpoints ;;

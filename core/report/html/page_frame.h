@@ -1,8 +1,8 @@
 /*
  * page_frame.h - the frame of an HTML page: its head with the style sheet, sections and its end.
  */
-#ifndef CORE_REPORT_PAGE_PAGE_FRAME_H
-#define CORE_REPORT_PAGE_PAGE_FRAME_H
+#ifndef CORE_REPORT_HTML_PAGE_FRAME_H
+#define CORE_REPORT_HTML_PAGE_FRAME_H
 
 #include <stdio.h>
 
@@ -16,8 +16,9 @@ void page_table_begin(FILE *to, const char *label, int columns, const char *cons
 void page_table_end(FILE *to);
 /* Begin and end a row whose heading is 'name'. */
 void page_row(FILE *to, const char *name);
-/* A cell with a text, and one with a number of four digits. */
+/* A cell with a text, one with a number of four digits, and one with four decimals. */
 void page_cell(FILE *to, const char *text);
 void page_number(FILE *to, double value);
+void page_score(FILE *to, double value);
 
 #endif

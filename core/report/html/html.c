@@ -1,7 +1,7 @@
 /*
  * html.c - escape texts, and write numbers and bytes as text.
  */
-#include "report/page/html.h"
+#include "report/html/html.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
 /*
  * chart.c - reduce lines to equal parts of the axis, choose ticks, write SVG.
  */
-#include "report/page/chart.h"
+#include "report/html/chart.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/integer.h"
-#include "report/page/html.h"
+#include "report/html/html.h"
 
 /* The picture's coordinates, and parts of the x axis. */
 enum { WIDTH = 440, HEIGHT = 250, LEFT = 58, RIGHT = 10, TOP = 10, BOTTOM = 30, PARTS = 120 };

@@ -2,8 +2,8 @@
  * chart.h - curves as an inline SVG picture that needs no script: axes, lines, a legend, and the
  * values of each position as the title of an invisible bar.
  */
-#ifndef CORE_REPORT_PAGE_CHART_H
-#define CORE_REPORT_PAGE_CHART_H
+#ifndef CORE_REPORT_HTML_CHART_H
+#define CORE_REPORT_HTML_CHART_H
 
 #include "base/arena.h"
 

@@ -1,10 +1,12 @@
 /*
  * page_frame.c - the style sheet, for light and dark screens of any width, and the page's parts.
  */
-#include "report/page/page_frame.h"
+#include "report/html/page_frame.h"
 
-#include "report/page/chart.h"
-#include "report/page/html.h"
+#include <math.h>
+
+#include "report/html/chart.h"
+#include "report/html/html.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--soft:#545b64;--line:#d9dde2;"
@@ -25,7 +27,7 @@ static const char style[] =
     "figure,.card{margin:0;padding:10px 12px;background:var(--panel);border:1px solid var(--line);"
     "border-radius:6px;min-width:0}"
     "figcaption{font-weight:600;margin-bottom:4px}figcaption small{font-weight:400}"
-    ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 14px;padding:0;margin:6px 0 0;"
+    ".legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 14px;padding:0;margin:6px 0;"
     "font-size:13px}.legend li{overflow-wrap:anywhere}.last{color:var(--soft)}"
     ".swatch{display:inline-block;width:12px;height:12px;border:1px solid var(--soft);"
     "border-radius:2px;vertical-align:-1px}\n"
@@ -106,6 +108,14 @@ void page_cell(FILE *to, const char *text)
     fputs("<td class=\"wrap\">", to);
     html_put_text(to, text);
     fputs("</td>", to);
+}
+
+void page_score(FILE *to, double value)
+{
+    if (isnan(value))
+        fputs("<td class=\"n\">-</td>", to);
+    else
+        fprintf(to, "<td class=\"n\">%.4f</td>", value);
 }
 
 void page_number(FILE *to, double value)

@@ -1,8 +1,8 @@
 /*
  * html.h - pieces of an HTML page: escaped text, numbers, and pictures within the page.
  */
-#ifndef CORE_REPORT_PAGE_HTML_H
-#define CORE_REPORT_PAGE_HTML_H
+#ifndef CORE_REPORT_HTML_HTML_H
+#define CORE_REPORT_HTML_HTML_H
 
 #include <stddef.h>
 #include <stdio.h>

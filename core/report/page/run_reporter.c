@@ -1,0 +1,211 @@
+/*
+ * run_reporter.c - keep the files of a run's report up to date beside its training.
+ */
+#include "report/page/run_reporter.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/file/file.h"
+#include "base/thread/worker.h"
+#include "report/page/case_scores.h"
+#include "report/page/mosaic.h"
+#include "report/page/report_page.h"
+#include "report/png_write.h"
+
+struct run_reporter {
+    char *folder;
+    logger *log;
+    worker *writer;
+    atomic_bool busy;         /* a page is under way                                              */
+    bool warned;
+    pthread_mutex_t lock;     /* of 'picture_problem'                                             */
+    pons_error picture_problem; /* the first failed picture                                       */
+};
+
+/* Warn of the first failure. */
+static void warn(run_reporter *r, const pons_error *problem)
+{
+    if (problem->status != PONS_OK && !r->warned) {
+        log_warning(r->log, "the report of the run is not complete: %s", problem->text);
+        r->warned = true;
+    }
+}
+
+pons_status run_reporter_open(const char *folder, logger *l, run_reporter **out, pons_error *err)
+{
+    run_reporter *r = calloc(1, sizeof *r);
+
+    if (r == NULL || (r->folder = strdup(folder)) == NULL) {
+        free(r);
+        return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
+    }
+    r->log = l;
+    pthread_mutex_init(&r->lock, NULL);
+    if (worker_open(WORKER_LOW, "the thread that writes the report", &r->writer, err) != PONS_OK) {
+        run_reporter_close(r, false);
+        return err->status;
+    }
+    *out = r;
+    return PONS_OK;
+}
+
+/* ---- a validation ---------------------------------------------------------------------------- */
+
+void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const uint8_t *decided)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    arena *memory;
+
+    if (r == NULL || !png_available() || (memory = arena_new()) == NULL)
+        return;
+    const char *path = case_scores_picture(memory, r->folder, number);
+
+    if (folder_make_for(path, &problem) == PONS_OK)
+        mosaic_write(path, &c->image, &c->label, decided, &problem);
+    pthread_mutex_lock(&r->lock);
+    if (r->picture_problem.status == PONS_OK)
+        r->picture_problem = problem;
+    pthread_mutex_unlock(&r->lock);
+    arena_free(memory);
+}
+
+/* The mean of a case over its classes with a value, or the value of the case as a whole. */
+static double mean_of(const validated_cases *v, const class_score *score, metric_kind kind)
+{
+    int classes = v->experiment->class_count, defined = 0;
+    double sum = 0;
+
+    if (kind == METRIC_GENERALIZED_DICE)
+        return metric_generalized_dice(score + v->first_class, classes - v->first_class);
+    for (int c = v->first_class; c < classes; c++)
+        if (!isnan(score[c].value[kind])) {
+            sum += score[c].value[kind];
+            defined++;
+        }
+    return defined > 0 ? sum / defined : NAN;
+}
+
+static void fill_values(const validated_cases *v, const case_scores *s, double *value)
+{
+    int classes = v->experiment->class_count;
+
+    for (int n = 0; n < v->count; n++)
+        for (int c = v->first_class; c <= classes; c++)
+            for (int m = 0; m < s->metric_count; m++) {
+                const class_score *score = v->score + (int64_t)n * classes;
+                metric_kind kind = metric_kind_find(s->metric[m]);
+
+                *value++ = c < classes ? score[c].value[kind] : mean_of(v, score, kind);
+            }
+}
+
+static const char *const *class_names(arena *memory, const validated_cases *v)
+{
+    const experiment *e = v->experiment;
+    const char **name = arena_alloc(memory, (size_t)(e->class_count + 1) * sizeof *name);
+
+    for (int c = v->first_class; c < e->class_count; c++)
+        name[c - v->first_class] = e->classes[c].name;
+    name[e->class_count - v->first_class] = CASE_SCORES_MEAN;
+    return name;
+}
+
+static const char *const *metric_names(arena *memory, metric_set metrics, int *count)
+{
+    const char **name = arena_alloc(memory, METRIC_KIND_COUNT * sizeof *name);
+
+    *count = 0;
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        if (metric_set_has(metrics, (metric_kind)kind))
+            name[(*count)++] = metric_facts[kind].name;
+    return name;
+}
+
+static const char *const *case_names(arena *memory, const validated_cases *v)
+{
+    const char **name = arena_alloc(memory, (size_t)v->count * sizeof *name);
+
+    for (int n = 0; n < v->count; n++)
+        name[n] = v->experiment->data->cases[v->ranks[n]].id;
+    return name;
+}
+
+void run_reporter_score(run_reporter *r, const validated_cases *v)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    arena *memory = r != NULL ? arena_new() : NULL;
+    case_scores s = { .step = v->step, .case_count = v->count,
+                      .class_count = v->experiment->class_count - v->first_class + 1 };
+    double *value;
+
+    if (memory == NULL)
+        return;
+    s.name = case_names(memory, v);
+    s.class = class_names(memory, v);
+    s.metric = metric_names(memory, v->metrics, &s.metric_count);
+    value = arena_alloc(memory, (size_t)(s.case_count * s.class_count * s.metric_count)
+                                * sizeof *value);
+    fill_values(v, &s, value);
+    s.value = value;
+    case_scores_write(r->folder, &s, &problem);
+    warn(r, &problem);
+    warn(r, &r->picture_problem); /* all pictures of the validation are drawn */
+    arena_free(memory);
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static pons_status write_page(const run_reporter *r, pons_error *err)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/report.html", r->folder) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a path");
+    report_page_write(r->folder, path, err);
+    free(path);
+    return err->status;
+}
+
+static pons_status write_beside(void *context, pons_error *err)
+{
+    run_reporter *r = context;
+
+    write_page(r, err);
+    r->busy = false;
+    return err->status;
+}
+
+void run_reporter_begin_page(run_reporter *r)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (r == NULL || r->busy)
+        return;
+    r->busy = true;
+    if (worker_start(r->writer, write_beside, r, &problem) != PONS_OK)
+        r->busy = false;
+    warn(r, &problem);
+}
+
+void run_reporter_close(run_reporter *r, bool last)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (r == NULL)
+        return;
+    if (r->writer != NULL)
+        worker_wait(r->writer, &problem);
+    if (last && problem.status == PONS_OK)
+        write_page(r, &problem);
+    if (last)
+        warn(r, &problem);
+    worker_close(r->writer);
+    pthread_mutex_destroy(&r->lock);
+    free(r->folder);
+    free(r);
+}

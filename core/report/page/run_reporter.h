@@ -1,0 +1,27 @@
+/*
+ * run_reporter.h - the report of a run while it trains: pictures and scores of each validation, and
+ * the page.
+ *
+ * The page is written by a thread of low priority from the run's files. While it is under way the
+ * next one is left out, and the last one is written at the end. A failure is a warning, once.
+ */
+#ifndef CORE_REPORT_PAGE_RUN_REPORTER_H
+#define CORE_REPORT_PAGE_RUN_REPORTER_H
+
+#include "base/log.h"
+#include "train/trainer.h"
+
+typedef struct run_reporter run_reporter;
+
+/* 'folder' is the run's, which the reporter copies. */
+pons_status run_reporter_open(const char *folder, logger *l, run_reporter **out, pons_error *err);
+/* Draw a case of a validation; any thread (trainer_observer). Nothing happens to a NULL. */
+void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const uint8_t *decided);
+/* Write the scores of a validation. */
+void run_reporter_score(run_reporter *r, const validated_cases *v);
+/* Begin to write the page. */
+void run_reporter_begin_page(run_reporter *r);
+/* Wait for the page and close; 'last' writes it once more, with the last records. */
+void run_reporter_close(run_reporter *r, bool last);
+
+#endif
