@@ -1,9 +1,7 @@
 /*
  * command_report.c - pons report: the page of a run.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "base/arena.h"
 #include "base/file/file.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
@@ -32,17 +30,19 @@ static pons_status check_run(const char *run, pons_error *err)
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const report_flags *f = given;
-    const char *of = call->argument[0];
-    char *path = NULL;
+    const char *of = call->argument[0], *path, *progress;
+    arena *memory;
 
     if (check_run(of, err) != PONS_OK)
         return err->status;
-    if (f->output != NULL ? asprintf(&path, "%s", f->output) < 0
-                          : asprintf(&path, "%s/report.html", of) < 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a path");
-    if (folder_make_for(path, err) == PONS_OK && report_page_write(of, path, err) == PONS_OK)
+    if ((memory = arena_new()) == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a report");
+    path = f->output != NULL ? f->output : arena_format(memory, "%s/report.html", of);
+    progress = arena_format(memory, "%s/progress.png", of);
+    if (folder_make_for(path, err) == PONS_OK
+        && report_page_write(of, path, progress, err) == PONS_OK)
         log_line(call->log, "'%s'", path);
-    free(path);
+    arena_free(memory);
     return err->status;
 }
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/integer.h"
 #include "report/picture.h"
 
 enum { WIDTH = 800, HEIGHT = 500, MARGIN = 20, THICK = 2, DOT = 1 };
@@ -35,28 +34,10 @@ static int row_of(const frame *f, double y)
     return MARGIN + (int)lround((1 - share) * (HEIGHT - 1 - 2 * MARGIN));
 }
 
-/* A square of 2 radius + 1 pixels, cut at the margins. */
-static void put_square(frame *f, int x, int y, int radius, const uint8_t color[3])
-{
-    for (int j = max_int(y - radius, MARGIN); j <= min_int(y + radius, HEIGHT - 1 - MARGIN); j++)
-        for (int i = max_int(x - radius, MARGIN); i <= min_int(x + radius, WIDTH - 1 - MARGIN); i++)
-            memcpy(picture_pixel(&f->picture, i, j), color, 3);
-}
-
 static void put_column(frame *f, int x, int radius, const uint8_t color[3])
 {
     for (int y = MARGIN; y < HEIGHT - MARGIN; y++)
-        put_square(f, x, y, radius, color);
-}
-
-static void put_line(frame *f, const int from[2], const int to[2])
-{
-    int dx = to[0] - from[0], dy = to[1] - from[1];
-    int steps = max_int(max_int(dx < 0 ? -dx : dx, dy < 0 ? -dy : dy), 1);
-
-    for (int i = 0; i <= steps; i++)
-        put_square(f, from[0] + (int)lround((double)dx * i / steps),
-                   from[1] + (int)lround((double)dy * i / steps), THICK / 2, black);
+        picture_square(&f->picture, x, y, radius, color);
 }
 
 static void find_range(frame *f, const curve_plot *p)
@@ -82,10 +63,10 @@ static void draw(frame *f, const curve_plot *p)
         if (isfinite(p->mark[i].x))
             put_column(f, column_of(f, p->mark[i].x), THICK / 2, p->mark[i].color);
     for (int i = 0; p->points != NULL && i < p->count; i++)
-        put_square(f, column_of(f, p->x[i]), row_of(f, p->points[i]), DOT, grey);
+        picture_square(&f->picture, column_of(f, p->x[i]), row_of(f, p->points[i]), DOT, grey);
     for (int i = 1; i < p->count; i++)
-        put_line(f, (int[]){ column_of(f, p->x[i - 1]), row_of(f, p->y[i - 1]) },
-                 (int[]){ column_of(f, p->x[i]), row_of(f, p->y[i]) });
+        picture_line(&f->picture, (int[]){ column_of(f, p->x[i - 1]), row_of(f, p->y[i - 1]) },
+                     (int[]){ column_of(f, p->x[i]), row_of(f, p->y[i]) }, THICK / 2, black);
 }
 
 pons_status curve_plot_write(const curve_plot *p, const char *path, pons_error *err)

@@ -3,7 +3,8 @@ libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h core/rep
 	core/report/curve_plot.h core/report/devices_file.c \
 	core/report/devices_file.h core/report/metrics.c core/report/metrics.h \
 	core/report/metrics_resume.c core/report/metrics_resume.h core/report/overlay.c \
-	core/report/overlay.h core/report/picture.c core/report/picture.h core/report/png_write.h \
+	core/report/overlay.h core/report/picture.c core/report/picture.h core/report/pixel_text.c \
+	core/report/pixel_text.h core/report/png_write.h \
 	core/report/run_folder.c core/report/run_folder.h core/report/sheet.c core/report/sheet.h \
 	core/report/sink_file.c
 if HAVE_PNG
@@ -16,7 +17,8 @@ libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/rep
 libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_scores.h \
 	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/page_cases.c \
 	core/report/page/page_curves.c core/report/page/page_facts.c \
-	core/report/page/page_internal.h core/report/page/page_time.c core/report/page/report_page.c \
+	core/report/page/page_internal.h core/report/page/page_time.c core/report/page/progress_plot.c \
+	core/report/page/progress_plot.h core/report/page/report_page.c \
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
 	core/report/page/run_history.c core/report/page/run_history.h \
 	core/report/page/run_reporter.c core/report/page/run_reporter.h

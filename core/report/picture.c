@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/integer.h"
 #include "report/png_write.h"
 
 /* ---- pictures -------------------------------------------------------------------------------- */
@@ -30,6 +31,24 @@ void picture_clear(picture *p)
 uint8_t *picture_pixel(picture *p, int x, int y)
 {
     return p->pixels + ((size_t)y * (size_t)p->width + (size_t)x) * 3;
+}
+
+void picture_square(picture *p, int x, int y, int radius, const uint8_t color[3])
+{
+    for (int j = max_int(y - radius, 0); j <= min_int(y + radius, p->height - 1); j++)
+        for (int i = max_int(x - radius, 0); i <= min_int(x + radius, p->width - 1); i++)
+            memcpy(picture_pixel(p, i, j), color, 3);
+}
+
+void picture_line(picture *p, const int from[2], const int to[2], int radius,
+                  const uint8_t color[3])
+{
+    int dx = to[0] - from[0], dy = to[1] - from[1];
+    int steps = max_int(max_int(abs(dx), abs(dy)), 1);
+
+    for (int i = 0; i <= steps; i++)
+        picture_square(p, from[0] + (int)lround((double)dx * i / steps),
+                       from[1] + (int)lround((double)dy * i / steps), radius, color);
 }
 
 static pons_status make_folder(const char *path, pons_error *err)

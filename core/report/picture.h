@@ -18,6 +18,11 @@ typedef struct picture {
 pons_status picture_init(picture *p, int width, int height, pons_error *err);
 void picture_clear(picture *p);
 uint8_t *picture_pixel(picture *p, int x, int y);
+/* Fill a square of 2 radius + 1 pixels, cut at the sides. */
+void picture_square(picture *p, int x, int y, int radius, const uint8_t color[3]);
+/* Draw a straight line of such squares. */
+void picture_line(picture *p, const int from[2], const int to[2], int radius,
+                  const uint8_t color[3]);
 /* Write a PNG, and the folder above it. PONS_CONFIG in a build without libpng. */
 pons_status picture_write(const picture *p, const char *path, pons_error *err);
 

@@ -12,6 +12,8 @@
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
 #include "report/page/page_internal.h"
+#include "report/page/progress_plot.h"
+#include "report/png_write.h"
 
 /* The best value of the series that selects checkpoints, and its step. */
 static void put_best(FILE *to, const report_run *r)
@@ -67,20 +69,28 @@ static void put_page(FILE *to, const report_run *r)
     page_end(to);
 }
 
-pons_status report_page_write(const char *run, const char *path, pons_error *err)
+static pons_status write_page(const report_run *r, const char *path, pons_error *err)
+{
+    safe_file f;
+
+    if (safe_file_open(&f, path, err) != PONS_OK)
+        return err->status;
+    f.unsynced = true;
+    put_page(f.file, r);
+    return safe_file_commit(&f, err);
+}
+
+pons_status report_page_write(const char *run, const char *path, const char *progress,
+                              pons_error *err)
 {
     arena *memory = arena_new();
     report_run r;
-    safe_file f;
 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
-    if (report_run_read(memory, run, &r, err) == PONS_OK
-        && safe_file_open(&f, path, err) == PONS_OK) {
-        f.unsynced = true;
-        put_page(f.file, &r);
-        safe_file_commit(&f, err);
-    }
+    if (report_run_read(memory, run, &r, err) == PONS_OK && write_page(&r, path, err) == PONS_OK
+        && png_available())
+        progress_plot_write(&r, progress, err);
     arena_free(memory);
     return err->status;
 }

@@ -162,12 +162,13 @@ void run_reporter_score(run_reporter *r, const validated_cases *v)
 
 static pons_status write_page(const run_reporter *r, pons_error *err)
 {
-    char *path = NULL;
+    arena *memory = arena_new();
 
-    if (asprintf(&path, "%s/report.html", r->folder) < 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a path");
-    report_page_write(r->folder, path, err);
-    free(path);
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a report");
+    report_page_write(r->folder, arena_format(memory, "%s/report.html", r->folder),
+                      arena_format(memory, "%s/progress.png", r->folder), err);
+    arena_free(memory);
     return err->status;
 }
 

@@ -23,6 +23,7 @@ printf '%s\n' "case,class,dice,iou,step" "good,<b>liver,0.75,0.5,300" "good,(mea
     >"$run/validation/cases.csv"
 
 page=$run/report.html
+picture() { ! "$program" doctor | grep -q '^libpng  *.*: yes$' || [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
 has() { grep -qF -- "$1" "$page"; }
 
 check "a page" ends 0 "report.html" "$program" report "$run"
@@ -41,6 +42,7 @@ first_case() { sed -n 's/.*<a href="#case-\([0-9]*\)".*/\1/p' "$page" | head -1;
 check "the worst case comes first" [ "$(first_case)" = 2 ]
 check "nothing is loaded from elsewhere" sh -c '! grep -qE "(src|href)=\"[^#d]|url\(|@import" "$1"' - "$page"
 
+check "a picture of the curves beside it" picture "$run/progress.png"
 check "another file" ends 0 "'deep/page.html'" "$program" report "$run" -o deep/page.html
 check "equals the first" cmp deep/page.html "$page"
 check "no folder is refused" ends 4 "'nowhere' is no folder, expected the folder of a run" "$program" report nowhere
@@ -63,7 +65,6 @@ phantom ph 4 32,28,24
 } >e.ini
 train() { name=$1; shift; "$program" train e.ini -q --set "experiment.name=$name" "$@"; }
 digest() { cksum <"runs/$1/checkpoints/step-00000004/model.safetensors"; }
-picture() { ! "$program" doctor | grep -q '^libpng  *.*: yes$' || [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
 page=runs/run/report.html
 check "a training" train run
 check "leaves a page of all its steps" has "Step 4 of 4"
