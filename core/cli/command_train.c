@@ -430,7 +430,7 @@ static pons_status open_folder(start *s, pons_error *err)
             || devices_file_open(s->folder.path, keep.step, s->call->log, &s->devices, err)
                == PONS_OK)
         && config_write(s->config, resolved, err) == PONS_OK && s->sections.log.report)
-        run_reporter_open(s->folder.path, s->call->log, &s->reporter, err);
+        run_reporter_open(s->folder.path, s->experiment, &s->reporter, err);
     free(resolved);
     return err->status;
 }

@@ -15,9 +15,11 @@ endif
 libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/report/html/html.c \
 	core/report/html/html.h core/report/html/page_frame.c core/report/html/page_frame.h
 libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_scores.h \
-	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/page_cases.c \
+	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/network_levels.c \
+	core/report/page/network_levels.h core/report/page/page_cases.c \
 	core/report/page/page_curves.c core/report/page/page_facts.c \
-	core/report/page/page_internal.h core/report/page/page_time.c core/report/page/progress_plot.c \
+	core/report/page/page_internal.h core/report/page/page_network.c core/report/page/page_time.c \
+	core/report/page/progress_plot.c \
 	core/report/page/progress_plot.h core/report/page/report_page.c \
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
 	core/report/page/run_history.c core/report/page/run_history.h \

@@ -12,6 +12,8 @@
 void page_put_curves(FILE *to, arena *memory, int count, const report_run *run);
 /* page_cases.c: the table of the last validation, and a card with a picture for each case. */
 void page_put_cases(FILE *to, const report_run *r);
+/* page_network.c: the levels of the network. */
+void page_put_network(FILE *to, const report_run *r);
 /* page_time.c: how long the phases took, and the sensors of the devices. */
 void page_put_time(FILE *to, const report_run *r);
 /* page_facts.c: plugins, versions, settings, and the command that repeats the run. */

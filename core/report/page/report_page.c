@@ -41,7 +41,8 @@ static void put_best(FILE *to, const report_run *r)
 static void put_head(FILE *to, const report_run *r)
 {
     static const char *const part[][2] = {
-        { "curves", "Curves" }, { "cases", "Cases" }, { "time", "Time" },
+        { "curves", "Curves" }, { "cases", "Cases" }, { "network", "Network" },
+        { "time", "Time" },
         { "plugins", "Plugins" }, { "settings", "Settings" }, { "repeat", "Run it again" }
     };
 
@@ -64,6 +65,7 @@ static void put_page(FILE *to, const report_run *r)
     put_head(to, r);
     page_put_curves(to, r->memory, 1, r);
     page_put_cases(to, r);
+    page_put_network(to, r);
     page_put_time(to, r);
     page_put_facts(to, r);
     page_end(to);

@@ -14,6 +14,7 @@
 #include "base/thread/worker.h"
 #include "report/page/case_scores.h"
 #include "report/page/mosaic.h"
+#include "report/page/network_levels.h"
 #include "report/page/report_page.h"
 #include "report/png_write.h"
 
@@ -36,20 +37,24 @@ static void warn(run_reporter *r, const pons_error *problem)
     }
 }
 
-pons_status run_reporter_open(const char *folder, logger *l, run_reporter **out, pons_error *err)
+pons_status run_reporter_open(const char *folder, const experiment *e, run_reporter **out,
+                              pons_error *err)
 {
+    pons_error problem = PONS_ERROR_INIT;
     run_reporter *r = calloc(1, sizeof *r);
 
     if (r == NULL || (r->folder = strdup(folder)) == NULL) {
         free(r);
         return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
     }
-    r->log = l;
+    r->log = e->log;
     pthread_mutex_init(&r->lock, NULL);
     if (worker_open(WORKER_LOW, "the thread that writes the report", &r->writer, err) != PONS_OK) {
         run_reporter_close(r, false);
         return err->status;
     }
+    network_levels_write(e, folder, &problem);
+    warn(r, &problem);
     *out = r;
     return PONS_OK;
 }

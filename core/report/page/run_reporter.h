@@ -13,8 +13,9 @@
 
 typedef struct run_reporter run_reporter;
 
-/* 'folder' is the run's, which the reporter copies. */
-pons_status run_reporter_open(const char *folder, logger *l, run_reporter **out, pons_error *err);
+/* Open the report of the run at 'folder' and write the table of its network. */
+pons_status run_reporter_open(const char *folder, const experiment *e, run_reporter **out,
+                              pons_error *err);
 /* Draw a case of a validation; any thread (trainer_observer). Nothing happens to a NULL. */
 void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const uint8_t *decided);
 /* Write the scores of a validation. */

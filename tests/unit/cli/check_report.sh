@@ -73,8 +73,12 @@ scores() { sed -n 's/.*,(mean),\([^,]*\),.*,4$/\1/p' runs/run/validation/cases.c
 recorded() { sed -n 's/.*"step":4,.*"dice":{"mean":\([^,}]*\).*/\1/p' runs/run/metrics.jsonl; }
 check "the scores of the cases have the mean of the record" [ "$(scores | awk '{ n++; sum += $1 } END {
     printf "%d %.6f", n, sum / n }')" = "2 $(recorded | awk '{ printf "%.6f", $1 }')" ]
+parameters() { awk -F, 'NR > 1 { sum += $6 } END { print sum }' runs/run/network.csv; }
+explained() { "$program" explain e.ini --json 2>/dev/null | tr -d '\n' | sed 's/.*"parameter_count":\([0-9]*\).*/\1/'; }
+check "levels have all parameters" [ "$(parameters)" = "$(explained)" ]
+check "and the extents of the unet" [ "$(awk -F, 'NR > 1 { printf "%s ", $1 }' runs/run/network.csv)" = "16 8 " ]
 check "a training without a page" train bare --set log.report=no
-check "leaves none" [ "$(ls runs/bare)" = "$(ls runs/run | grep -v -e report -e progress -e validation)" ]
+check "leaves none" [ "$(ls runs/bare)" = "$(ls runs/run | grep -v -e report -e progress -e validation -e network)" ]
 check "and has the same bits" [ "$(digest run)" = "$(digest bare)" ]
 halves() { train halves --set train.steps=2 && train halves; }
 check "a run in two parts" halves
