@@ -1,10 +1,11 @@
 /*
- * command_report.c - pons report: the page of a run.
+ * command_report.c - pons report: the page of a run, or a comparison of several.
  */
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "report/page/compare_page.h"
 #include "report/page/report_page.h"
 
 typedef struct report_flags {
@@ -12,7 +13,8 @@ typedef struct report_flags {
 } report_flags;
 
 static const pons_option flags[] = {
-    PONS_TEXT(report_flags, output, "", "The page; RUN/report.html if it is not given."),
+    PONS_TEXT(report_flags, output, "",
+              "The page; if it is not given RUN/report.html, or comparison.html of several runs."),
     PONS_OPTIONS_END
 };
 
@@ -27,26 +29,51 @@ static pons_status check_run(const char *run, pons_error *err)
     return PONS_OK;
 }
 
+static pons_status check_runs(const invocation *call, pons_error *err)
+{
+    if (call->argument_count > COMPARE_RUNS_MAX)
+        return pons_fail(err, PONS_USAGE, "found %d runs, expected at most %d",
+                         call->argument_count, COMPARE_RUNS_MAX);
+    for (int i = 0; i < call->argument_count; i++)
+        if (check_run(call->argument[i], err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
+static pons_status write_page(const invocation *call, arena *memory, const char *output,
+                              pons_error *err)
+{
+    const char *run = call->argument[0], *path = output;
+    bool one = call->argument_count == 1;
+
+    if (path == NULL)
+        path = one ? arena_format(memory, "%s/report.html", run) : "comparison.html";
+    if (folder_make_for(path, err) != PONS_OK)
+        return err->status;
+    if (one)
+        report_page_write(run, path, arena_format(memory, "%s/progress.png", run), err);
+    else
+        compare_page_write(call->argument_count, call->argument, path, err);
+    if (err->status == PONS_OK)
+        log_line(call->log, "'%s'", path);
+    return err->status;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const report_flags *f = given;
-    const char *of = call->argument[0], *path, *progress;
     arena *memory;
 
-    if (check_run(of, err) != PONS_OK)
+    if (check_runs(call, err) != PONS_OK)
         return err->status;
     if ((memory = arena_new()) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
-    path = f->output != NULL ? f->output : arena_format(memory, "%s/report.html", of);
-    progress = arena_format(memory, "%s/progress.png", of);
-    if (folder_make_for(path, err) == PONS_OK
-        && report_page_write(of, path, progress, err) == PONS_OK)
-        log_line(call->log, "'%s'", path);
+    write_page(call, memory, f->output, err);
     arena_free(memory);
     return err->status;
 }
 
 const command command_report = {
-    "report", "a page of a run: curves, cases, settings", "RUN", flags, sizeof(report_flags),
-    "o=output", 1, 1, run
+    "report", "a page of a run: curves, cases, settings; or of several runs side by side", "RUN...",
+    flags, sizeof(report_flags), "o=output", 1, -1, run
 };

@@ -15,6 +15,7 @@ endif
 libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/report/html/html.c \
 	core/report/html/html.h core/report/html/page_frame.c core/report/html/page_frame.h
 libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_scores.h \
+	core/report/page/compare_page.c core/report/page/compare_page.h \
 	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/network_levels.c \
 	core/report/page/network_levels.h core/report/page/page_cases.c \
 	core/report/page/page_curves.c core/report/page/page_facts.c \

@@ -245,7 +245,7 @@ check "a thousand classes train" volumes many --set data.source=many --set train
     --set loss.class_weights=auto --set window.batch=50
 check "with a weight for each" grep -q '^weight = .*1 1 1' runs/many/resolved.ini
 check "are recorded by their means" \
-    grep -q '"balanced_accuracy":{"mean":[0-9.e-]*},"auc":{"mean":[0-9.e-]*},"cases":100}' runs/many/metrics.jsonl
+    grep -q '"balanced_accuracy":{"mean":[0-9.e-]*},"auc":{"mean":[0-9.e-]*},"cases":100,' runs/many/metrics.jsonl
 check "are predicted" "$program" predict runs/many many/val/n00500 -o many.csv
 check "with a column for each" [ "$(head -n 1 many.csv | tr , '\n' | wc -l)" -eq 1002 ]
 check "are evaluated" sh -c "'$program' evaluate --run runs/many >table 2>said"

@@ -51,6 +51,32 @@ check "a folder without records is refused" ends 4 "cannot read 'empty/metrics.j
 check "and gets no page" [ ! -e empty/report.html ]
 mkdir -p folds/fold_0/checkpoints
 check "folds are refused" ends 4 "hint: pons report folds/fold_0" "$program" report folds
+
+# Two runs with six cases: every difference is 0.125 k, k = 1 to 6, so p = 2 / 2^6.
+for name in one two; do
+    mkdir -p "$name/validation"
+    cp "$run/metrics.jsonl" "$name/"
+    cp "$run/resolved.ini" "$name/"
+    {
+        echo "case,class,dice,step"
+        for k in 1 2 3 4 5 6; do
+            value=$(awk -v k=$k -v by=$([ $name = one ] && echo 0 || echo 0.125) 'BEGIN { print k / 64 + by * k }')
+            printf '%s\n' "c$k,liver,$value,300" "c$k,(mean),$value,300"
+        done
+    } >"$name/validation/cases.csv"
+done
+sed -i 's/steps = 400/steps = 500/' two/resolved.ini
+page=comparison.html
+check "a comparison" ends 0 "'comparison.html'" "$program" report one two
+check "p of six differences of one sign is 2 / 2^6" has '<td class="n">6</td><td class="n">0</td><td class="n">0.03125</td>'
+check "the difference of the means" has '<td class="n">0.4375</td>'
+check "settings that differ" has '[train] steps</th><td class="wrap">400</td><td class="wrap">500</td>'
+check "settings that are equal are left out" sh -c '! grep -qF "[train] best" comparison.html'
+check "a curve has both runs" sh -c 'tr "\n" " " <comparison.html | grep -qF "step 150 one: 0.15 two: 0.15"'
+check "a run without cases" sh -c 'rm one/validation/cases.csv'
+check "is compared by its curves" ends 0 "'c.html'" "$program" report two one -o c.html
+check "which the page says" grep -q "no validation case and metric in common" c.html
+
 echo "case,class,dice" >"$run/validation/cases.csv"
 echo "x,liver,0.5" >>"$run/validation/cases.csv"
 check "a malformed table is refused" ends 4 "no table of validation cases" "$program" report "$run"
