@@ -76,7 +76,7 @@ void page_section(FILE *to, const char *id, const char *heading)
 
 void page_table_begin(FILE *to, const char *label, int columns, const char *const *column)
 {
-    fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"", to);
+    fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", to);
     html_put_text(to, label);
     fputs("\">\n<table>\n<thead><tr>", to);
     for (int i = 0; i < columns; i++) {

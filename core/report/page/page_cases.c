@@ -112,7 +112,7 @@ static void put_scores(const case_list *l, int number)
 {
     const case_scores *s = l->scores;
 
-    fputs("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Scores of ", l->to);
+    fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Scores of ", l->to);
     html_put_text(l->to, s->name[number]);
     fputs("\">\n<table><thead><tr><th scope=\"col\">class</th>", l->to);
     for (int m = 0; m < s->metric_count; m++) {
