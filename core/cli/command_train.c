@@ -35,7 +35,8 @@ static const pons_option flags[] = {
     PONS_FLAG(train_flags, fresh, "no",
               "Start anew; the earlier run's folder becomes NAME.1, NAME.2, ..."),
     PONS_TEXT(train_flags, resume, "",
-              "Go on from another run's folder or checkpoint, with its options."),
+              "Go on from another run's folder or checkpoint, with its optimizer's state; loss, "
+              "schedule, augmentation and learning rate may differ."),
     PONS_INTEGER_OR(train_flags, folds, "none", 2, RUN_FOLDS_MAX, none_words,
                     "Cross-validation: train this number of runs NAME/fold_0, NAME/fold_1, ... one "
                     "after the other, each with [data] validation = fold:K/N."),
@@ -351,10 +352,13 @@ static pons_status add_way_out(const start *s, pons_error *err)
         return err->status;
     if (s->own)
         pons_fail(&hint, PONS_CONFIG, "hint: --fresh starts anew, another [experiment] name keeps "
-                  "both");
+                  "both; with --resume %s that run goes on from here, and may change [loss], "
+                  "[schedule], [augment] and [optimizer] lr",
+                  shell_word(word, sizeof word, s->folder.path));
     else if (set_pretrained(s, word, sizeof word)[0] != '\0')
-        pons_fail(&hint, PONS_CONFIG, "hint: --resume takes these values as they were; in its "
-                  "place --set %s begins anew with the weights of the same network", word);
+        pons_fail(&hint, PONS_CONFIG, "hint: --resume may change [loss], [schedule], [augment] and "
+                  "[optimizer] lr; in its place --set %s begins anew with the weights of the same "
+                  "network", word);
     if (hint.status != PONS_OK)
         snprintf(err->text + used, room, "\n%s", hint.text);
     return err->status;
@@ -380,7 +384,7 @@ static pons_status prepare(start *s, pons_error *err)
         != PONS_OK)
         return err->status;
     if (s->checkpoint != NULL)
-        resume_check(&s->saved, s->experiment, err);
+        resume_check(&s->saved, s->experiment, s->own, err);
     return s->checkpoint != NULL && s->experiment != NULL ? add_way_out(s, err) : err->status;
 }
 

@@ -8,8 +8,11 @@
 #include "base/text/text.h"
 #include "experiment/data_settings.h"
 
-/* Sections and keys ('*': all) that may differ when a run resumes. */
-static const struct { const char *section, *key; } changeable[] = {
+/* A section and one of its keys; '*': all. */
+typedef struct option_place { const char *section, *key; } option_place;
+
+/* The options that may differ when a run resumes. */
+static const option_place changeable[] = {
     { "log", "*" }, { "device", "*" }, { "predict", "*" },
     { "distribute", "mode" }, { "distribute", "devices" }, { "distribute", "backend" },
     { "distribute", "threads" }, { "distribute", "bucket" }, { "distribute", "timeout_s" },
@@ -24,13 +27,24 @@ static const struct { const char *section, *key; } changeable[] = {
     { "train", "accumulate" }, { "train", "micro_batches" }, /* M is compared instead */
     { "train", "nonfinite" }, /* skipped steps stay skipped */
     { "train", "recompute" },
+    { NULL, NULL }
 };
 
-static bool may_change(const char *section, const char *key)
+/*
+ * The options that may also differ in a run of its own that begins with another run's checkpoint.
+ * No tensor of the network and no state of the optimizer depends on them.
+ */
+static const option_place steering[] = {
+    { "loss", "*" }, { "schedule", "*" }, { "augment", "*" }, { "optimizer", "lr" },
+    { "train", "clip_norm" }, { "train", "mixup" }, { "train", "cutmix" },
+    { NULL, NULL }
+};
+
+static bool is_among(const option_place *list, const char *section, const char *key)
 {
-    for (size_t i = 0; i < sizeof changeable / sizeof changeable[0]; i++) {
-        if (config_is_part(section, changeable[i].section)
-            && (changeable[i].key[0] == '*' || strcmp(changeable[i].key, key) == 0))
+    for (; list->section != NULL; list++) {
+        if (config_is_part(section, list->section)
+            && (list->key[0] == '*' || strcmp(list->key, key) == 0))
             return true;
     }
     return false;
@@ -38,8 +52,11 @@ static bool may_change(const char *section, const char *key)
 
 /* An option whose value differs from the checkpoint's. */
 typedef struct difference {
-    char name[256];
-    const char *value, *before;
+    int next;                  /* index of the option that follows it in the configuration        */
+    const char *section, *key, *value;
+    const char *before;        /* the checkpoint's value                                          */
+    bool absent;               /* the checkpoint has none; 'before' is the default                */
+    char name[256];            /* "[section] key"                                                 */
 } difference;
 
 /* True if a --set names the section, or the section that lists its steps. */
@@ -54,58 +71,60 @@ static bool is_overridden(const char *section, int set_count, const char *const 
 }
 
 /* An older checkpoint has the default where the dataset's own split was used. */
-static bool is_own_split(const experiment *e, const char *section, const char *key,
-                         const difference *d)
+static bool is_own_split(const experiment *e, const difference *d)
 {
-    return strcmp(section, "data") == 0 && strcmp(key, "validation") == 0
+    return strcmp(d->section, "data") == 0 && strcmp(d->key, "validation") == 0
            && strcmp(d->value, "own") == 0
-           && strcmp(d->before, config_default(e->config, section, key)) == 0;
+           && strcmp(d->before, config_default(e->config, d->section, d->key)) == 0;
 }
 
 /*
- * Find the first difference, without sections named by --set; false: none. An option that the
- * checkpoint lacks is younger than it, and had its default then.
+ * Find the difference at d->next or behind it, without options that may always change; false:
+ * none. An option that the checkpoint lacks is younger than it, and had its default then.
  */
-static bool find_difference(const saved_state *s, const experiment *e, int set_count,
-                            const char *const *set, difference *out)
+static bool find_difference(const saved_state *s, const experiment *e, difference *d)
 {
-    for (int i = 0; i < config_count(e->config); i++) {
-        const char *section, *key;
-        config_item(e->config, i, &section, &key, &out->value);
-        if (may_change(section, key) || is_overridden(section, set_count, set))
+    while (d->next < config_count(e->config)) {
+        config_item(e->config, d->next++, &d->section, &d->key, &d->value);
+        if (is_among(changeable, d->section, d->key))
             continue;
-        snprintf(out->name, sizeof out->name, "[%s] %s", section, key);
-        out->before = safetensors_metadata(s->file, out->name);
-        if (out->before == NULL)
-            out->before = config_default(e->config, section, key);
-        if (!config_same(e->config, section, key, out->before, out->value)
-            && !is_own_split(e, section, key, out))
+        snprintf(d->name, sizeof d->name, "[%s] %s", d->section, d->key);
+        d->before = safetensors_metadata(s->file, d->name);
+        d->absent = d->before == NULL;
+        if (d->absent)
+            d->before = config_default(e->config, d->section, d->key);
+        if (!config_same(e->config, d->section, d->key, d->before, d->value)
+            && !is_own_split(e, d))
             return true;
     }
     return false;
 }
 
-static pons_status compare_options(const saved_state *s, const experiment *e, pons_error *err)
+static pons_status compare_options(const saved_state *s, const experiment *e, bool own,
+                                   pons_error *err)
 {
-    difference d;
+    difference d = { .next = 0 };
 
-    if (!find_difference(s, e, 0, NULL, &d))
-        return PONS_OK;
-    return pons_fail(err, PONS_CONFIG, "%s is '%s' but the run to be continued has '%s'", d.name,
-                     d.value, d.before);
+    while (find_difference(s, e, &d))
+        if (own || !is_among(steering, d.section, d.key))
+            return pons_fail(err, PONS_CONFIG, "%s: %s is '%s' but the run to be continued has "
+                             "'%s'", config_location(e->config, d.section, d.key), d.name, d.value,
+                             d.before);
+    return PONS_OK;
 }
 
 pons_status resume_check_prediction(const char *checkpoint, const char *path, const experiment *e,
                               int set_count, const char *const *set, pons_error *err)
 {
     saved_state s;
-    difference d;
+    difference d = { .next = 0 };
 
     if (saved_state_read(checkpoint, &s, err) != PONS_OK)
         return err->status;
-    if (find_difference(&s, e, set_count, set, &d))
-        pons_fail(err, PONS_DATA, "'%s': %s is '%s' but '%s' was made with '%s'\nhint: it is "
-                  "another run's file", path, d.name, d.value, checkpoint, d.before);
+    while (err->status == PONS_OK && find_difference(&s, e, &d))
+        if (!is_overridden(d.section, set_count, set))
+            pons_fail(err, PONS_DATA, "'%s': %s is '%s' but '%s' was made with '%s'\nhint: it "
+                      "is another run's file", path, d.name, d.value, checkpoint, d.before);
     saved_state_clear(&s);
     return err->status;
 }
@@ -175,12 +194,12 @@ static pons_status compare_epoch(const saved_state *s, const experiment *e, pons
                      e->epoch.replaced, w.count, w.replaced);
 }
 
-pons_status resume_check(const saved_state *s, const experiment *e, pons_error *err)
+pons_status resume_check(const saved_state *s, const experiment *e, bool own, pons_error *err)
 {
     const case_list before = cases_of(s);
 
     if (compare_debug(s, e, err) != PONS_OK || compare_micro_batches(s, e, err) != PONS_OK
-        || compare_options(s, e, err) != PONS_OK
+        || compare_options(s, e, own, err) != PONS_OK
         || case_list_compare(&before, &e->cases, err) != PONS_OK)
         return err->status;
     return compare_epoch(s, e, err);
@@ -213,11 +232,22 @@ static void restore_pretrained(const saved_state *s, const experiment *e)
     config_resolve(e->config, "train", "pretrained", before, "the checkpoint's");
 }
 
+/* List the options that steer this run otherwise than the run before. */
+static void tell_differences(const saved_state *s, const experiment *e)
+{
+    difference d = { .next = 0 };
+
+    while (find_difference(s, e, &d))
+        log_line(e->log, "differs from the run before: %s = %s (before: %s)", d.name, d.value,
+                 d.absent ? "none" : d.before);
+}
+
 void resume_restore(const saved_state *s, const experiment *e)
 {
     const case_list before = cases_of(s);
 
     restore_threads(s, e);
     restore_pretrained(s, e);
+    tell_differences(s, e);
     case_list_warn(&before, &e->cases, e->log);
 }

@@ -1099,12 +1099,14 @@ N7() {
 
 N8() {
     enter N8
-    "$program" train e.ini --resume runs/run --set experiment.name=other --set optimizer.lr=0.5 2>said
+    "$program" train e.ini --resume runs/run --set experiment.name=other --set experiment.seed=5 2>said
     check "N8 another name is not proposed where it was given" sh -c "! grep -q 'another .experiment. name' said"
     check "N8 what is proposed works" sh -c "\"\$0\" train e.ini --set experiment.name=other \
-        --set optimizer.lr=0.5 $(sed -n 's/.* in its place \(.*\) begins anew .*/\1/p' said)" "$program"
+        --set experiment.seed=5 $(sed -n 's/.* in its place \(.*\) begins anew .*/\1/p' said)" "$program"
     "$program" train e.ini --set optimizer.lr=0.5 2>said
     check "N8 else it is" grep -q 'another .experiment. name keeps both' said
+    check "N8 and goes on from the run" sh -c "\"\$0\" train e.ini --set experiment.name=steered \
+        --set optimizer.lr=0.5 $(sed -n 's/.*; with \(--resume [^ ]*\) that run.*/\1/p' said)" "$program"
 }
 
 # named WHAT FILE: both readers report that the file is WHAT.

@@ -848,6 +848,87 @@ START_TEST(a_run_continues_from_another_run)
 }
 END_TEST
 
+/* Tensors of the optimizer in a checkpoint of a run. */
+static safetensors *optimizer_of(const char *run, int step)
+{
+    pons_error err = PONS_ERROR_INIT;
+    safetensors *file = NULL;
+    char path[256];
+
+    snprintf(path, sizeof path, "%s/runs/%s/checkpoints/step-%08d/optimizer.safetensors", root, run,
+             step);
+    ck_assert_msg(safetensors_open(path, &file, &err) == PONS_OK, "%s", err.text);
+    return file;
+}
+
+/* A loss of 0 leaves 0.9 of each first moment of Adam, whatever the rate. */
+static void expect_kept_moments(const char *run, int step, const char *before, int step_before)
+{
+    safetensors *file = optimizer_of(run, step), *taken = optimizer_of(before, step_before);
+    int compared = 0;
+
+    for (int i = 0; i < safetensors_count(file); i++) {
+        const safetensor *x = safetensors_item(file, i), *y = safetensors_find(taken, x->name);
+        ck_assert_ptr_nonnull(y);
+        if (strcmp(x->name + strlen(x->name) - 2, ".m") != 0)
+            continue;
+        for (size_t n = 0; n < x->size / sizeof(float); n++) {
+            float a = ((const float *)x->data)[n], b = ((const float *)y->data)[n];
+            ck_assert_float_eq(a, 0.9f * b);
+            compared += b != 0;
+        }
+    }
+    ck_assert_int_gt(compared, 100);
+    safetensors_close(file);
+    safetensors_close(taken);
+}
+
+#define RESUME_STEERED(...) \
+    TRAIN("--set", "experiment.name=steered", "--resume", "runs/half", __VA_ARGS__)
+
+START_TEST(a_run_continues_from_another_run_with_another_rate_and_loss)
+{
+    make_experiment();
+    expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=3", "--set",
+                     "schedule.plugin=constant"), NULL);
+    expect_ran(RESUME_STEERED("--set", "train.steps=4", "--set", "optimizer.lr=5e-3", "--set",
+                              "schedule.plugin=poly", "--set", "schedule.power=2", "--set",
+                              "loss.lambda_dice=0", "--set", "loss.lambda_ce=0", "--set",
+                              "augment.flip.probability=0.25"),
+               "going on after step 3");
+    expect_ran(0, "differs from the run before: [optimizer] lr = 5e-3 (before: 1e-2)\n");
+    expect_ran(0, "differs from the run before: [schedule] plugin = poly (before: constant)\n");
+    expect_ran(0, "differs from the run before: [schedule] power = 2 (before: none)\n");
+    expect_ran(0, "differs from the run before: [loss] lambda_ce = 0 (before: 1)\n");
+    expect_ran(0, "differs from the run before: [augment.flip] probability = 0.25 (before: 0.5)");
+    ck_assert_ptr_nonnull(strstr(root_text("runs/steered/log.txt"), "lr = 5e-3 (before: 1e-2)"));
+    /* The fourth of four steps of a square: 5e-3 (1 - 3/4)^2. */
+    ck_assert_ptr_nonnull(strstr(root_text("runs/steered/metrics.jsonl"), "\"lr\":0.0003125"));
+    expect_kept_moments("steered", 4, "half", 3);
+    /* The run of its own goes on with its own values, and changes none. */
+    expect_ran(TRAIN("--set", "experiment.name=steered", "--set", "train.steps=5"),
+               "[optimizer] lr is '1e-2' but the run to be continued has '5e-3'");
+    remove_root();
+}
+END_TEST
+
+START_TEST(another_network_or_optimizer_does_not_continue_a_run)
+{
+    make_experiment();
+    expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=2"), NULL);
+    in_shell("sed 's/^channels = 4 8/channels = 4 16/' e.ini >wide.ini");
+    ck_assert_int_eq(PONS("train", "wide.ini", "--set", "experiment.name=steered", "--resume",
+                          "runs/half"), 3);
+    expect_ran(3, "wide.ini:32: [model] channels is '4 16' but the run to be continued has '4 8'");
+    ck_assert_int_eq(RESUME_STEERED("--set", "optimizer.plugin=adamw"), 3);
+    expect_ran(3, "--set: [optimizer] plugin is 'adamw' but the run to be continued has 'adam'");
+    ck_assert_int_eq(RESUME_STEERED("--set", "optimizer.beta1=0.8"), 3);
+    expect_ran(3, "hint: --resume may change [loss], [schedule], [augment] and [optimizer] lr; ");
+    ck_assert_msg(!file_exists_in_root("runs/steered"), "a run that cannot begin left a folder");
+    remove_root();
+}
+END_TEST
+
 /* Count the starts from the run and from its checkpoint that end with 'status'. */
 static int starts_that_end(int status)
 {
@@ -915,6 +996,8 @@ int main(void)
     tcase_add_test(c, pretrained_weights_are_where_training_starts);
     tcase_add_test(c, gradient_that_is_not_finite_stops_or_skips);
     tcase_add_test(c, a_run_continues_from_another_run);
+    tcase_add_test(c, a_run_continues_from_another_run_with_another_rate_and_loss);
+    tcase_add_test(c, another_network_or_optimizer_does_not_continue_a_run);
     tcase_add_test(c, a_run_written_by_another_process_is_not_continued);
     return suite_run();
 }
