@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/run_folds.h"
 
 static const char *const fold_files[] = { "checkpoint_final.pth", "checkpoint_best.pth" };
 
@@ -59,6 +60,21 @@ static pons_status find_in_run(const char *run, const char *checkpoints, char **
     return err->status;
 }
 
+/* The folds of a cross-validation, or of a model folder of nnU-Net, are networks of their own. */
+static pons_status refuse_folds(const char *folder, pons_error *err)
+{
+    for (int i = 0; i < RUN_FOLDS_MAX && err->status == PONS_OK; i++) {
+        char *fold = run_folds_path(folder, i);
+        if (fold == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory");
+        else if (folder_is_there(fold))
+            pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s'", folder,
+                      fold);
+        free(fold);
+    }
+    return err->status;
+}
+
 static pons_status find_in_folder(const char *folder, char **out, pons_error *err)
 {
     const char *name = folder_holds(folder, WEIGHTS_OF_BUNDLE) ? WEIGHTS_OF_BUNDLE
@@ -72,6 +88,8 @@ static pons_status find_in_folder(const char *folder, char **out, pons_error *er
         find_in_checkpoint(folder, out, err);
     free(own);
     if (err->status != PONS_OK || *out != NULL)
+        return err->status;
+    if (name == NULL && refuse_folds(folder, err) != PONS_OK)
         return err->status;
     if (name == NULL)
         return pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with "

@@ -123,7 +123,7 @@ check "a zip archive does" predicts "$given/unet.pt"
 trains() {
     name=$1
     shift
-    "$program" train a.ini --set experiment.name="$name" --set data.source=ph --set data.validation=none \
+    "$program" train "${network:-a.ini}" --set experiment.name="$name" --set data.source=ph --set data.validation=none \
         --set train.epochs= --set train.steps=1 --set optimizer.lr=1e-30 "$@" >train.log 2>&1
     code=$?
     cat train.log
@@ -152,6 +152,24 @@ check "and no others" [ "$(grep -c . skipped)" -eq "$(grep -c "drawn anew: model
 check "the head also starts anew for the same classes" trains seven --set train.pretrained="$given/unet.pt" \
     --set train.pretrained_skip=head
 check "which changes the loss" sh -c '! cmp -s "$0/one/metrics.jsonl" "$0/seven/metrics.jsonl"' runs
+model=$source/tests/golden/nnunet/models/plain
+config nnunet
+sed -i 's/^labels = .*/labels = background:0 a:1 b:2/' nnunet.ini
+cat >>nnunet.ini <<'INI'
+[model]
+plugin = plain_unet
+features_per_stage = 4 8 12
+kernel_sizes = 3,3,1 3 3
+strides = 1 2,2,1 2
+INI
+network=nnunet.ini
+check "a fold of nnU-Net is imported" "$program" import "$model/fold_0" -o fold.safetensors --config nnunet.ini
+check "training begins with it" trains fold --set train.pretrained="$model/fold_0"
+check "training begins with what was imported" trains imported --set train.pretrained=fold.safetensors
+check "the same way" same_start fold imported
+check "of folds one is asked for" ends 3 "/plain' holds folds, expected one of them, as '" \
+    trains folds --set train.pretrained="$model"
+network=a.ini
 check "a folder without weights is refused" ends 3 "/ph' holds no weights" trains eight \
     --set train.pretrained=ph
 check "a pickle that calls is refused" ends 4 "it names 'posix.system'" trains nine \
