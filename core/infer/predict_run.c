@@ -107,8 +107,10 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
         predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);
     if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
-        pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", m->c.name,
-                  m->c.image.channels, m->c.image.channels == 1 ? "" : "s", e->task.channels);
+        pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d\nhint: a "
+                  "comma joins the channels of one case, as t1.nii.gz,t2.nii.gz; in a folder "
+                  "CASE_0000 and CASE_0001 are one case", m->c.name, m->c.image.channels,
+                  m->c.image.channels == 1 ? "" : "s", e->task.channels);
 }
 
 /* The key of a sample of dropout. It does not depend on the other cases of the prediction. */

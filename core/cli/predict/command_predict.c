@@ -1025,6 +1025,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_predict = {
-    "predict", "segment or classify images with a trained network", "RUN IMAGE... -o OUT", flags,
+    "predict", "segment or classify images with a trained network", "RUN[,RUN...] "
+    "IMAGE[,CHANNEL...]... -o OUT", flags,
     sizeof(predict_flags), "o=output", 2, -1, run
 };

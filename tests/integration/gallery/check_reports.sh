@@ -1254,6 +1254,18 @@ N13() {
     done
 }
 
+N14() {
+    enter N14
+    scan=data/imagesTr/phantom_000.nii.gz
+    check "N14 too many channels are counted, and a case is explained" \
+        ends 4 "has 2 channels, the network expects 1" "$program" predict runs/run $scan,$scan -o out.nii.gz
+    check "N14 by a comma and by the names of a folder" grep -q '^hint: a comma joins .* CASE_0000 and CASE_0001' \
+        "$folder/out"
+    check "N14 the usage has the list of networks" sh -c "\"\$0\" predict --help | grep -qF 'predict RUN[,RUN...] IMAGE'" \
+        "$program"
+    check "N14 two networks are averaged" ends 0 "" "$program" predict runs/run,runs/run $scan -o out.nii.gz
+}
+
 # ---- run them ------------------------------------------------------------------------------------
 
 entries=$(sed -n 's/^\([A-GN][0-9]*\)() {$/\1/p' "$source/tests/integration/gallery/check_reports.sh")
