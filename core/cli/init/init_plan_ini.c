@@ -382,6 +382,14 @@ static const ini_line monai_lines[] = {
     { NULL, NULL, NULL, NULL }
 };
 
+/* Whether nnU-Net's Dice is that of a batch: of slices, and where it would train a low resolution. */
+static bool has_batch_dice(const init_plan *x, const network_plan *n)
+{
+    network_plan low;
+
+    return x->flat || network_plan_make_lowres(x->rule, n, x->statistics->case_count, &low);
+}
+
 static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
 {
     int64_t cases, per_case, steps, every;
@@ -392,8 +400,9 @@ static void put_training(const init_plan *x, const network_plan *n, ini_text *t)
     ini_text_put(t, "loss", "plugin", NULL, x->style != INIT_MONAI ? "nnunet"
                  : x->data->region_count > 0 ? "dice" : "dice_ce");
     if (x->style != INIT_MONAI) {
-        ini_text_put(t, "loss", "batch_dice", "yes for slices alone, as nnU-Net",
-                     x->flat ? "yes" : "no");
+        ini_text_put(t, "loss", "batch_dice",
+                     "yes for slices, and where a patch sees little of a case, as nnU-Net",
+                     has_batch_dice(x, n) ? "yes" : "no");
         put_heads(x, n, t);
     }
     put_lines(x->style == INIT_MONAI ? monai_lines : nnunet_lines, t);

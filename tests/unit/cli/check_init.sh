@@ -97,6 +97,23 @@ echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"w":1,"g":2,"l":3},"n
 echo '[{"train":["phantom_000","phantom_002"],"val":["phantom_001"]}]' >raw/Dataset007_X/splits_final.json
 check "a dataset of nnU-Net with folds is planned" plans nnsplit raw/Dataset007_X
 check "by its folds" has nnsplit 'validation = own'
+
+# A case of 264 x 264 x 264 bytes is so large that nnU-Net would train a low resolution, and its Dice is a batch's.
+mkdir -p wide/imagesTr wide/labelsTr
+gunzip -c ph/imagesTr/phantom_000.nii.gz | head -c 352 >head
+printf '\003\000\010\001\010\001\010\001\001\000' | dd of=head bs=1 seek=40 conv=notrunc 2>dd
+printf '\002\000\010\000' | dd of=head bs=1 seek=70 conv=notrunc 2>dd
+{ cat head; head -c 18399744 /dev/zero | tr '\0' '\1'; } >wide/imagesTr/a_0000.nii
+{ cat head; head -c 9199872 /dev/zero; printf '\1'; head -c 9199871 /dev/zero; } >wide/labelsTr/a.nii
+for kind in imagesTr/b_0000 labelsTr/b; do
+    ln -s "$(echo "${kind#*/}" | tr b a).nii" "wide/$kind.nii"
+done
+echo '{"channel_names":{"0":"noNorm"},"labels":{"background":0,"w":1},"numTraining":2,"file_ending":".nii"}' \
+    >wide/dataset.json
+check "large cases are planned" plans wide wide
+check "with a note on the low resolution" grep -q '^note .* train a second network first$' wide.out
+check "and nnU-Net's Dice of a batch" has wide 'batch_dice = yes'
+
 check "missing labels are not blamed on --set" refused 3 "error: [data] labels: 'labels' is not given" \
     one.csv -o bad.ini
 check "a wrong value of --set is" refused 3 "error: --set: [data] validation: " \
