@@ -232,14 +232,19 @@ static void restore_pretrained(const saved_state *s, const experiment *e)
     config_resolve(e->config, "train", "pretrained", before, "the checkpoint's");
 }
 
+static const char *text_or_none(const char *value)
+{
+    return value[0] != '\0' ? value : "none";
+}
+
 /* List the options that steer this run otherwise than the run before. */
 static void tell_differences(const saved_state *s, const experiment *e)
 {
     difference d = { .next = 0 };
 
     while (find_difference(s, e, &d))
-        log_line(e->log, "differs from the run before: %s = %s (before: %s)", d.name, d.value,
-                 d.absent ? "none" : d.before);
+        log_line(e->log, "differs from the run before: %s = %s (before: %s)", d.name,
+                 text_or_none(d.value), d.absent ? "none" : text_or_none(d.before));
 }
 
 void resume_restore(const saved_state *s, const experiment *e)
