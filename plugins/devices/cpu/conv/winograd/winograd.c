@@ -7,6 +7,10 @@
  * tasks, so bits do not depend on the number of tasks (R4).
  *
  * The input gradient of a convolution with stride 1 is a convolution with the reversed kernel.
+ *
+ * With the form along D two planes of the target are made at once. The sources of four planes in
+ * the ring are transformed beside it, and each sum of H and W is four products that are transformed
+ * to those of both planes. Pairs begin at even planes, whatever the tasks (R4).
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -32,6 +36,7 @@ enum { ALONG_D, ALONG_H, ALONG_W };
 typedef struct winograd {
     int threads;
     bool gradient, packed;  /* input gradient; weights come as panels */
+    bool deep;              /* the form is applied along D, too */
     winograd_kind kind;
     pons_type type;
     const gemm_engine *engine;
@@ -43,6 +48,7 @@ typedef struct winograd {
     int tiles[3];           /* along H and W */
     int across, down;       /* tiles along W and rows of an image, with the form's reach */
     int rows, planes;       /* of a task: of tiles, of the target */
+    int made;               /* planes of the target at once */
     int bands, slabs;       /* counts of tasks along the rows of tiles and along the planes */
     int shares;             /* parts of the target channels, where tasks are fewer than threads */
     int kept;               /* planes in the ring */
@@ -65,7 +71,8 @@ static int64_t odd_lines(int64_t bytes)
 static winograd_panels panels_of(const winograd *w)
 {
     return (winograd_panels){ .kind = w->kind, .type = w->type, .gradient = w->gradient,
-                              .ins = w->ins, .outs = w->outs, .depth = w->depth,
+                              .deep = w->deep, .ins = w->ins, .outs = w->outs,
+                              .depth = w->deep ? WINOGRAD_DEEP : w->depth,
                               .columns = w->columns, .steps = w->steps };
 }
 
@@ -105,7 +112,9 @@ typedef struct part {
     const work *k;
     int first_row, rows;    /* of tiles, of all images */
     int first_block, end_block;
-    char *planes, *sums;
+    char *planes, *sums;    /* sums: of all planes that are made at once */
+    char *sources;          /* of the form along D, as planes */
+    float *products;        /* of GEMM_TILE tiles, one behind the other along D */
     gemm_run *run;          /* of a plane of the target, sum by sum */
     int runs[SUMS];
 } part;
@@ -121,6 +130,12 @@ static int64_t line_at(const int extent[3], int64_t point, int image, int d, int
 {
     return (((int64_t)image * extent[ALONG_D] + d) * extent[ALONG_H] + h) * extent[ALONG_W] *
            point;
+}
+
+/* The bytes of the sums of a plane of the target. */
+static int64_t sums_of_plane(const winograd *w)
+{
+    return w->form->sums * w->form->sums * w->sum_apart;
 }
 
 static char *plane_at(const part *p, int plane)
@@ -225,12 +240,68 @@ static void multiply(const part *p, int first, int columns)
     }
 }
 
-/* Write the n-th of the multiplied columns, which is 'column' of the target. */
-static void write_column(const part *p, int d, int n, int column)
+/* Transform the sources of the planes that planes d and d + 1 of the target sum over. */
+static void read_deep(const part *p, int d)
+{
+    const winograd *w = p->k->w;
+    int lead = w->gradient ? w->pad - w->depth + 1 : -w->pad;
+    int64_t count = (int64_t)p->rows * w->across * w->pitch / (int64_t)sizeof(float);
+
+    for (int s = 0; s < w->form->sources * w->form->sources; s++) {
+        const float *from[WINOGRAD_DEEP];
+        float *to[WINOGRAD_DEEP];
+        for (int i = 0; i < WINOGRAD_DEEP; i++) {
+            int plane = d + lead + i;
+            bool inside = plane >= 0 && plane < w->from[ALONG_D];
+            from[i] = inside ? (const float *)(plane_at(p, plane) + s * w->apart) : NULL;
+            to[i] = (float *)(p->sources + i * w->plane + s * w->apart);
+        }
+        winograd_read_planes(from, count, to);
+    }
+}
+
+/* Compute some columns of a sum of both planes, for the tiles of a product. */
+static void multiply_deep_tiles(const part *p, gemm_row_product *product, int sum, int tile)
+{
+    enum { ROW = GEMM_ACROSS * GEMM_TILE, APART_ALONG_D = GEMM_TILE * ROW };
+    const winograd *w = p->k->w;
+    float *to[WINOGRAD_DEEP_MAKES];
+
+    for (int i = 0; i < WINOGRAD_DEEP; i++) {
+        gemm_run run = { .a = i * w->plane + sum * w->apart, .b = panel_at(w, sum, 0, i),
+                         .pairs = w->pairs };
+        product->run = &run;
+        product->a = p->sources + tile * w->pitch;
+        product->c = p->products + i * APART_ALONG_D;
+        w->engine->lines(product);
+    }
+    for (int i = 0; i < WINOGRAD_DEEP_MAKES; i++)
+        to[i] = (float *)(p->sums + i * sums_of_plane(w) + sum * w->sum_apart) + tile * ROW;
+    winograd_write_planes(p->products, APART_ALONG_D, product->rows * ROW, to);
+}
+
+/* 'multiply' with the form along D: sum, source and factor have one index. */
+static void multiply_deep(const part *p, int first, int columns)
+{
+    const winograd *w = p->k->w;
+    int tiles = p->rows * w->across;
+    gemm_row_product product = { .columns = columns, .count = 1, .pitch = w->pitch };
+
+    for (int n = 0; n < columns; n++)
+        product.b[n] = p->k->panels + panel_at(w, 0, first + n, 0);
+    for (int sum = 0; sum < w->form->sums * w->form->sums; sum++)
+        for (int t = 0; t < tiles; t += GEMM_TILE) {
+            product.rows = tiles - t > GEMM_TILE / 2 ? GEMM_TILE : GEMM_TILE / 2;
+            multiply_deep_tiles(p, &product, sum, t);
+        }
+}
+
+/* Write the n-th of the multiplied columns, which is 'column' of plane d of the target. */
+static void write_column(const part *p, const char *sums, int d, int n, int column)
 {
     const winograd *w = p->k->w;
     int64_t point = point_size(w, w->outs);
-    winograd_write r = { .type = w->type, .from = p->sums + n * GEMM_TILE * (int64_t)sizeof(float),
+    winograd_write r = { .type = w->type, .from = sums + n * GEMM_TILE * (int64_t)sizeof(float),
                          .pitch = ROW_BYTES, .apart = w->sum_apart,
                          .step = point, .tiles = w->tiles[ALONG_W],
                          .width = w->to[ALONG_W],
@@ -248,18 +319,27 @@ static void write_column(const part *p, int d, int n, int column)
     }
 }
 
-static void make_plane(part *p, int d)
+/* Make the planes of the target that are made at once, from d on. */
+static void make_planes(part *p, int d)
 {
     const winograd *w = p->k->w;
+    int end = min_int(d + w->made, w->to[ALONG_D]);
 
-    list_runs(p, d);
+    if (w->deep)
+        read_deep(p, d);
+    else
+        list_runs(p, d);
     for (int block = p->first_block; block < p->end_block; block++) {
         int first = w->columns * block / w->blocks;
         int columns = w->columns * (block + 1) / w->blocks - first;
 
-        multiply(p, first, columns);
-        for (int n = 0; n < columns; n++)
-            write_column(p, d, n, first + n);
+        if (w->deep)
+            multiply_deep(p, first, columns);
+        else
+            multiply(p, first, columns);
+        for (int i = d; i < end; i++)
+            for (int n = 0; n < columns; n++)
+                write_column(p, p->sums + (i - d) * sums_of_plane(w), i, n, first + n);
     }
 }
 
@@ -280,13 +360,16 @@ static void task(void *context, int64_t i, int thread)
                .planes = k->area + thread * w->area };
 
     p.rows = min_int(w->rows, all_rows(w) - p.first_row);
-    p.sums = p.planes + w->kept * w->plane;
-    p.run = (gemm_run *)(p.sums + w->form->sums * w->form->sums * w->sum_apart);
+    p.sources = p.planes + w->kept * w->plane;
+    p.sums = p.sources + (w->deep ? WINOGRAD_DEEP * w->plane : 0);
+    p.products = (float *)(p.sums + w->made * sums_of_plane(w));
+    p.run = (gemm_run *)p.products;
     w->engine->begin();
-    for (int d = first; d < end; d++) {
-        for (plane = max_int(plane, first_plane(w, d)); plane < end_plane(w, d); plane++)
+    for (int d = first; d < end; d += w->made) {
+        plane = max_int(plane, first_plane(w, d));
+        for (; plane < end_plane(w, d + w->made - 1); plane++)
             read_plane(&p, plane);
-        make_plane(&p, d);
+        make_planes(&p, d);
     }
     w->engine->end();
 }
@@ -330,6 +413,11 @@ static void read_shapes(winograd *w, const conv_problem *p)
     w->stride = p->stride[ALONG_D];
     w->pad = p->pad[ALONG_D];
     w->kept = w->gradient ? (int)ceil_div_i64(w->depth, w->stride) : w->depth;
+    w->deep = w->type == PONS_F32 && w->kind == WINOGRAD_PLAIN && w->stride == 1 &&
+              w->depth == w->form->kernel && to->extent[ALONG_D] > 1;
+    w->made = w->deep ? WINOGRAD_DEEP_MAKES : 1;
+    if (w->deep)
+        w->kept = WINOGRAD_DEEP;
     w->from[ALONG_D] = from->extent[ALONG_D];
     w->to[ALONG_D] = to->extent[ALONG_D];
     for (int i = ALONG_H; i <= ALONG_W; i++) {
@@ -352,7 +440,8 @@ static int64_t product_rows(const winograd *w, int rows)
 /* The rows of tiles that the cache holds, or fewer if these pad the products less. */
 static int rows_of_band(const winograd *w, int all)
 {
-    int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
+    int planes = w->kept + (w->deep ? WINOGRAD_DEEP : 0);
+    int64_t tile = (int64_t)planes * w->form->sources * w->form->sources * w->pitch;
     int tiles = max_int(TILES_LEAST, min_int(TILES_MOST, (int)(READ_BYTES / tile)));
     int most = max_int(1, min_int(all, tiles / w->across)), best = most;
     int64_t least = INT64_MAX;
@@ -374,7 +463,7 @@ static void cut(winograd *w)
     w->bands = (int)ceil_div_i64(rows, w->rows);
     w->slabs = min_int((int)ceil_div_i64(TASKS * w->threads, w->bands),
                        max_int(1, w->to[ALONG_D] / PLANES_LEAST));
-    w->planes = (int)ceil_div_i64(w->to[ALONG_D], w->slabs);
+    w->planes = (int)round_up_i64(ceil_div_i64(w->to[ALONG_D], w->slabs), w->made);
     w->slabs = (int)ceil_div_i64(w->to[ALONG_D], w->planes);
     w->shares = min_int((int)ceil_div_i64(w->threads, (int64_t)w->bands * w->slabs), w->blocks);
 }
@@ -395,8 +484,9 @@ static void plan(winograd *w)
     w->apart = odd_lines((tiles + f->reach * (w->across + 1) + 1) * w->pitch);
     w->plane = f->sources * f->sources * w->apart;
     w->sum_apart = odd_lines(tiles * ROW_BYTES);
-    w->area = w->kept * w->plane + f->sums * f->sums * w->sum_apart +
-              odd_lines(products * w->depth * (int64_t)sizeof(gemm_run));
+    w->area = w->kept * w->plane + w->made * sums_of_plane(w) +
+              (w->deep ? WINOGRAD_DEEP * (w->plane + GEMM_TILE * (int64_t)ROW_BYTES)
+               : odd_lines(products * w->depth * (int64_t)sizeof(gemm_run)));
     w->panels = panel_at(w, winograd_all_factors(w->kind), 0, 0);
 }
 
@@ -414,8 +504,8 @@ static bool supports(const conv_problem *p)
 /* Kernels that want the same panels of a weight have the same key. */
 static uint64_t panel_key(const winograd *w)
 {
-    return UINT64_C(0x77696e6f67726164) + 4 * (uint64_t)w->kind + 2 * (w->type == PONS_F32) +
-           w->gradient;
+    return UINT64_C(0x77696e6f67726164) + 8 * (uint64_t)w->kind + 4 * w->deep +
+           2 * (w->type == PONS_F32) + w->gradient;
 }
 
 static pons_status prepare(const cpu_device *cpu, const conv_problem *p, pons_kernel *kernel,

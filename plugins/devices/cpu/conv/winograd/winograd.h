@@ -47,6 +47,10 @@
  * A form is applied along H and along W, so sources, factors and sums have two indices: 16 products
  * of 36, and 25; of five weights 49 of 100. Channels and kernel planes along D are summed directly.
  * A tile is the part of a plane that a form makes.
+ *
+ * A convolution of floats whose kernel has three planes and whose strides are 1 has the form also
+ * along D, where its sources are those of four planes and its sums make two planes: 64 products of
+ * 216. In bf16 sources would be rounded once more, so it has none there.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_WINOGRAD_WINOGRAD_H
 #define PLUGINS_DEVICES_CPU_CONV_WINOGRAD_WINOGRAD_H
@@ -62,7 +66,9 @@ enum {
     WINOGRAD_FACTORS = 7,
     WINOGRAD_PRODUCTS = 7,
     WINOGRAD_SUMS = 5,
-    WINOGRAD_POINTS = 4     /* of a plane, that a convolution makes */
+    WINOGRAD_POINTS = 4,    /* of a plane, that a convolution makes */
+    WINOGRAD_DEEP = 4,      /* sources, factors and sums along D */
+    WINOGRAD_DEEP_MAKES = 2 /* planes of the target */
 };
 
 /* The forms in the order of the text above. */
@@ -151,6 +157,13 @@ typedef struct winograd_write {
 
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
+/* Transform 'count' floats of four planes along D. NULL: a plane of zeros. */
+void winograd_read_planes(const float *const plane[WINOGRAD_DEEP], int64_t count,
+                          float *const to[WINOGRAD_DEEP]);
+/* Transform 'count' sums of each source along D, 'apart' floats apart, to those of two planes. */
+void winograd_write_planes(const float *from, int64_t apart, int count,
+                           float *const to[WINOGRAD_DEEP_MAKES]);
+
 /*
  * Transform weights of the type: 'taps' has a panel (bf16_gemm.h) for each position along H and W,
  * in reverse order if 'turned'. Factor f is written as a panel to to[f] by non-temporal stores.
@@ -176,8 +189,8 @@ void winograd_gradient_of_weights(winograd_kind kind, const float *from, int64_t
 typedef struct winograd_panels {
     winograd_kind kind;
     pons_type type;
-    bool gradient;
-    int ins, outs, depth;   /* channels of what is read and made; planes along D */
+    bool gradient, deep;    /* deep: the form is applied along D, too */
+    int ins, outs, depth;   /* channels of what is read and made; planes of factors along D */
     int columns, steps;     /* blocks of GEMM_TILE channels of outs, and of pairs of ins */
 } winograd_panels;
 

@@ -386,6 +386,42 @@ PAIRS void winograd_factors(winograd_kind kind, pons_type type, bool turned, con
         weigh_kind(WINOGRAD_STRIDED, type, turned, taps, to);
 }
 
+/* ---- along D --------------------------------------------------------------------------------- */
+
+PAIRS void winograd_read_planes(const float *const plane[WINOGRAD_DEEP], int64_t count,
+                                float *const to[WINOGRAD_DEEP])
+{
+    for (int64_t n = 0; n < count; n += LANES) {
+        __mmask16 mask = first_of((int)(count - n < LANES ? count - n : LANES));
+        __m512 d[WINOGRAD_DEEP], source[WINOGRAD_DEEP];
+
+        UNROLL
+        for (int i = 0; i < WINOGRAD_DEEP; i++)
+            d[i] = plane[i] != NULL ? _mm512_maskz_loadu_ps(mask, plane[i] + n)
+                                    : _mm512_setzero_ps();
+        take_apart(WINOGRAD_PLAIN, source, d);
+        UNROLL
+        for (int i = 0; i < WINOGRAD_DEEP; i++)
+            _mm512_mask_storeu_ps(to[i] + n, mask, source[i]);
+    }
+}
+
+PAIRS void winograd_write_planes(const float *from, int64_t apart, int count,
+                                 float *const to[WINOGRAD_DEEP_MAKES])
+{
+    for (int n = 0; n < count; n += LANES) {
+        __m512 m[WINOGRAD_DEEP], y[WINOGRAD_DEEP_MAKES];
+
+        UNROLL
+        for (int i = 0; i < WINOGRAD_DEEP; i++)
+            m[i] = _mm512_loadu_ps(from + i * apart + n);
+        put_together(WINOGRAD_PLAIN, y, m);
+        UNROLL
+        for (int i = 0; i < WINOGRAD_DEEP_MAKES; i++)
+            _mm512_storeu_ps(to[i] + n, y[i]);
+    }
+}
+
 /* ---- gradients by the weight ----------------------------------------------------------------- */
 
 /* Transform a source along H of all columns along W, for all rows. */

@@ -1,11 +1,11 @@
 /*
  * winograd_weight_pack.c - pack weights as panels of factors (winograd.h).
  *
- * A task makes the panels of 16 target channels by 32 source channels, for one plane of the kernel.
- * It packs a panel for each position along H and W and transforms these line by line. Neighbouring
- * tasks read neighbouring channels, whose lines lie too far apart for the hardware prefetcher. So
- * each task prefetches the lines of the next one. Factors are written by non-temporal stores,
- * because all weights of a step are packed before they are read.
+ * A task makes the panels of 16 target channels by 32 source channels, for one plane of the kernel,
+ * or for one of its factors along D. It packs a panel for each position along H and W and transforms
+ * these line by line. Neighbouring tasks read neighbouring channels, whose lines lie too far apart for
+ * the hardware prefetcher. So each task prefetches the lines of the next one. Factors are written by
+ * non-temporal stores, because all weights of a step are packed before they are read.
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -28,10 +28,11 @@ typedef struct work {
 
 /* A block of weights: rows of neighbouring channels, of one plane. */
 typedef struct block {
-    int column, plane, step;
+    int column, plane, step; /* plane: of the kernel, or a factor along D */
     int rows, length, bytes; /* rows inside; elements and bytes of a row */
     const char *from;
     int64_t row, tap;       /* bytes to the next */
+    int64_t deep;           /* likewise of the planes of the kernel, for factors along D */
 } block;
 
 static block block_of(const work *k, int64_t i)
@@ -49,9 +50,13 @@ static block block_of(const work *k, int64_t i)
                 .length = min_int(length, channels - inner * length),
                 .tap = (int64_t)channels * number };
 
-    b.row = p->depth * taps * b.tap;
+    b.row = (p->deep ? winograd_forms[p->kind].kernel : p->depth) * taps * b.tap;
     b.bytes = b.length * number;
-    b.from = k->from + outer * rows * b.row + plane * taps * b.tap + inner * length * number;
+    b.from = k->from + outer * rows * b.row + inner * length * number;
+    if (p->deep)
+        b.deep = taps * b.tap;
+    else
+        b.from += plane * taps * b.tap;
     return b;
 }
 
@@ -99,13 +104,40 @@ static void pack_rows(const block *b, int tap, char *to)
     gemm_pack_panel(to, row, 0, b->length);
 }
 
+typedef void packer(const block *b, int tap, char *to);
+
+/* Pack a tap of one plane of the kernel. */
+static void pack_plane(packer *pack, const block *b, int plane, int tap, char *to)
+{
+    block of = *b;
+
+    of.from += plane * b->deep;
+    pack(&of, tap, to);
+}
+
+/* Pack a tap's factor along D: g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, or g2. */
+static void pack_deep(packer *pack, const block *b, bool turned, int tap, char *to)
+{
+    enum { COUNT = GEMM_PANEL / sizeof(float) };
+    _Alignas(GEMM_STEP) float g[3][COUNT];
+    float sign = b->plane == 1 ? 1 : -1;
+
+    if (b->plane == 0 || b->plane == WINOGRAD_DEEP - 1) {
+        pack_plane(pack, b, (b->plane == 0) == turned ? 2 : 0, tap, to);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        pack_plane(pack, b, i, tap, (char *)g[i]);
+    for (int n = 0; n < COUNT; n++)
+        ((float *)to)[n] = 0.5f * (g[0][n] + g[2][n] + sign * g[1][n]);
+}
+
 static void task(void *context, int64_t i, int thread)
 {
     const work *k = context;
     const winograd_panels *p = k->p;
-    void (*const pack)(const block *, int, char *) = !p->gradient ? pack_columns
-                                                   : p->type == PONS_F32 ? pack_float_rows
-                                                                         : pack_rows;
+    packer *const pack = !p->gradient ? pack_columns
+                       : p->type == PONS_F32 ? pack_float_rows : pack_rows;
     block b = block_of(k, i), next = block_of(k, i + 1);
     _Alignas(GEMM_STEP) char taps[TAPS][GEMM_PANEL];
     char *to[FACTORS];
@@ -113,7 +145,10 @@ static void task(void *context, int64_t i, int thread)
     (void)thread;
     for (int tap = 0; tap < winograd_taps(p->kind); tap++) {
         ask_for(&next, tap);
-        pack(&b, tap, taps[tap]);
+        if (p->deep)
+            pack_deep(pack, &b, p->gradient, tap, taps[tap]);
+        else
+            pack(&b, tap, taps[tap]);
     }
     for (int f = 0; f < winograd_all_factors(p->kind); f++)
         to[f] = k->to + winograd_panel_at(p, f, b.column, b.plane) + b.step * (int64_t)GEMM_PANEL;
