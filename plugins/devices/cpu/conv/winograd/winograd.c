@@ -8,9 +8,9 @@
  *
  * The input gradient of a convolution with stride 1 is a convolution with the reversed kernel.
  *
- * With the form along D two planes of the target are made at once. The sources of four planes in
- * the ring are transformed beside it, and each sum of H and W is four products that are transformed
- * to those of both planes. Pairs begin at even planes, whatever the tasks (R4).
+ * With the form along D two planes of the target are made at once. Its four sources along D lie in
+ * place of the ring, and each sum of H and W is four products that are transformed to those of both
+ * planes. Pairs begin at even planes, whatever the tasks (R4).
  */
 #include "cpu/conv/winograd/winograd.h"
 
@@ -112,8 +112,7 @@ typedef struct part {
     const work *k;
     int first_row, rows;    /* of tiles, of all images */
     int first_block, end_block;
-    char *planes, *sums;    /* sums: of all planes that are made at once */
-    char *sources;          /* of the form along D, as planes */
+    char *planes, *sums;    /* of the ring or along D; of all planes that are made at once */
     float *products;        /* of GEMM_TILE tiles, one behind the other along D */
     gemm_run *run;          /* of a plane of the target, sum by sum */
     int runs[SUMS];
@@ -164,24 +163,34 @@ static int kernel_plane(const winograd *w, int d, int plane)
     return w->gradient ? d + w->pad - plane * w->stride : plane + w->pad - d * w->stride;
 }
 
-static void read_plane(const part *p, int plane)
+/* The line of a plane of the source; of zeros outside. */
+static winograd_line source_line(const part *p, int image, int plane, int h)
 {
     const winograd *w = p->k->w;
     int64_t point = point_size(w, w->ins);
-    winograd_read r = { .type = w->type, .first = w->first[ALONG_W], .width = w->from[ALONG_W],
-                        .tiles = w->across, .channels = w->ins, .to = plane_at(p, plane),
-                        .pitch = w->pitch, .apart = w->apart,
-                        .ahead = line_at(w->from, point, 0, 1, 0) };
+
+    if (plane < 0 || plane >= w->from[ALONG_D] || h < 0 || h >= w->from[ALONG_H])
+        return (winograd_line){ w->zero, 0 };
+    return (winograd_line){ p->k->source + line_at(w->from, point, image, plane, h), point };
+}
+
+/* Read one or two planes of the source as 'to', and prefetch the plane that is 'ahead'. */
+static void read_planes(const part *p, winograd_planes planes, int plane, int second, int ahead,
+                        char *to)
+{
+    const winograd *w = p->k->w;
+    winograd_read r = { .type = w->type, .planes = planes, .first = w->first[ALONG_W],
+                        .width = w->from[ALONG_W], .tiles = w->across, .channels = w->ins,
+                        .to = to, .pitch = w->pitch, .apart = w->apart,
+                        .ahead = line_at(w->from, point_size(w, w->ins), 0, ahead, 0) };
     int end = p->first_row + p->rows + w->form->reach;
 
     for (int row = p->first_row; row < end; row++, r.to += r.tiles * r.pitch) {
         int image = row / w->down;
         int h = row % w->down * w->form->moves + w->first[ALONG_H];
         for (int i = 0; i < w->form->reads; i++) {
-            bool inside = h + i >= 0 && h + i < w->from[ALONG_H];
-            r.line[i] = inside ? p->k->source + line_at(w->from, point, image, plane, h + i)
-                               : w->zero;
-            r.step[i] = inside ? point : 0;
+            r.line[i] = source_line(p, image, plane, h + i);
+            r.second[i] = source_line(p, image, second, h + i);
         }
         winograd_read_tiles(w->kind, &r);
     }
@@ -240,24 +249,19 @@ static void multiply(const part *p, int first, int columns)
     }
 }
 
-/* Transform the sources of the planes that planes d and d + 1 of the target sum over. */
+/* Read the sources along D that planes d and d + 1 of the target sum over. */
 static void read_deep(const part *p, int d)
 {
+    static const struct { winograd_planes planes; int first, second, ahead; } source[] = {
+        { WINOGRAD_DIFFERENCE, 0, 2, 4 }, { WINOGRAD_SUM, 1, 2, 0 },
+        { WINOGRAD_DIFFERENCE, 2, 1, 0 }, { WINOGRAD_DIFFERENCE, 1, 3, 4 },
+    };
     const winograd *w = p->k->w;
-    int lead = w->gradient ? w->pad - w->depth + 1 : -w->pad;
-    int64_t count = (int64_t)p->rows * w->across * w->pitch / (int64_t)sizeof(float);
+    int low = d + (w->gradient ? w->pad - w->depth + 1 : -w->pad);
 
-    for (int s = 0; s < w->form->sources * w->form->sources; s++) {
-        const float *from[WINOGRAD_DEEP];
-        float *to[WINOGRAD_DEEP];
-        for (int i = 0; i < WINOGRAD_DEEP; i++) {
-            int plane = d + lead + i;
-            bool inside = plane >= 0 && plane < w->from[ALONG_D];
-            from[i] = inside ? (const float *)(plane_at(p, plane) + s * w->apart) : NULL;
-            to[i] = (float *)(p->sources + i * w->plane + s * w->apart);
-        }
-        winograd_read_planes(from, count, to);
-    }
+    for (int i = 0; i < WINOGRAD_DEEP; i++)
+        read_planes(p, source[i].planes, low + source[i].first, low + source[i].second,
+                    source[i].ahead, p->planes + i * w->plane);
 }
 
 /* Compute some columns of a sum of both planes, for the tiles of a product. */
@@ -271,7 +275,7 @@ static void multiply_deep_tiles(const part *p, gemm_row_product *product, int su
         gemm_run run = { .a = i * w->plane + sum * w->apart, .b = panel_at(w, sum, 0, i),
                          .pairs = w->pairs };
         product->run = &run;
-        product->a = p->sources + tile * w->pitch;
+        product->a = p->planes + tile * w->pitch;
         product->c = p->products + i * APART_ALONG_D;
         w->engine->lines(product);
     }
@@ -346,6 +350,16 @@ static void make_planes(part *p, int d)
 /* Rows of tiles of all images; those between two images make no points. */
 static int all_rows(const winograd *w) { return w->cases * w->down - w->form->reach; }
 
+/* Read the planes that plane d of the target sums over, from '*next' on. */
+static void read_ring(const part *p, int *next, int d)
+{
+    int plane = max_int(*next, first_plane(p->k->w, d)), end = end_plane(p->k->w, d);
+
+    for (; plane < end; plane++)
+        read_planes(p, WINOGRAD_ONE, plane, plane, 1, plane_at(p, plane));
+    *next = plane;
+}
+
 static void task(void *context, int64_t i, int thread)
 {
     const work *k = context;
@@ -353,22 +367,20 @@ static void task(void *context, int64_t i, int thread)
     int band = (int)(i % w->bands), slab = (int)(i / w->bands % w->slabs);
     int share = (int)(i / w->bands / w->slabs);
     int first = slab * w->planes, end = min_int(first + w->planes, w->to[ALONG_D]);
-    int plane = first_plane(w, first);
+    int next = 0;
     part p = { .k = k, .first_row = band * w->rows,
                .first_block = w->blocks * share / w->shares,
                .end_block = w->blocks * (share + 1) / w->shares,
                .planes = k->area + thread * w->area };
 
     p.rows = min_int(w->rows, all_rows(w) - p.first_row);
-    p.sources = p.planes + w->kept * w->plane;
-    p.sums = p.sources + (w->deep ? WINOGRAD_DEEP * w->plane : 0);
+    p.sums = p.planes + w->kept * w->plane;
     p.products = (float *)(p.sums + w->made * sums_of_plane(w));
     p.run = (gemm_run *)p.products;
     w->engine->begin();
     for (int d = first; d < end; d += w->made) {
-        plane = max_int(plane, first_plane(w, d));
-        for (; plane < end_plane(w, d + w->made - 1); plane++)
-            read_plane(&p, plane);
+        if (!w->deep)
+            read_ring(&p, &next, d);
         make_planes(&p, d);
     }
     w->engine->end();
@@ -440,8 +452,7 @@ static int64_t product_rows(const winograd *w, int rows)
 /* The rows of tiles that the cache holds, or fewer if these pad the products less. */
 static int rows_of_band(const winograd *w, int all)
 {
-    int planes = w->kept + (w->deep ? WINOGRAD_DEEP : 0);
-    int64_t tile = (int64_t)planes * w->form->sources * w->form->sources * w->pitch;
+    int64_t tile = (int64_t)w->kept * w->form->sources * w->form->sources * w->pitch;
     int tiles = max_int(TILES_LEAST, min_int(TILES_MOST, (int)(READ_BYTES / tile)));
     int most = max_int(1, min_int(all, tiles / w->across)), best = most;
     int64_t least = INT64_MAX;
@@ -485,7 +496,7 @@ static void plan(winograd *w)
     w->plane = f->sources * f->sources * w->apart;
     w->sum_apart = odd_lines(tiles * ROW_BYTES);
     w->area = w->kept * w->plane + w->made * sums_of_plane(w) +
-              (w->deep ? WINOGRAD_DEEP * (w->plane + GEMM_TILE * (int64_t)ROW_BYTES)
+              (w->deep ? WINOGRAD_DEEP * GEMM_TILE * (int64_t)ROW_BYTES
                : odd_lines(products * w->depth * (int64_t)sizeof(gemm_run)));
     w->panels = panel_at(w, winograd_all_factors(w->kind), 0, 0);
 }

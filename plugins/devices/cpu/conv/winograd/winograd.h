@@ -49,7 +49,7 @@
  * A tile is the part of a plane that a form makes.
  *
  * A convolution of floats whose kernel has three planes and whose strides are 1 has the form also
- * along D, where its sources are those of four planes and its sums make two planes: 64 products of
+ * along D, where its sources are read from four planes and its sums make two planes: 64 products of
  * 216. In bf16 sources would be rounded once more, so it has none there.
  */
 #ifndef PLUGINS_DEVICES_CPU_CONV_WINOGRAD_WINOGRAD_H
@@ -124,11 +124,20 @@ static inline int winograd_size(pons_type type) { return type == PONS_F32 ? 4 : 
 /* The elements that a pair of bf16_gemm.h has: two of bf16, or a float. */
 static inline int winograd_together(pons_type type) { return GEMM_PAIR / winograd_size(type); }
 
+/* A line of a plane. */
+typedef struct winograd_line {
+    const char *from;
+    int64_t step;                   /* bytes from a point to the next; 0: a line of zeros */
+} winograd_line;
+
+/* Points of one plane are read, or, of a form along D, sums or differences of two planes. */
+typedef enum winograd_planes { WINOGRAD_ONE, WINOGRAD_SUM, WINOGRAD_DIFFERENCE } winograd_planes;
+
 /* A row of tiles and the lines of the source that it reads. */
 typedef struct winograd_read {
     pons_type type;
-    const char *line[WINOGRAD_READS];
-    int64_t step[WINOGRAD_READS];   /* bytes from a point to the next; 0: a line of zeros */
+    winograd_planes planes;         /* two: floats of WINOGRAD_PLAIN */
+    winograd_line line[WINOGRAD_READS], second[WINOGRAD_READS]; /* of the first, the second plane */
     int first, width;               /* of the first tile, may be negative; of a line, in points */
     int tiles, channels;
     char *to;                       /* sources [along H][along W] */
@@ -157,9 +166,6 @@ typedef struct winograd_write {
 
 void winograd_write_tiles(winograd_kind kind, const winograd_write *w);
 
-/* Transform 'count' floats of four planes along D. NULL: a plane of zeros. */
-void winograd_read_planes(const float *const plane[WINOGRAD_DEEP], int64_t count,
-                          float *const to[WINOGRAD_DEEP]);
 /* Transform 'count' sums of each source along D, 'apart' floats apart, to those of two planes. */
 void winograd_write_planes(const float *from, int64_t apart, int count,
                            float *const to[WINOGRAD_DEEP_MAKES]);

@@ -88,12 +88,18 @@ INLINE void take_apart(winograd_kind kind, __m512 *to, const __m512 *d)
     }
 }
 
+INLINE const char *point_of(const winograd_line *line, pons_type type, int point, int channel)
+{
+    return line->from + line->step * point + channel * winograd_size(type);
+}
+
 /*
  * Transform one point of all lines along H. The point 'ahead' is prefetched with the first channels
  * of a cache line.
  */
-PAIRS INLINE void read_column(winograd_kind kind, pons_type type, const winograd_read *r,
-                              int point, int channel, __mmask16 mask, __m512 *to)
+PAIRS INLINE void read_column_of(winograd_kind kind, pons_type type, winograd_planes planes,
+                                 const winograd_read *r, int point, int channel, __mmask16 mask,
+                                 __m512 *to)
 {
     const winograd_form *f = &winograd_forms[kind];
     const bool asks = channel * winograd_size(type) % CACHE_LINE == 0;
@@ -107,17 +113,27 @@ PAIRS INLINE void read_column(winograd_kind kind, pons_type type, const winograd
     }
     UNROLL
     for (int i = 0; i < f->reads; i++) {
-        const char *from = r->line[i] + r->step[i] * point + channel * winograd_size(type);
+        const char *from = point_of(&r->line[i], type, point, channel);
         d[i] = load(type, from, mask);
         if (asks)
             __builtin_prefetch(from + r->ahead);
+        if (planes == WINOGRAD_SUM)
+            d[i] += load(type, point_of(&r->second[i], type, point, channel), mask);
+        else if (planes == WINOGRAD_DIFFERENCE)
+            d[i] -= load(type, point_of(&r->second[i], type, point, channel), mask);
     }
     take_apart(kind, to, d);
 }
 
+PAIRS INLINE void read_column(winograd_kind kind, pons_type type, const winograd_read *r,
+                              int point, int channel, __mmask16 mask, __m512 *to)
+{
+    read_column_of(kind, type, WINOGRAD_ONE, r, point, channel, mask, to);
+}
+
 /* Neighbouring tiles share columns. */
-PAIRS INLINE void read_row(winograd_kind kind, pons_type type, const winograd_read *r, int channel,
-                           __mmask16 in, __mmask16 out)
+PAIRS INLINE void read_row(winograd_kind kind, pons_type type, winograd_planes planes,
+                           const winograd_read *r, int channel, __mmask16 in, __mmask16 out)
 {
     const winograd_form *f = &winograd_forms[kind];
     __m512 column[WINOGRAD_READS][WINOGRAD_SOURCES];
@@ -126,11 +142,11 @@ PAIRS INLINE void read_row(winograd_kind kind, pons_type type, const winograd_re
 
     UNROLL
     for (int k = 0; k < shared; k++)
-        read_column(kind, type, r, point++, channel, in, column[k]);
+        read_column_of(kind, type, planes, r, point++, channel, in, column[k]);
     for (int t = 0; t < r->tiles; t++, to += r->pitch) {
         UNROLL
         for (int k = shared; k < f->reads; k++)
-            read_column(kind, type, r, point++, channel, in, column[k]);
+            read_column_of(kind, type, planes, r, point++, channel, in, column[k]);
         UNROLL
         for (int i = 0; i < f->sources; i++) {
             __m512 line[WINOGRAD_READS], part[WINOGRAD_SOURCES];
@@ -150,11 +166,12 @@ PAIRS INLINE void read_row(winograd_kind kind, pons_type type, const winograd_re
     }
 }
 
-PAIRS INLINE void read_tiles(winograd_kind kind, pons_type type, const winograd_read *r)
+PAIRS INLINE void read_tiles(winograd_kind kind, pons_type type, winograd_planes planes,
+                             const winograd_read *r)
 {
     for (int channel = 0; channel < r->channels; channel += LANES) {
         int left = r->channels - channel;
-        read_row(kind, type, r, channel, first_of(left),
+        read_row(kind, type, planes, r, channel, first_of(left),
                  first_of(left + left % winograd_together(type)));
     }
 }
@@ -197,18 +214,22 @@ PAIRS static void read_twos(const winograd_read *r)
 PAIRS INLINE void read_kind(winograd_kind kind, pons_type type, const winograd_read *r)
 {
     if (kind == WINOGRAD_STRIDED)
-        read_tiles(WINOGRAD_STRIDED, type, r);
+        read_tiles(WINOGRAD_STRIDED, type, WINOGRAD_ONE, r);
     else if (kind == WINOGRAD_SPREAD)
-        read_tiles(WINOGRAD_SPREAD, type, r);
+        read_tiles(WINOGRAD_SPREAD, type, WINOGRAD_ONE, r);
     else if (type == PONS_BF16 && r->pitch == LANES * winograd_size(PONS_BF16))
         read_twos(r);
     else
-        read_tiles(WINOGRAD_PLAIN, type, r);
+        read_tiles(WINOGRAD_PLAIN, type, WINOGRAD_ONE, r);
 }
 
 PAIRS void winograd_read_tiles(winograd_kind kind, const winograd_read *r)
 {
-    if (r->type == PONS_F32)
+    if (r->planes == WINOGRAD_SUM)
+        read_tiles(WINOGRAD_PLAIN, PONS_F32, WINOGRAD_SUM, r);
+    else if (r->planes == WINOGRAD_DIFFERENCE)
+        read_tiles(WINOGRAD_PLAIN, PONS_F32, WINOGRAD_DIFFERENCE, r);
+    else if (r->type == PONS_F32)
         read_kind(kind, PONS_F32, r);
     else
         read_kind(kind, PONS_BF16, r);
@@ -387,24 +408,6 @@ PAIRS void winograd_factors(winograd_kind kind, pons_type type, bool turned, con
 }
 
 /* ---- along D --------------------------------------------------------------------------------- */
-
-PAIRS void winograd_read_planes(const float *const plane[WINOGRAD_DEEP], int64_t count,
-                                float *const to[WINOGRAD_DEEP])
-{
-    for (int64_t n = 0; n < count; n += LANES) {
-        __mmask16 mask = first_of((int)(count - n < LANES ? count - n : LANES));
-        __m512 d[WINOGRAD_DEEP], source[WINOGRAD_DEEP];
-
-        UNROLL
-        for (int i = 0; i < WINOGRAD_DEEP; i++)
-            d[i] = plane[i] != NULL ? _mm512_maskz_loadu_ps(mask, plane[i] + n)
-                                    : _mm512_setzero_ps();
-        take_apart(WINOGRAD_PLAIN, source, d);
-        UNROLL
-        for (int i = 0; i < WINOGRAD_DEEP; i++)
-            _mm512_mask_storeu_ps(to[i] + n, mask, source[i]);
-    }
-}
 
 PAIRS void winograd_write_planes(const float *from, int64_t apart, int count,
                                  float *const to[WINOGRAD_DEEP_MAKES])

@@ -151,8 +151,8 @@ static winograd_read read_of(const winograd_weight_gradient *g, const char *x, i
     for (int i = 0; i < g->form->reads; i++) {
         int h = row % g->rows * g->form->moves - g->low[ALONG_H] + i;
         bool inside = from != NULL && h >= 0 && h < g->x[ALONG_H];
-        r.line[i] = inside ? from + h * g->x[ALONG_W] * point : w->zero;
-        r.step[i] = inside ? point : 0;
+        r.line[i] = inside ? (winograd_line){ from + h * g->x[ALONG_W] * point, point }
+                           : (winograd_line){ w->zero, 0 };
     }
     return r;
 }
@@ -160,7 +160,7 @@ static winograd_read read_of(const winograd_weight_gradient *g, const char *x, i
 static void next_channels(const winograd_weight_gradient *g, winograd_read *r)
 {
     for (int i = 0; i < g->form->reads; i++)
-        r->line[i] += r->step[i] > 0 ? point_size(g, GEMM_TILE) : 0;
+        r->line[i].from += r->line[i].step > 0 ? point_size(g, GEMM_TILE) : 0;
 }
 
 static void pack_x(const gemm_weight_rows *w, const char *x, const int at[AXES], char *to)

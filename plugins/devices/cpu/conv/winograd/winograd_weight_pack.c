@@ -1,11 +1,11 @@
 /*
  * winograd_weight_pack.c - pack weights as panels of factors (winograd.h).
  *
- * A task makes the panels of 16 target channels by 32 source channels, for one plane of the kernel,
- * or for one of its factors along D. It packs a panel for each position along H and W and transforms
- * these line by line. Neighbouring tasks read neighbouring channels, whose lines lie too far apart for
- * the hardware prefetcher. So each task prefetches the lines of the next one. Factors are written by
- * non-temporal stores, because all weights of a step are packed before they are read.
+ * A task makes the panels of 16 target channels by 32 source channels, for one plane of the kernel
+ * or one of its factors along D. It packs a panel for each position along H and W and transforms
+ * these line by line. Neighbouring tasks read neighbouring channels, whose lines lie too far apart
+ * for the hardware prefetcher. So each task prefetches the lines of the next one. Factors are
+ * written by non-temporal stores, because all weights of a step are packed before they are read.
  */
 #include "cpu/conv/winograd/winograd.h"
 
