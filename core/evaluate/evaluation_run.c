@@ -88,7 +88,7 @@ static pons_status score_classes(const scoring *s, const volume *prediction, con
     return evaluation_score_masks(s->evaluation, prediction, label, list, 256, out->class, err);
 }
 
-static pons_status score_case(void *context, int number, const predict_result *r,
+static pons_status score_case(void *context, int number, predict_result *r,
                               const pons_error *problem, void *record, pons_error *err)
 {
     const scoring *s = context;
@@ -204,7 +204,7 @@ typedef struct image_score {
     float probability[];
 } image_score;
 
-static pons_status take_probabilities(void *context, int number, const predict_result *r,
+static pons_status take_probabilities(void *context, int number, predict_result *r,
                                       const pons_error *problem, void *record, pons_error *err)
 {
     image_score *s = record;

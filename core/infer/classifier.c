@@ -115,7 +115,7 @@ static pons_status classify_batches(void *context, replica *r, pons_error *err)
 
     for (int b = w->first + r->index * w->step; b < batches; b += c->replicas * w->step) {
         if (w->stop != NULL && w->stop(w->context))
-            return pons_fail(err, PONS_INTERRUPTED, "interrupted");
+            return pons_fail(err, PONS_INTERRUPTED, "the prediction was stopped");
         if (programs_predictor(c->experiment, r->evaluation, &p, err) != PONS_OK
             || classify_batch(c, &p, b * (int)c->experiment->sections.window.batch, err)
                != PONS_OK)

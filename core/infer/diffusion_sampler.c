@@ -182,6 +182,8 @@ static pons_status run_steps(sampling *s, pons_error *err)
         s->step = diffusion_step_of(&table, visit, o->eta);
         s->key = noise_key(s->request, visit);
         parallel_run(s->count, PIECE, step_voxels, s);
+        if (s->request->progress != NULL)
+            s->request->progress(s->request->context, 1 - (double)visit / table.count);
     }
     return PONS_OK;
 }

@@ -13,6 +13,7 @@ typedef struct diffusion_request {
     int target;
     const char *name;         /* of the case: a part of the key of its noise                      */
     bool (*stop)(void *context); /* called before batches of windows; may be NULL                 */
+    void (*progress)(void *context, double share); /* called after each step; may be NULL         */
     void *context;
 } diffusion_request;
 

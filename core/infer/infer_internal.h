@@ -62,6 +62,12 @@ pons_status restore_grid_planes(restore_grid *b, int64_t first, int64_t end,
 /* Take the volumes after the last plane; the caller clears them. */
 pons_status restore_grid_finish(restore_grid *b, predict_result *out, pons_error *err);
 
+/* Read the image of a case, from memory or its files. */
+pons_status predict_read(const predict_input *input, volume *image, volume_grid *grid,
+                         pons_error *err);
+/* Whether the prediction is to stop; other processes learn of its progress. */
+bool predict_stop_due(const predict_work *work, group *g);
+
 /* predict_run of the tasks synthesis and classification. */
 pons_status predict_synthesis(int count, predictor *const *p, const predict_work *work,
                               pons_error *err);

@@ -193,11 +193,14 @@ static pons_status check_run(const found_weights *f, const predict_source *s, co
 }
 
 /* Join processes. The mode in a run's file is ignored, since it is that of the training. */
-static pons_status join_processes(predictor *p, const predictor *beside,
-                                  experiment_overrides *known, pons_error *err)
+static pons_status join_processes(predictor *p, const predict_source *source,
+                                  const predictor *beside, experiment_overrides *known,
+                                  pons_error *err)
 {
     sections s;
 
+    if (source->alone)
+        return PONS_OK;
     memset(&s, 0, sizeof s);
     known->processes = beside != NULL ? &beside->processes : &p->processes;
     if (beside != NULL || sections_fill(p->config, &s, err) != PONS_OK)
@@ -300,7 +303,7 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
         || read_known(f, s->image_channels, beside, &known, err) != PONS_OK
         || read_geometry(f, p, err) != PONS_OK
         || open_config(f, s, &p->config, err) != PONS_OK
-        || join_processes(p, beside, &known, err) != PONS_OK
+        || join_processes(p, s, beside, &known, err) != PONS_OK
         || experiment_open(p->config, EXPERIMENT_PREDICT, &known, p->log, &p->experiment, err)
            != PONS_OK
         || (open && check_run(f, s, p, err) != PONS_OK))

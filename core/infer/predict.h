@@ -21,6 +21,7 @@ typedef struct predict_source {
     int image_channels;       /* channels of the images; 0: unknown                               */
     bool any;                 /* use another checkpoint if the best one is damaged                */
     bool dropout;             /* its dropout acts; PONS_CONFIG: it has none                       */
+    bool alone;               /* other processes are not joined, whatever the environment says    */
 } predict_source;
 
 /*
@@ -61,6 +62,12 @@ typedef struct predict_input {
     const idx_file *stack;    /* image 'slice' of it has the name 'file'; NULL: files are volumes */
     int64_t slice;
     const slide_patch *patch; /* the image is this patch of a slide; NULL: it is none             */
+    /*
+     * Reads the image in place of files: F32, finite, with its grid. Called once for each network
+     * or less, by any thread. NULL: files have the image.
+     */
+    pons_status (*read)(void *context, volume *image, volume_grid *grid, pons_error *err);
+    void *context;
     int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
 
@@ -84,14 +91,21 @@ typedef struct predict_work {
     size_t record_size;       /* bytes that 'take' passes to 'tell'                               */
     /*
      * Called once for each case, in one of the processes, in order of its cases, on one thread
-     * that may not be the caller's. The volumes of 'result' are cleared afterwards. 'result' is
-     * NULL if the files are no case or logits are not finite; 'problem' (PONS_DATA) says why.
-     * 'record' is zeroed. An error ends the prediction.
+     * that may not be the caller's. The volumes of 'result' are cleared afterwards; 'take' may keep
+     * one and leave an empty one. 'result' is NULL if the files are no case or logits are not
+     * finite; 'problem' (PONS_DATA) says why. 'record' is zeroed. An error ends the prediction.
      */
-    pons_status (*take)(void *context, int number, const predict_result *result,
+    pons_status (*take)(void *context, int number, predict_result *result,
                         const pons_error *problem, void *record, pons_error *err);
     /* Called for each case after 'take', in all processes, in order of cases. */
     pons_status (*tell)(void *context, int number, const void *record, pons_error *err);
+    /* Called before each batch, by any device; true: PONS_INTERRUPTED. May be NULL. */
+    bool (*stop)(void *context);
+    /*
+     * Called on the thread of 'take' as parts of a segmentation or synthesis are done; 'share' is
+     * that of case 'number', from 0 to 1. May be NULL.
+     */
+    void (*progress)(void *context, int number, double share);
     void *context;
 } predict_work;
 

@@ -41,10 +41,15 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
                               .stack = in->stack, .slice = in->slice, .patch = in->patch };
     loaded_case read;
 
-    if (case_load(&files, e->task.channels, false, &read, err) != PONS_OK)
-        return err->status;
     c->name = in->name;
-    c->image = read.image;
+    if (in->read != NULL) {
+        if (in->read(in->context, &c->image, &read.grid, err) != PONS_OK)
+            return err->status;
+    } else if (case_load(&files, e->task.channels, false, &read, err) == PONS_OK) {
+        c->image = read.image;
+    } else {
+        return err->status;
+    }
     if (c->image.channels != e->task.channels)
         return pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d",
                          in->name, c->image.channels, c->image.channels == 1 ? "" : "s",
@@ -57,7 +62,8 @@ static pons_status prepare_image(classified *s, const predict_input *in, pons_ca
         pthread_mutex_unlock(&s->lock);
     }
     return err->status != PONS_OK ? err->status
-           : classifier_check(e, in->name, in->file[0], &c->image, err);
+           : classifier_check(e, in->name, in->file_count > 0 ? in->file[0] : in->name, &c->image,
+                              err);
 }
 
 /* A case that cannot be read is noted, and zeros stand in its place. */
@@ -89,13 +95,11 @@ static pons_status read_image(void *context, int number, float *to, pons_error *
     return err->status;
 }
 
-static bool note_progress(void *context)
+static bool stop_due(void *context)
 {
     const classified *s = context;
 
-    if (s->p[0]->experiment->group != NULL)
-        group_note(s->p[0]->experiment->group, 0, "prediction");
-    return false;
+    return predict_stop_due(s->work, s->p[0]->experiment->group);
 }
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -115,7 +119,7 @@ static pons_status run_networks(classified *s, pons_error *err)
 {
     const classifier_work work = { .count = s->work->count, .first = s->first, .step = s->step,
                                    .read = read_image, .parallel = s->work->familiar,
-                                   .stop = note_progress, .context = s };
+                                   .stop = stop_due, .context = s };
 
     for (s->at = 0; s->at < s->count && err->status == PONS_OK; s->at++)
         if (classifier_run(&s->p[s->at]->replicas, &work, s->logits, err) == PONS_OK)
@@ -138,9 +142,9 @@ static pons_status take_case(classified *s, int number, void *record, pons_error
 {
     const predict_work *w = s->work;
     int classes = s->p[0]->experiment->class_count;
-    float *row = s->probability + (int64_t)number * classes;
-    predict_result result = { .probabilities = { .type = PONS_F32, .channels = classes,
-                                                 .extent = { 1, 1, 1 }, .voxels = row } };
+    const float *row = s->probability + (int64_t)number * classes;
+    const int64_t one[3] = { 1, 1, 1 };
+    predict_result result = { .grid = { .units = 0 } };
     pons_error problem = PONS_ERROR_INIT;
 
     if (s->problem[number] != NULL)
@@ -148,8 +152,14 @@ static pons_status take_case(classified *s, int number, void *record, pons_error
     else if (!is_finite(row, classes))
         pons_fail(&problem, PONS_DATA, "case '%s': the logits are not finite, expected numbers",
                   w->input[number].name);
-    return problem.status != PONS_OK ? w->take(w->context, number, NULL, &problem, record, err)
-                                     : w->take(w->context, number, &result, NULL, record, err);
+    if (problem.status != PONS_OK)
+        return w->take(w->context, number, NULL, &problem, record, err);
+    if (pons_volume_init(&result.probabilities, PONS_F32, classes, one, err) != PONS_OK)
+        return err->status;
+    memcpy(result.probabilities.voxels, row, (size_t)classes * sizeof *row);
+    w->take(w->context, number, &result, NULL, record, err);
+    pons_volume_clear(&result.probabilities);
+    return err->status;
 }
 
 /* Exchange the records of one batch of each process, and tell all of them in order of cases. */

@@ -72,12 +72,19 @@ static int network_of(const prediction *s, int pass)
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-static void read_files(prediction *s, const predict_input *input)
+pons_status predict_read(const predict_input *input, volume *image, volume_grid *grid,
+                         pons_error *err)
+{
+    if (input->read != NULL)
+        return input->read(input->context, image, grid, err);
+    return volume_read_channels(input->file_count, input->file, image, grid, err);
+}
+
+static void read_image(prediction *s, const predict_input *input)
 {
     pons_volume_clear(&s->image);
     s->problem = (pons_error)PONS_ERROR_INIT;
-    if (volume_read_channels(input->file_count, input->file, &s->image, &s->grid, &s->problem)
-        == PONS_OK)
+    if (predict_read(input, &s->image, &s->grid, &s->problem) == PONS_OK && input->read == NULL)
         picture_match_channels(input->file[0], s->p[0]->experiment->task.channels, &s->image,
                                &s->problem);
 }
@@ -136,7 +143,7 @@ static pons_status prepare_volume(void *context, int number, window_scheduler_vo
     out->caller_data = m;
     m->c = (pons_case){ .size = sizeof m->c, .name = input->name };
     if (pass == 0) {
-        read_files(s, input);
+        read_image(s, input);
         s->foreign = false;
     }
     if (s->problem.status == PONS_OK)
@@ -304,6 +311,15 @@ static pons_status take_planes(prediction *s, int number, window_scheduler_volum
     return restore_grid_planes(s->restoring, first, end, fill_from_windows, &f, err);
 }
 
+/* 'share' is that of the pass. */
+static void tell_progress(const prediction *s, int number, double share)
+{
+    const predict_work *w = s->work;
+
+    if (w->progress != NULL)
+        w->progress(w->context, case_of(s, number), (number % s->passes + share) / s->passes);
+}
+
 /*
  * Take planes; logits that are not finite become a problem of the case, which then has no result.
  */
@@ -312,8 +328,9 @@ static pons_status take_finite_planes(void *context, int number, window_schedule
 {
     member_case *m = v->caller_data;
 
-    if (take_planes(context, number, v, blender, first, end, err) == PONS_OK
-        && !window_blend_is_finite(blender) && m->problem.status == PONS_OK)
+    if (take_planes(context, number, v, blender, first, end, err) == PONS_OK)
+        tell_progress(context, number, (double)end / (double)v->extent[0]);
+    if (err->status == PONS_OK && !window_blend_is_finite(blender) && m->problem.status == PONS_OK)
         pons_fail(&m->problem, PONS_DATA, "case '%s': the network's logits are not finite, "
                   "expected numbers\nhint: a weight or a value of the image is too large, or a "
                   "variance is below 0",
@@ -454,13 +471,18 @@ static pons_status finish_volume(void *context, int number, window_scheduler_vol
 /* ---- run ------------------------------------------------------------------------------------- */
 
 /* Tell the watchdog of progress before every batch. */
-static bool note_progress(void *context)
+bool predict_stop_due(const predict_work *work, group *g)
+{
+    if (g != NULL)
+        group_note(g, 0, "prediction");
+    return work->stop != NULL && work->stop(work->context);
+}
+
+static bool stop_due(void *context)
 {
     const prediction *s = context;
 
-    if (s->group != NULL)
-        group_note(s->group, 0, "prediction");
-    return false;
+    return predict_stop_due(s->work, s->group);
 }
 
 /* Call 'tell' for the cases that are left when this process has finished its own. */
@@ -574,7 +596,7 @@ static pons_status predict_segmentation(int count, predictor *const *p, const pr
         .count = s.passes * share, .host_sums = s.passes > count,
         .shared = s.windows ? g : NULL, .prepare = prepare_volume,
         .take = take_finite_planes, .finish = finish_volume, .release = release_volume,
-        .stop = note_progress, .context = &s
+        .stop = stop_due, .context = &s
     };
     if (compare_cases(&s, err) == PONS_OK && window_scheduler_run(&p[0]->replicas, &cases,
                                                                   err) == PONS_OK)

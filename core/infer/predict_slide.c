@@ -163,7 +163,7 @@ static int64_t patch_start(const slide_prediction *s, int axis, int64_t point, i
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static pons_status take_patch(void *context, int number, const predict_result *result,
+static pons_status take_patch(void *context, int number, predict_result *result,
                               const pons_error *problem, void *record, pons_error *err)
 {
     patch_outcome *o = record;

@@ -39,34 +39,42 @@ static void copy_channel(volume *image, int from, int to)
 
 static pons_status read_others(synthesis *s, pons_error *err)
 {
-    const predict_input *in = s->input;
-    int target = in->target, other = target == 0 ? 1 : 0;
+    predict_input in = *s->input;
+    int target = in.target, other = target == 0 ? 1 : 0;
     int channels = s->predictor->experiment->task.channels;
-    const char **file = calloc((size_t)in->file_count + 1, sizeof *file);
+    const char **file = calloc((size_t)in.file_count + 1, sizeof *file);
     volume *image = &s->c.image;
 
     if (file == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    memcpy(file, in->file, (size_t)in->file_count * sizeof *file);
-    if (in->file_count > 1)
+    if (in.file_count > 0)
+        memcpy(file, in.file, (size_t)in.file_count * sizeof *file);
+    if (in.file_count > 1)
         file[target] = file[other];
-    volume_read_channels(in->file_count, file, image, &s->result.grid, err);
+    in.file = file;
+    predict_read(&in, image, &s->result.grid, err);
     free(file);
     if (err->status == PONS_OK && image->channels != channels)
-        pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", in->name,
+        pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d", in.name,
                   image->channels, image->channels == 1 ? "" : "s", channels);
     if (err->status == PONS_OK)
         copy_channel(image, other, target);
     return err->status;
 }
 
-static bool note_progress(void *context)
+static bool stop_due(void *context)
 {
     const synthesis *s = context;
 
-    if (s->predictor->experiment->group != NULL)
-        group_note(s->predictor->experiment->group, 0, "prediction");
-    return false;
+    return predict_stop_due(s->work, s->predictor->experiment->group);
+}
+
+static void tell_progress(void *context, double share)
+{
+    const synthesis *s = context;
+
+    if (s->work->progress != NULL)
+        s->work->progress(s->work->context, (int)(s->input - s->work->input), share);
 }
 
 static pons_status sample_image(synthesis *s, pons_error *err)
@@ -74,7 +82,7 @@ static pons_status sample_image(synthesis *s, pons_error *err)
     const volume *image = &s->c.image;
     diffusion_request q = { .network = &s->predictor->replicas, .image = image->voxels,
                             .target = s->input->target, .name = s->input->name,
-                            .stop = note_progress, .context = s };
+                            .stop = stop_due, .progress = tell_progress, .context = s };
 
     memcpy(q.extent, image->extent, sizeof q.extent);
     s->made = malloc((size_t)pons_volume_count(image) * sizeof *s->made);

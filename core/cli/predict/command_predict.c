@@ -21,11 +21,10 @@
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "infer/predict.h"
+#include "infer/predict_members.h"
 #include "infer/predict_slide.h"
-#include "nnunet/nnunet_model.h"
 #include "report/png_write.h"
 
-#define MEMBERS_MAX 64
 enum { PASSES_MAX = 1000 };
 
 typedef struct predict_flags {
@@ -81,7 +80,7 @@ typedef struct job {
     const predict_flags *flags;
     arena *memory;
     int member_count;
-    predictor *member[MEMBERS_MAX];
+    predictor *member[PREDICT_MEMBERS_MAX];
     predictor *dropped;      /* the network with its dropout, for --passes; or NULL               */
     int case_count, case_room;
     predict_input *cases;
@@ -772,7 +771,7 @@ typedef struct outcome {
     float probability[];     /* one for each class, if the task writes a table                    */
 } outcome;
 
-static pons_status take_result(void *context, int number, const predict_result *r,
+static pons_status take_result(void *context, int number, predict_result *r,
                                const pons_error *problem, void *record, pons_error *err)
 {
     const job *j = context;
@@ -865,106 +864,6 @@ static pons_status predict_cases(job *j, pons_error *err)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-static pons_status open_member(job *j, predict_source *source, const char *run, pons_error *err)
-{
-    if (j->member_count == MEMBERS_MAX)
-        return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble", MEMBERS_MAX);
-    source->run = arena_string(j->memory, run);
-    if (predictor_open(source, j->member_count > 0 ? j->member[0] : NULL, j->call->log,
-                       &j->member[j->member_count], err) == PONS_OK)
-        j->member_count++;
-    return err->status;
-}
-
-/* Open the fold that --fold names, finished or not. */
-static pons_status open_fold(job *j, predict_source *source, const char *run, pons_error *err)
-{
-    char *path = run_folds_path(run, (int)j->flags->fold);
-
-    if (path == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
-    if (folder_is_there(path))
-        open_member(j, source, path, err);
-    else
-        pons_fail(err, PONS_CONFIG, "--fold %lld: '%s' is not there", (long long)j->flags->fold,
-                  path);
-    free(path);
-    return err->status;
-}
-
-static pons_status open_finished_folds(job *j, predict_source *source, const char *run,
-                                       pons_error *err)
-{
-    run_folds folds;
-
-    if (run_folds_finished(run, source->any, j->call->log, &folds, err) != PONS_OK)
-        return err->status;
-    for (int fold = 0; fold < folds.count && err->status == PONS_OK; fold++) {
-        char *path = run_folds_path(run, fold);
-
-        if (path == NULL)
-            pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
-        else if (folds.state[fold] == RUN_FOLD_FINISHED)
-            open_member(j, source, path, err);
-        free(path);
-    }
-    return err->status;
-}
-
-/* Open the fold of nnU-Net that a word of --folds names: "0" or "all". */
-static pons_status open_nnunet_fold(job *j, predict_source *source, const char *model,
-                                    const char *word, pons_error *err)
-{
-    const char *fold = arena_format(j->memory, "%s/fold_%s", model, word);
-
-    if (nnunet_is_fold(fold))
-        return open_member(j, source, fold, err);
-    return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", fold);
-}
-
-static pons_status open_nnunet(job *j, predict_source *source, const char *model, pons_error *err)
-{
-    const predict_flags *f = j->flags;
-    char *list = f->folds != NULL ? arena_string(j->memory, f->folds) : NULL, *rest = NULL;
-    int before = j->member_count;
-    nnunet_folds folds;
-
-    if (f->fold != OPTION_AUTO && f->folds != NULL)
-        return pons_fail(err, PONS_USAGE, "--fold and --folds name the same, expected one of them");
-
-    if (f->fold != OPTION_AUTO)
-        list = arena_format(j->memory, "%lld", (long long)f->fold);
-    for (char *word = list != NULL ? strtok_r(list, ", ", &rest) : NULL;
-         word != NULL && err->status == PONS_OK; word = strtok_r(NULL, ", ", &rest))
-        open_nnunet_fold(j, source, model, word, err);
-    if (list != NULL && err->status == PONS_OK && j->member_count == before)
-        pons_fail(err, PONS_USAGE, "--folds '%s' names no fold, expected some such as 0,1",
-                  f->folds);
-    if (list != NULL || nnunet_folds_find(model, &folds, err) != PONS_OK)
-        return err->status;
-    for (int i = 0; i < folds.count && err->status == PONS_OK; i++)
-        open_member(j, source, arena_format(j->memory, "%s/%s", model, folds.name[i]), err);
-    return err->status;
-}
-
-/* Open the networks of a word of RUN: a network, or those of the folds in a folder. */
-static pons_status open_run(job *j, predict_source *source, const char *run, pons_error *err)
-{
-    bool one = j->flags->fold != OPTION_AUTO;
-
-    if (nnunet_is_model(run))
-        return open_nnunet(j, source, run, err);
-    if (j->flags->folds != NULL)
-        return pons_fail(err, PONS_USAGE, "--folds is for a folder of nnU-Net, found '%s'\n"
-                         "hint: --fold K takes one fold of a run", run);
-    if (run_folds_are_there(run))
-        return one ? open_fold(j, source, run, err) : open_finished_folds(j, source, run, err);
-    if (one)
-        return pons_fail(err, PONS_USAGE, "--fold %lld: '%s' holds no folds",
-                         (long long)j->flags->fold, run);
-    return open_member(j, source, run, err);
-}
-
 /* For --passes open the network, which 'source' names, once more with its dropout. */
 static pons_status open_dropped(job *j, predict_source *source, pons_error *err)
 {
@@ -982,7 +881,6 @@ static pons_status open_dropped(job *j, predict_source *source, pons_error *err)
 static pons_status open_members(job *j, pons_error *err)
 {
     const invocation *call = j->call;
-    char *list = arena_string(j->memory, call->argument[0]);
     int set_count = call->set_count;
     const char **set = arena_alloc(j->memory, ((size_t)set_count + 1) * sizeof *set);
 
@@ -991,17 +889,18 @@ static pons_status open_members(job *j, pons_error *err)
     if (j->flags->no_mirror)
         set[set_count++] = "window.mirror=";
     predict_source source = {
+        .run = call->argument[0],
         .config = j->flags->config != NULL && j->flags->config[0] != '\0' ? j->flags->config : NULL,
         .set_count = set_count, .set = set,
         .image_channels = count_channels(call->argument[1]), .any = j->flags->any
     };
 
-    for (char *word = strtok(list, ","); word != NULL && err->status == PONS_OK;
-         word = strtok(NULL, ","))
-        open_run(j, &source, word, err);
-    if (err->status == PONS_OK && j->member_count == 0)
-        pons_fail(err, PONS_USAGE, "RUN is empty");
-    return err->status != PONS_OK ? err->status : open_dropped(j, &source, err);
+    const predict_folds folds = { j->flags->fold, j->flags->folds, j->memory };
+
+    if (predict_members_open(&source, &folds, call->log, j->member, &j->member_count, err)
+        != PONS_OK)
+        return err->status;
+    return open_dropped(j, &source, err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
