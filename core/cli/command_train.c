@@ -12,6 +12,7 @@
 #include "base/text/shell_word.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "cli/command_train.h"
 #include "cli/train_folds.h"
 #include "cluster/rendezvous/rank_info.h"
 #include "cluster/watchdog/status_page.h"
@@ -50,6 +51,7 @@ static const pons_option flags[] = {
 typedef struct start {
     const invocation *call;
     const train_flags *flags;
+    const train_host *host; /* NULL: the command line                                             */
     bool fold;              /* the run is a fold of a cross-validation                            */
     cache_keep *keep;       /* cases of the folds before; NULL: none                              */
     config *config;
@@ -223,6 +225,8 @@ static pons_status on_record(void *context, const pons_record *record, pons_erro
         return err->status;
     if (strcmp(record->kind, "validation") == 0)
         run_reporter_begin_page(s->reporter);
+    if (s->host != NULL)
+        s->host->record(s->host->context, record);
     return PONS_OK;
 }
 
@@ -238,6 +242,13 @@ static void on_validated(void *context, const validated_cases *v)
     const start *s = context;
 
     run_reporter_score(s->reporter, v);
+}
+
+static bool on_stop(void *context)
+{
+    const train_host *h = ((const start *)context)->host;
+
+    return h != NULL && h->stop(h->context);
 }
 
 static pons_status on_sync(void *context, pons_error *err)
@@ -364,19 +375,39 @@ static pons_status add_way_out(const start *s, pons_error *err)
     return err->status;
 }
 
-static pons_status prepare(start *s, pons_error *err)
+/* A program's training is one process, whatever the environment says. */
+static pons_status refuse_ddp(const start *s, pons_error *err)
 {
-    experiment_overrides known = { .processes = &s->processes, .debug = s->call->debug };
+    if (s->sections.distribute.mode != MODE_DDP)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [distribute] mode = ddp is of several processes, "
+                     "expected auto, single or dp in a program's training",
+                     config_location(s->config, "distribute", "mode"));
+}
+
+/* Read the file and join other processes, or become their launcher. */
+static pons_status read_and_join(start *s, pons_error *err)
+{
     int wanted = 0;
 
+    if (s->host != NULL)
+        return read_file(s, err) == PONS_OK ? refuse_ddp(s, err) : err->status;
     if (read_file(s, err) != PONS_OK
         || processes_wanted(s->config, &s->sections, &wanted, err) != PONS_OK) {
         processes_refuse(err);
         return err->status;
     }
-    if (wanted > 0)
-        return become_launcher(s, err);
-    if (join_others(s, err) != PONS_OK || (writes(s) && find_checkpoint(s, err) != PONS_OK)
+    return wanted > 0 ? become_launcher(s, err) : join_others(s, err);
+}
+
+static pons_status prepare(start *s, pons_error *err)
+{
+    experiment_overrides known = { .processes = s->host == NULL ? &s->processes : NULL,
+                                   .debug = s->call->debug };
+
+    if (read_and_join(s, err) != PONS_OK || s->launched)
+        return err->status;
+    if ((writes(s) && find_checkpoint(s, err) != PONS_OK)
         || (s->checkpoint != NULL && saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
         || share_choice(s, &known, err) != PONS_OK)
         return err->status;
@@ -551,7 +582,8 @@ static pons_status go(start *s, pons_error *err)
     bool finished;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
-        .own = s->own, .signals = s->signals, .debug = s->call->debug, .keep = s->keep
+        .own = s->own, .signals = s->signals, .unwatched = s->host != NULL,
+        .debug = s->call->debug, .keep = s->keep
     };
 
     if (share_finished(s, &settings, &finished, err) != PONS_OK)
@@ -563,21 +595,39 @@ static pons_status go(start *s, pons_error *err)
     if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
         return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
-                                             on_devices, on_predicted, on_validated };
+                                             on_devices, on_predicted, on_validated, on_stop };
     if (trainer_run(s->experiment, &settings, err) == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_location_add(s->config, NULL, NULL, err);
 }
 
-/* 'keep' is for folds that are trained one after the other, else NULL. */
-static pons_status train_run(const invocation *call, const train_flags *flags_given, bool fold,
-                             cache_keep *keep, pons_error *err)
+static void close_start(start *s, bool finished)
 {
-    start s = { .call = call, .flags = flags_given, .fold = fold, .keep = keep,
+    metrics_close(s->metrics);
+    devices_file_close(s->devices);
+    run_reporter_close(s->reporter, finished);
+    experiment_close(s->experiment);
+    saved_state_clear(&s->saved);
+    leave_other(s);
+    run_folder_close(&s->folder, s->call->log);
+    s->call->log->file = NULL;
+    if (s->held != NULL)
+        fclose(s->held);
+    free(s->held_text);
+    if (s->config != NULL)
+        config_close(s->config);
+    free(s->checkpoint);
+    signals_close(s->signals);
+}
+
+/* 'keep' is for folds that are trained one after the other, else NULL. */
+static pons_status train_run(const invocation *call, const train_flags *flags_given,
+                             const train_host *host, bool fold, cache_keep *keep, pons_error *err)
+{
+    start s = { .call = call, .flags = flags_given, .host = host, .fold = fold, .keep = keep,
                 .folder = { NULL, NULL, -1, NULL }, .other = -1 };
 
-    broken_pipe_ignore();
-    if (signals_open(end_before_first_step, &s, &s.signals, err) != PONS_OK)
+    if (host == NULL && signals_open(end_before_first_step, &s, &s.signals, err) != PONS_OK)
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
@@ -586,22 +636,14 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
-    metrics_close(s.metrics);
-    devices_file_close(s.devices);
-    run_reporter_close(s.reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
-    experiment_close(s.experiment);
-    saved_state_clear(&s.saved);
-    leave_other(&s);
-    run_folder_close(&s.folder, call->log);
-    call->log->file = NULL;
-    if (s.held != NULL)
-        fclose(s.held);
-    free(s.held_text);
-    if (s.config != NULL)
-        config_close(s.config);
-    free(s.checkpoint);
-    signals_close(s.signals);
+    close_start(&s, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
     return err->status;
+}
+
+pons_status command_train_hosted(const invocation *call, const train_flags *given,
+                                 const train_host *host, pons_error *err)
+{
+    return train_run(call, given, host, false, NULL, err);
 }
 
 /* ---- folds ----------------------------------------------------------------------------------- */
@@ -633,7 +675,7 @@ static pons_status train_fold(const invocation *call, const train_flags *f,
 
     if (train_fold_open(call, range, fold, &one, err) == PONS_OK) {
         train_fold_tell(range, fold, call->log);
-        train_run(&one.call, f, true, keep, err);
+        train_run(&one.call, f, NULL, true, keep, err);
     }
     train_fold_close(&one);
     return err->status;
@@ -645,13 +687,14 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     cache_keep *keep = NULL;
     fold_range range;
 
+    broken_pipe_ignore();
     if (train_folds_find(call, f, &range, err) != PONS_OK
         || check_launcher(&range, err) != PONS_OK) {
         processes_refuse(err);
         return err->status;
     }
     if (range.count == 0)
-        return train_run(call, f, false, NULL, err);
+        return train_run(call, f, NULL, false, NULL, err);
     if (range.end - range.first > 1)
         keep = cache_keep_new();
     for (int fold = range.first; fold < range.end && err->status == PONS_OK; fold++)

@@ -2,7 +2,8 @@
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
 	core/cli/command.h core/cli/command_config.c core/cli/command_devices.c core/cli/command_doctor.c \
 	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_export.c core/cli/command_launch.c \
-	core/cli/command_report.c core/cli/command_train.c core/cli/commands.c core/cli/environment.c core/cli/environment.h \
+	core/cli/command_report.c core/cli/command_train.c core/cli/command_train.h core/cli/commands.c \
+	core/cli/environment.c core/cli/environment.h \
 	core/cli/evaluate_slides.c core/cli/evaluate_slides.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h

@@ -384,7 +384,8 @@ static pons_status open_watch(trainer *t, pons_error *err)
     const watchdog_settings alone = { .size = 1,
                                       .timeout_s = t->experiment->sections.distribute.timeout_s };
 
-    return t->experiment->group != NULL ? PONS_OK : watchdog_open(&alone, &t->watchdog, err);
+    return t->experiment->group != NULL || t->settings->unwatched
+           ? PONS_OK : watchdog_open(&alone, &t->watchdog, err);
 }
 
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)

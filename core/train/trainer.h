@@ -55,6 +55,11 @@ typedef struct trainer_observer {
     void (*predicted)(void *context, int number, const pons_case *c, const uint8_t *decided);
     /* Comes before the record of the validation, on every rank; not for classifications. */
     void (*validated)(void *context, const validated_cases *v);
+    /*
+     * Called between steps and between batches of a validation, by any device: true ends the
+     * training as a signal does, and stays true. Of a single process. NULL: signals alone end it.
+     */
+    bool (*stop)(void *context);
 } trainer_observer;
 
 enum { TRAINER_DEBUG_STEPS = 4 };
@@ -70,6 +75,7 @@ typedef struct trainer_settings {
     bool own;                   /* it lies in 'checkpoints'                                       */
     trainer_observer observer;
     signals *signals;           /* may be NULL                                                    */
+    bool unwatched;             /* no watchdog ends a single process that makes no progress       */
     bool debug;                 /* few cases, few steps                                           */
     cache_keep *keep;           /* cases of an earlier training; NULL: none                       */
 } trainer_settings;

@@ -135,7 +135,9 @@ pons_status trainer_stop_sum_begin(trainer *t, pons_error *err);
 pons_status trainer_stop_sum_end(trainer *t, pons_error *err);
 /* Tell the other ranks that this one gives the running step up for a signal. Any thread. */
 void trainer_announce_give_up(const trainer *t);
-/* True when a signal asks this training to end between two steps. */
+/* True when this process wishes to stop, for a signal or by its observer. Any thread. */
+bool trainer_stop_wanted(const trainer *t);
+/* True when this training is to end between two steps. */
 bool trainer_stop_due(const trainer *t);
 /* Keep the earlier of two, the first of equals; without a tensor, the cases of both. */
 void trainer_merge_sources(nonfinite_source *c, const nonfinite_source *other);

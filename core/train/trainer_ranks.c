@@ -18,7 +18,7 @@ void trainer_report_activity(const trainer *t, const char *doing)
 {
     if (t->experiment->group != NULL)
         group_note(t->experiment->group, t->state.step, doing);
-    else
+    else if (t->watchdog != NULL)
         watchdog_note(t->watchdog, t->state.step, doing);
 }
 
@@ -57,7 +57,7 @@ pons_status trainer_stop_sum_begin(trainer *t, pons_error *err)
     if (t->experiment->group == NULL)
         return PONS_OK;
     c = group_collective(t->experiment->group);
-    t->stop_wishes = signals_pending(t->settings->signals) ? 1 : 0;
+    t->stop_wishes = trainer_stop_wanted(t) ? 1 : 0;
     return c->start(c->context, &t->stop_wishes, 1, PONS_F32, &t->stop_pending, err);
 }
 
@@ -85,10 +85,16 @@ void trainer_announce_give_up(const trainer *t)
     group_publish_interruption(g, &cause);
 }
 
+bool trainer_stop_wanted(const trainer *t)
+{
+    const trainer_observer *o = &t->settings->observer;
+
+    return signals_pending(t->settings->signals) || (o->stop != NULL && o->stop(o->context));
+}
+
 bool trainer_stop_due(const trainer *t)
 {
-    return t->stop_agreed
-        || (t->experiment->group == NULL && signals_pending(t->settings->signals));
+    return t->stop_agreed || (t->experiment->group == NULL && trainer_stop_wanted(t));
 }
 
 /* ---- what was not finite --------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static bool validation_stop_due(void *context)
     const trainer *t = context;
 
     trainer_report_activity(t, "validation"); /* windows are progress */
-    return signals_pending(t->settings->signals);
+    return trainer_stop_wanted(t);
 }
 
 /* The mean over classes, or of the values that whole cases have. */
