@@ -11,7 +11,7 @@ EXTRA_DIST += tests/golden tests/corpus
 check_LTLIBRARIES += tests/libpons.la
 tests_libpons_la_SOURCES =
 tests_libpons_la_LIBADD = libcore.la
-tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info 1:0:0
+tests_libpons_la_LDFLAGS = -rpath $(libdir) -version-info $(LIBRARY_VERSION)
 LDADD = tests/libsupport.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS)
 DEVICE_LDADD = tests/libsupport.la libcpudevice.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS) $(OPENMP_CFLAGS)
 CUDA_LDADD = tests/libsupport.la libcudadevice.la tests/libpons.la $(CHECK_LIBS) $(JANSSON_LIBS)
@@ -42,6 +42,7 @@ include tests/unit/plan/files.mk
 include tests/integration/gallery/files.mk
 include tests/fuzz/files.mk
 include tests/unit/checkpoint/files.mk
+include tests/unit/embed/files.mk
 include tests/unit/train/files.mk
 
 .PHONY: list-tests

@@ -40,6 +40,8 @@ static void write_line(logger *l, bool shown, const char *before, const char *af
         fflush(l->terminal);
         check_reader(l);
     }
+    if (l->line != NULL && shown)
+        l->line(l->context, text);
     if (l->file != NULL) {
         if (l->terminal_lost)
             fputs("warning: nobody reads the standard error any more; its lines are here alone\n",

@@ -18,6 +18,9 @@ typedef struct logger {
     bool color, live;      /* terminal accepts colour codes; it can redraw a line */
     bool shown;            /* a progress line stands on the terminal */
     bool terminal_lost;    /* 'terminal' has gone, and 'file' does not yet say so */
+    /* Receives the lines of the terminal without colour; NULL: nothing does. */
+    void (*line)(void *context, const char *text);
+    void *context;
 } logger;
 
 void log_line(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));

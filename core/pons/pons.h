@@ -13,8 +13,10 @@
 #include <pons/op.h>
 #include <pons/optimizer.h>
 #include <pons/plugin.h>
+#include <pons/predict.h>
 #include <pons/schedule.h>
 #include <pons/sink.h>
+#include <pons/train.h>
 #include <pons/transform.h>
 
 /* "1.0.0" */

@@ -1,12 +1,18 @@
 #!/bin/sh
-# The installed library exports pons_* and nothing else, and a plugin exports its entry. The tests'
-# library exports the core as well.
+# The installed library exports the pons_* of tests/unit/plugin/exports and nothing else, and a plugin exports its
+# entry. The tests' library exports the core as well. A symbol that is added raises 'current' and 'age' of
+# LIBRARY_VERSION in Makefile.am; one that goes, or changes its meaning, raises 'current' and sets 'age' to 0.
 . "${srcdir:-.}/tests/support/checks.sh"
 library=.libs/libpons.so
 
 checks=$((checks + 1))
 foreign=$(nm -D --defined-only "$library" | awk '$3 !~ /^pons_/ { print $3 }')
 [ -z "$foreign" ] || fail "exported besides pons_*: $foreign"
+
+checks=$((checks + 1))
+changed=$(nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort |
+    LC_ALL=C comm -3 "$source/tests/unit/plugin/exports" - | tr '\n' ' ')
+[ -z "$changed" ] || fail "symbols are not those of tests/unit/plugin/exports (first column: gone): $changed"
 
 # exports LIBRARY NAME
 exports() { nm -D --defined-only "$1" | grep " $2\$"; }
