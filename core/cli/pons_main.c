@@ -23,6 +23,11 @@ const char *pons_version(void)
     return PACKAGE_VERSION;
 }
 
+void pons_process_prepare(void)
+{
+    environment_prepare();
+}
+
 /* ---- find ------------------------------------------------------------------------------------ */
 
 /* Find a command. A name of two words precedes one of one word. *used is its number of words. */
@@ -195,8 +200,8 @@ static void say_end(logger *log, pons_status status, const pons_error *err)
 /* Not inlined into pons_main, because its frame exceeds a stack that environment_check refuses. */
 __attribute__((noinline)) static pons_status run_program(int argc, char **argv)
 {
-    logger log = { stderr, NULL, LOG_NORMAL, color_wanted(),
-                   terminal_has_sequences(stderr), false, false };
+    logger log = { .terminal = stderr, .level = LOG_NORMAL, .color = color_wanted(),
+                   .live = terminal_has_sequences(stderr) };
     pons_error err = PONS_ERROR_INIT;
     pons_status status = dispatch(argc - 1, argv + 1, &log, &err);
 

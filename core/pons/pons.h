@@ -21,6 +21,14 @@
 
 /* "1.0.0" */
 const char *pons_version(void);
+/*
+ * Prepare the process as the program pons does its own: the variables of OpenMP and oneDNN, which
+ * change speed and bits, are hidden; kernel threads that wait sleep soon; large blocks return to
+ * the system when freed; a file at its size limit is an error, not a signal. For the start of main,
+ * before other threads, in a program that predicts or trains. Without it such a program works, and
+ * may be slower or differ in bits from the program pons.
+ */
+void pons_process_prepare(void);
 /* Run the command line; returns the exit code. One call at a time. */
 int pons_main(int argc, char **argv);
 

@@ -41,6 +41,7 @@ class Volume(c.Structure):
 
 run, source, target, *spacing = sys.argv[1:]
 pons, error, predictor, result = c.CDLL("libpons.so.1"), Error(), c.c_void_p(), c.c_void_p()
+pons.pons_process_prepare()
 pons.pons_prediction_volume.restype = c.POINTER(Volume)
 array, affine = np.load(source), np.diag([float(s) for s in spacing] + [1])[:3]
 image = Image(TYPES.index(array.dtype.name), 1, array.shape, (*array.strides, array.itemsize),

@@ -100,7 +100,7 @@ absent() {
                 [ -e "$file" ] || [ -e "$file.c" ] || echo "$page: $file"
                 ;;
             */* | [ch]) ;;
-            ?*.[ch]) [ -n "$(find core plugins losses optimizers tests -name "$file")" ] || echo "$page: $file" ;;
+            ?*.[ch]) [ -n "$(find core plugins losses optimizers tests examples -name "$file")" ] || echo "$page: $file" ;;
             esac
         done
 }

@@ -59,7 +59,7 @@ START_TEST(tables_and_errors_of_a_command_are_quoted_alike)
 {
     char table[256] = "", terminal[256] = "";
     FILE *to = fmemopen(table, sizeof table, "w");
-    logger l = { fmemopen(terminal, sizeof terminal, "w"), NULL, LOG_NORMAL, false, false, 0, 0 };
+    logger l = { .terminal = fmemopen(terminal, sizeof terminal, "w"), .level = LOG_NORMAL };
 
     quote_print(to, "%-4s|\t%d\n", "\033", 7);
     fclose(to);

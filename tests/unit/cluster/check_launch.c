@@ -43,7 +43,7 @@ static const char *const *words_of(void *context, int restart)
 static int launch_here(const plan *p)
 {
     const char *word[10] = { root };
-    logger log = { stderr, NULL, p->verbose ? LOG_VERBOSE : LOG_NORMAL, false, false, 0, 0 };
+    logger log = { .terminal = stderr, .level = p->verbose ? LOG_VERBOSE : LOG_NORMAL };
     pons_error err = PONS_ERROR_INIT;
     launch_settings s = {
         .program = p->program != NULL ? p->program : rank_program, .words = words_of,

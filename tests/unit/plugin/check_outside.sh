@@ -110,6 +110,20 @@ status=0
     fail "a wrong option of a sink gives $status: $(cat train.log)"
 passed=$((passed + 4))
 
+# The example of a program finds the classes that the command writes, and returns its exit codes.
+cp -r "$srcdir/examples/embed" embed
+make -s -C embed CC="$OUTSIDE_CC" >build.log 2>&1 || { cat build.log >&2; fail "examples/embed does not build"; }
+embed/volumes runs/fp32 phantom/imagesTr/phantom_000.nii.gz >volumes.txt 2>&1 ||
+    { cat volumes.txt >&2; fail "examples/embed/volumes failed"; }
+"$pons" evaluate --prediction out.nii.gz --label out.nii.gz --json >out.json
+found=$(sed -n '2s/.*: \([0-9]*\) voxels.*/\1/p' volumes.txt)
+grep -q "\"voxels\":{\"prediction\":$found," out.json ||
+    fail "volumes finds '$(cat volumes.txt)', the command $(cat out.json)"
+status=0
+embed/volumes runs/none x.nii.gz >volumes.txt 2>&1 || status=$?
+[ "$status" -eq 3 ] && grep -q "there is no run" volumes.txt || fail "a missing run gives $status: $(cat volumes.txt)"
+passed=$((passed + 2))
+
 # The run records the op with its hash, and a continued run reports another file of that name.
 grep -q '^; op box_mean 1.0 sha256 [0-9a-f]*$' runs/fp32/resolved.ini ||
     fail "resolved.ini does not name the op"

@@ -215,7 +215,7 @@ static void step_without_reuse(void)
     experiment_overrides known = { 0 };
     experiment *e = NULL;
     config *c = NULL;
-    logger log = { stderr, NULL, LOG_QUIET, false, false, 0, 0 };
+    logger log = { .terminal = stderr, .level = LOG_QUIET };
     pons_error err = PONS_ERROR_INIT;
     const char *set[] = { "train.precision=fp32", "distribute.threads=2" };
 
