@@ -214,28 +214,54 @@ static pons_status predict_image(void *context, pons_error *err)
     return predict_run(c->predictor->count, c->predictor->member, &work, err);
 }
 
-/* Refuse what 'pons predict' refuses by its flags. */
-static pons_status check_request(const pons_predictor *p, const pons_predict_request *q, pons_error *err)
+/* The files of an image: one, or one for each channel; that of the target may be missing. */
+static pons_status check_files(const experiment *e, const pons_predict_request *q,
+                               pons_error *err)
+{
+    bool synthesis = e->sections.experiment.task == TASK_SYNTHESIS;
+
+    if (q->file_count < 1 || q->file == NULL)
+        return pons_fail(err, PONS_USAGE, "the request has neither an image nor a file");
+    if (synthesis && q->file_count > 1 && q->file_count != e->task.channels)
+        return pons_fail(err, PONS_USAGE, "the request has %d files, expected one, or %d",
+                         q->file_count, e->task.channels);
+    for (int i = 0; i < q->file_count; i++)
+        if (q->file[i] == NULL && !(synthesis && q->file_count > 1 && i == q->target))
+            return pons_fail(err, PONS_USAGE, "file %d of the request is NULL", i);
+    return PONS_OK;
+}
+
+static pons_status check_target(const pons_predictor *p, const pons_predict_request *q,
+                                pons_error *err)
 {
     const experiment *e = predictor_experiment(p->member[0]);
-    task_kind task = e->sections.experiment.task;
 
-    if (q->image == NULL && (q->file_count < 1 || q->file == NULL))
-        return pons_fail(err, PONS_USAGE, "the request has neither an image nor a file");
-    if (task != TASK_SEGMENTATION && (q->logits || q->uncertainty))
-        return pons_fail(err, PONS_CONFIG, "logits and uncertainty are of a segmentation, which "
-                         "the network is not");
-    if (task == TASK_SYNTHESIS && p->count > 1)
+    if (p->count > 1)
         return pons_fail(err, PONS_CONFIG, "found %d networks of task = synthesis, expected one",
                          p->count);
-    if (task == TASK_SYNTHESIS
-        && (q->target < 0 || q->target >= e->class_count || !experiment_is_target(e, q->target)))
+    if (q->target < 0 || q->target >= e->class_count || !experiment_is_target(e, q->target))
         return pons_fail(err, PONS_CONFIG, "the network does not make modality %d", q->target);
     return PONS_OK;
 }
 
-static pons_status run_request(pons_predictor *p, const pons_predict_request *q, pons_prediction **out,
-                               pons_error *err)
+/* Refuse what 'pons predict' refuses by its flags. */
+static pons_status check_request(const pons_predictor *p, const pons_predict_request *q,
+                                 pons_error *err)
+{
+    const experiment *e = predictor_experiment(p->member[0]);
+    task_kind task = e->sections.experiment.task;
+
+    if (q->image == NULL && check_files(e, q, err) != PONS_OK)
+        return err->status;
+    if ((task != TASK_SEGMENTATION && (q->logits || q->uncertainty))
+        || (task == TASK_SYNTHESIS && q->probabilities))
+        return pons_fail(err, PONS_CONFIG, "logits, probabilities and uncertainty are not of this "
+                         "network's task");
+    return task == TASK_SYNTHESIS ? check_target(p, q, err) : PONS_OK;
+}
+
+static pons_status run_request(pons_predictor *p, const pons_predict_request *q,
+                               pons_prediction **out, pons_error *err)
 {
     call c = { .predictor = p, .request = q };
 

@@ -100,7 +100,7 @@ typedef struct pons_predict_request {
     const char *name;         /* of the case, in messages; NULL: "image"                          */
     const pons_image *image;  /* NULL: it is in files                                             */
     int file_count;           /* one file, or one for each channel                                */
-    const char *const *file;  /* NIfTI, or pictures                                               */
+    const char *const *file;  /* NIfTI, or pictures; NULL for the target of a synthesis           */
     int target;               /* synthesis: the modality to make, whose channel is not read       */
     bool logits, probabilities; /* further results                                                */
     bool uncertainty;         /* entropy and variance over networks, or flips of [window] mirror  */

@@ -86,13 +86,13 @@ static const char *image_path(void)
     return in_root("data/imagesTr/phantom_000.nii.gz");
 }
 
-static volume read_image(volume_facts *facts)
+static volume read_image(const char *path, volume_facts *facts)
 {
     pons_error err = PONS_ERROR_INIT;
     volume v;
 
     memset(&v, 0, sizeof v);
-    ck_assert_msg(nifti_read_image(image_path(), &v, facts, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(nifti_read_image(path, &v, facts, &err) == PONS_OK, "%s", err.text);
     return v;
 }
 
@@ -106,9 +106,8 @@ static pons_predictor *open_run(void)
     return p;
 }
 
-static pons_prediction *predict(pons_predictor *p, const pons_image *image)
+static pons_prediction *predict_image(pons_predictor *p, const pons_image *image, const char *file)
 {
-    const char *file = image_path();
     pons_error err = PONS_ERROR_INIT;
     pons_predict_request q = { .size = sizeof q, .image = image, .file_count = 1, .file = &file,
                                .probabilities = true };
@@ -116,6 +115,11 @@ static pons_prediction *predict(pons_predictor *p, const pons_image *image)
 
     ck_assert_msg(pons_predictor_run(p, &q, &r, &err) == PONS_OK, "%s", err.text);
     return r;
+}
+
+static pons_prediction *predict(pons_predictor *p, const pons_image *image)
+{
+    return predict_image(p, image, image_path());
 }
 
 static pons_image image_of(const volume *v)
@@ -222,7 +226,7 @@ START_TEST(memory_equals_file_equals_command)
 {
     volume_facts facts;
     pons_error err = PONS_ERROR_INIT;
-    volume label, probabilities, v = read_image(&facts);
+    volume label, probabilities, v = read_image(image_path(), &facts);
     pons_image image = image_of(&v);
     pons_predictor *p = open_run();
     pons_prediction *file = predict(p, NULL), *memory = predict(p, &image);
@@ -253,6 +257,32 @@ START_TEST(memory_equals_file_equals_command)
     pons_volume_clear(&v);
     pons_volume_clear(&label);
     pons_volume_clear(&probabilities);
+}
+END_TEST
+
+/* Two folds, whose plans resample and whose probabilities are averaged. */
+START_TEST(a_folder_of_nnunet_predicts_from_memory)
+{
+    char *file = strdup(golden_path("nnunet/models/images/plain_0_0000.nii.gz"));
+    const char *set[] = { "window.mirror=" };
+    pons_predictor_settings s = { .size = sizeof s, .run = golden_path("nnunet/models/plain"),
+                                  .set_count = 1, .set = set };
+    pons_error err = PONS_ERROR_INIT;
+    pons_predictor *p = NULL;
+    volume v = read_image(file, NULL);
+    pons_image image = image_of(&v);
+
+    ck_assert_msg(pons_predictor_open(&s, &p, &err) == PONS_OK, "%s", err.text);
+    pons_prediction *from_file = predict_image(p, NULL, file);
+    pons_prediction *from_memory = predict_image(p, &image, NULL);
+    expect_same_results(from_file, from_memory);
+    ck_assert_int_eq(pons_predictor_classes(p), 3);
+    ck_assert_str_eq(pons_predictor_class(p, 2, NULL), "lesion");
+    pons_prediction_free(from_file);
+    pons_prediction_free(from_memory);
+    pons_predictor_close(p);
+    pons_volume_clear(&v);
+    free(file);
 }
 END_TEST
 
@@ -487,6 +517,7 @@ int main(void)
     tcase_add_test(c, values_from_memory_train_without_a_file);
     tcase_add_test(c, errors_of_a_training_name_the_value);
     tcase_add_test(c, memory_equals_file_equals_command);
+    tcase_add_test(c, a_folder_of_nnunet_predicts_from_memory);
     tcase_add_test(c, types_and_strides_do_not_change_the_bits);
     tcase_add_test(c, a_stopped_prediction_leaves_a_usable_predictor);
     tcase_add_test(c, errors_of_a_prediction_are_returned);
