@@ -115,7 +115,7 @@ cp -r "$srcdir/examples/embed" embed
 make -s -C embed CC="$OUTSIDE_CC" >build.log 2>&1 || { cat build.log >&2; fail "examples/embed does not build"; }
 embed/volumes runs/fp32 phantom/imagesTr/phantom_000.nii.gz >volumes.txt 2>&1 ||
     { cat volumes.txt >&2; fail "examples/embed/volumes failed"; }
-"$pons" evaluate --prediction out.nii.gz --label out.nii.gz --json >out.json
+"$pons" evaluate --prediction out.nii.gz --label out.nii.gz --labels thing:1 --json >out.json
 found=$(sed -n '2s/.*: \([0-9]*\) voxels.*/\1/p' volumes.txt)
 grep -q "\"voxels\":{\"prediction\":$found," out.json ||
     fail "volumes finds '$(cat volumes.txt)', the command $(cat out.json)"
