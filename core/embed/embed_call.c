@@ -1,6 +1,8 @@
 /*
  * embed_call.c - the way of a call from a program's thread to one of pons.
  */
+#include <config.h>
+
 #include "embed/embed_internal.h"
 
 #include <signal.h>
@@ -14,10 +16,16 @@ pons_status embed_copy(void *own, size_t room, const void *given, const char *wh
                        pons_error *err)
 {
     uint32_t size;
+    const unsigned char *byte = given;
 
     memcpy(&size, given, sizeof size);
     if (size < sizeof size)
         return pons_fail(err, PONS_USAGE, "%s.size is %u, expected sizeof(%s)", what, size, what);
+    for (size_t i = room; i < size; i++)
+        if (byte[i] != 0)
+            return pons_fail(err, PONS_USAGE, "byte %zu of %s is set, expected at most %zu bytes\n"
+                             "hint: the program is for a later version than libpons "
+                             PACKAGE_VERSION, i, what, room);
     memset(own, 0, room);
     memcpy(own, given, min_size(size, room));
     return PONS_OK;

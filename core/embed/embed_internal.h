@@ -12,7 +12,8 @@
 
 /*
  * Copy a caller's struct that begins with its size to 'own' of 'room' bytes. Members that the
- * caller does not know are zero. PONS_USAGE: the size is not set; 'what' names the struct.
+ * caller does not know are zero. PONS_USAGE: the size is not set, or a member that only a later
+ * library knows is not zero; 'what' names the struct.
  */
 pons_status embed_copy(void *own, size_t room, const void *given, const char *what,
                        pons_error *err);

@@ -287,8 +287,13 @@ pons_status pons_predictor_run(pons_predictor *p, const pons_predict_request *re
 {
     pons_error problem = PONS_ERROR_INIT;
     pons_predict_request q;
+    pons_image image;
 
-    if (embed_copy(&q, sizeof q, request, "pons_predict_request", &problem) == PONS_OK) {
+    if (embed_copy(&q, sizeof q, request, "pons_predict_request", &problem) == PONS_OK
+        && (q.image == NULL
+            || embed_copy(&image, sizeof image, q.image, "pons_image", &problem) == PONS_OK)) {
+        if (q.image != NULL)
+            q.image = &image;
         if (q.name == NULL)
             q.name = "image";
         run_request(p, &q, out, &problem);

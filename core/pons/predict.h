@@ -8,8 +8,8 @@
  *
  *     if (pons_predictor_open(&settings, &p, &err) != PONS_OK)
  *         ...
- *     pons_image image = { .type = PONS_VOXEL_I16, .channels = 1, .extent = { 256, 256, 80 },
- *                          .affine = { ... }, .voxels = voxels };
+ *     pons_image image = { .size = sizeof image, .type = PONS_VOXEL_I16, .channels = 1,
+ *                          .extent = { 256, 256, 80 }, .affine = { ... }, .voxels = voxels };
  *     pons_predict_request request = { .size = sizeof request, .image = &image };
  *     if (pons_predictor_run(p, &request, &result, &err) == PONS_OK)
  *         labels = pons_prediction_volume(result, PONS_RESULT_CLASSES);
@@ -26,7 +26,8 @@
  * The process. No function ends the process, writes to its standard streams, changes its signals
  * or environment, or joins other processes of a launcher. Two exceptions are in docs/embedding.md.
  *
- * Structs begin with their size, which the caller sets; members are only ever appended.
+ * Structs begin with their size, which the caller sets; members are only ever appended. A member
+ * that this library does not know must be zero, else the call is PONS_USAGE.
  */
 #ifndef CORE_PONS_PREDICT_H
 #define CORE_PONS_PREDICT_H
@@ -83,6 +84,7 @@ typedef enum pons_voxel_type {
 
 /* An image in memory. The caller owns the voxels and leaves them as they are during the call. */
 typedef struct pons_image {
+    uint32_t size;
     pons_voxel_type type;
     int channels;
     int64_t extent[3];        /* voxels along i, j, k                                             */

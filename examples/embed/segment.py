@@ -23,8 +23,8 @@ class Settings(c.Structure):
 
 
 class Image(c.Structure):
-    _fields_ = [("type", c.c_int), ("channels", c.c_int), ("extent", c.c_int64 * 3), ("stride", c.c_int64 * 4),
-                ("affine", c.c_double * 12), ("voxels", c.c_void_p)]
+    _fields_ = [("size", c.c_uint32), ("type", c.c_int), ("channels", c.c_int), ("extent", c.c_int64 * 3),
+                ("stride", c.c_int64 * 4), ("affine", c.c_double * 12), ("voxels", c.c_void_p)]
 
 
 class Request(c.Structure):
@@ -39,12 +39,15 @@ class Volume(c.Structure):
                 ("affine", c.c_double * 12), ("voxels", c.c_void_p)]
 
 
+if len(sys.argv) != 7:
+    sys.exit("usage: segment.py RUN IMAGE.npy LABELS.npy SPACING SPACING SPACING")
 run, source, target, *spacing = sys.argv[1:]
 pons, error, predictor, result = c.CDLL("libpons.so.1"), Error(), c.c_void_p(), c.c_void_p()
 pons.pons_process_prepare()
 pons.pons_prediction_volume.restype = c.POINTER(Volume)
 array, affine = np.load(source), np.diag([float(s) for s in spacing] + [1])[:3]
-image = Image(TYPES.index(array.dtype.name), 1, array.shape, (*array.strides, array.itemsize),
+array = array.astype(array.dtype.newbyteorder("="), copy=False)
+image = Image(c.sizeof(Image), TYPES.index(array.dtype.name), 1, array.shape, (*array.strides, array.itemsize),
               tuple(affine.ravel()), array.ctypes.data)
 settings = Settings(c.sizeof(Settings), run.encode())
 request = Request(c.sizeof(Request), source.encode(), c.pointer(image),

@@ -3,7 +3,7 @@
  *
  *     ./volumes runs/spleen ct.nii.gz
  *
- * Ctrl-C stops the prediction. The exit codes are those of pons.
+ * Ctrl-C stops the prediction. The exit codes are those of pons. The file is C11 and C++20.
  */
 #include <pons/pons.h>
 #include <signal.h>
@@ -39,13 +39,17 @@ static void print_volumes(const pons_predictor *p, const pons_volume *v)
 
 int main(int argc, char **argv)
 {
-    pons_predictor_settings settings = { .size = sizeof settings, .run = argc == 3 ? argv[1] : "" };
-    pons_predict_request request = { .size = sizeof request, .file_count = 1, .stop = stop,
-                                     .file = (const char *const *)&argv[2] };
+    pons_predictor_settings settings = { .size = sizeof settings, .run = argv[1] };
+    pons_predict_request request = { .size = sizeof request, .file_count = 1,
+                                     .file = (const char *const *)&argv[2], .stop = stop };
     pons_predictor *predictor = NULL;
     pons_prediction *result = NULL;
     pons_error err = PONS_ERROR_INIT;
 
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s RUN IMAGE\n", argv[0]);
+        return PONS_USAGE;
+    }
     pons_process_prepare();
     signal(SIGINT, note_signal);
     if (pons_predictor_open(&settings, &predictor, &err) == PONS_OK

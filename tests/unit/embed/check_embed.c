@@ -124,7 +124,8 @@ static pons_prediction *predict(pons_predictor *p, const pons_image *image)
 
 static pons_image image_of(const volume *v)
 {
-    pons_image image = { .type = PONS_VOXEL_F32, .channels = v->channels, .voxels = v->voxels };
+    pons_image image = { .size = sizeof image, .type = PONS_VOXEL_F32, .channels = v->channels,
+                         .voxels = v->voxels };
 
     memcpy(image.extent, v->extent, sizeof image.extent);
     memcpy(image.affine, v->affine, sizeof image.affine);
@@ -294,7 +295,8 @@ START_TEST(types_and_strides_do_not_change_the_bits)
     static int16_t turned[COUNT];
     static uint8_t bytes[COUNT];
     static double wide[COUNT];
-    pons_image image = { .type = PONS_VOXEL_F32, .channels = 1, .extent = { D, H, W },
+    pons_image image = { .size = sizeof image, .type = PONS_VOXEL_F32, .channels = 1,
+                         .extent = { D, H, W },
                          .affine = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } },
                          .voxels = real };
 
@@ -384,7 +386,8 @@ END_TEST
 START_TEST(errors_of_a_prediction_are_returned)
 {
     float voxel[8] = { 0 };
-    pons_image image = { .type = PONS_VOXEL_F32, .channels = 1, .extent = { 2, 2, 2 },
+    pons_image image = { .size = sizeof image, .type = PONS_VOXEL_F32, .channels = 1,
+                         .extent = { 2, 2, 2 },
                          .affine = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } },
                          .voxels = voxel };
     const char *missing;
@@ -421,9 +424,29 @@ START_TEST(errors_of_a_prediction_are_returned)
     image.channels = 1;
     q.uncertainty = true;
     REFUSED(PONS_CONFIG, "uncertainty", pons_predictor_run(p, &q, &r, err));
+    image.size = 0;
+    REFUSED(PONS_USAGE, "pons_image.size is 0", pons_predictor_run(p, &q, &r, err));
     ck_assert_ptr_null(r);
     pons_predictor_close(p);
     pons_predictor_close(NULL);
+}
+END_TEST
+
+/* A struct of a later version works as long as the members that are new in it are zero. */
+START_TEST(members_of_a_later_version_have_to_be_zero)
+{
+    struct { pons_predictor_settings known; int later; } s = {
+        { .size = sizeof s, .run = in_root("runs/few") }, 0
+    };
+    pons_error err = PONS_ERROR_INIT;
+    pons_predictor *p = NULL;
+
+    ck_assert_msg(pons_predictor_open(&s.known, &p, &err) == PONS_OK, "%s", err.text);
+    pons_predictor_close(p);
+    p = NULL;
+    s.later = 1;
+    REFUSED(PONS_USAGE, "a later version", pons_predictor_open(&s.known, &p, err));
+    ck_assert_ptr_null(p);
 }
 END_TEST
 
@@ -521,6 +544,7 @@ int main(void)
     tcase_add_test(c, types_and_strides_do_not_change_the_bits);
     tcase_add_test(c, a_stopped_prediction_leaves_a_usable_predictor);
     tcase_add_test(c, errors_of_a_prediction_are_returned);
+    tcase_add_test(c, members_of_a_later_version_have_to_be_zero);
     tcase_add_test(c, predictors_on_threads_do_not_disturb_each_other);
     tcase_add_test(c, the_environment_of_a_launcher_joins_nothing);
     tcase_add_test(c, the_process_stays_as_it_was);
