@@ -19,6 +19,7 @@
 #include "graph/program/explain.h"
 #include "infer/activation.h"
 #include "infer/device_accumulator.h"
+#include "infer/window_scheduler.h"
 #include "replica/window_nodes.h"
 #include "train/checkpoint_contents.h"
 #include "window/window_blend.h"
@@ -271,4 +272,49 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.cache + f.loader + f.sums;
     *out = f;
     return PONS_OK;
+}
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+static int64_t window_count(const window_settings *w, const int64_t extent[3])
+{
+    int64_t count = 1;
+
+    for (int a = 0; a < 3; a++)
+        count *= window_axis_make(w, extent[a], a).count;
+    return count;
+}
+
+void memory_estimate_prediction(const replicas *r, int networks, const volume_facts *image,
+                                prediction_estimate *out)
+{
+    const experiment *e = r->experiment;
+    int classes = e->task.classes, written = activation_decision_count(e);
+    double read = 1, voxels, scaled[3];
+    prediction_estimate f = { .windows = 0 };
+    program_facts facts;
+    window_settings w;
+
+    scaled_extent(e, image, 1, scaled);
+    for (int a = 0; a < 3; a++) {
+        f.extent[a] = max_i64(whole_extent(rint(scaled[a])), 1);
+        read *= (double)image->grid.extent[a];
+    }
+    voxels = (double)f.extent[0] * (double)f.extent[1] * (double)f.extent[2];
+    experiment_window_settings(e, &w);
+    f.windows = window_count(&w, f.extent);
+    program_describe(r->item[0].evaluation, &facts);
+    f.arena = (double)facts.arena * r->count * networks;
+    f.parameters = (double)facts.parameters * r->count * networks;
+    f.scratch = (double)(facts.packed + facts.inputs) * r->count * networks;
+    f.libraries = fmax(resident_bytes() - (double)facts.parameters * r->count, 0);
+    f.image = 4.0 * e->task.channels * (read + voxels);
+    f.planes = (double)window_blend_bytes(&w, f.extent, classes)
+               + 4.0 * classes * (double)(f.extent[1] * f.extent[2])
+                 * (double)(1 + min_i64(window_scheduler_slab(f.extent, classes), f.extent[0]));
+    f.sums = networks > 1 ? 4.0 * classes * voxels : 0;
+    f.result = read * written * (1 + 4);
+    f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.image + f.planes + f.sums
+             + f.result;
+    *out = f;
 }

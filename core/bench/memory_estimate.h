@@ -4,7 +4,8 @@
 #ifndef CORE_BENCH_MEMORY_ESTIMATE_H
 #define CORE_BENCH_MEMORY_ESTIMATE_H
 
-#include "replica/programs.h"
+#include "data/volume/volume.h"
+#include "replica/replicas.h"
 
 typedef struct memory_estimate {
     double arena;       /* tensors of a step, in reused memory                                    */
@@ -25,5 +26,24 @@ typedef struct memory_estimate {
 pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
                                  const program *evaluation, double cropped_share,
                                  memory_estimate *out, pons_error *err);
+
+/* The memory of a prediction of one image. */
+typedef struct prediction_estimate {
+    int64_t extent[3];  /* voxels after [preprocess], if nothing is cut off                       */
+    int64_t windows;    /* of one network, without flips                                          */
+    double arena, parameters, scratch, libraries;
+    double image;       /* as it is read, and preprocessed                                        */
+    double planes;      /* logits of windows in work, and planes that are resampled               */
+    double sums;        /* probabilities of several networks                                      */
+    double result;      /* classes, and the ids that are written                                  */
+    double peak;        /* sum of all                                                             */
+} prediction_estimate;
+
+/*
+ * Estimate a prediction by 'networks' networks like the one that 'r' has opened and filled. A
+ * device with its own memory is counted like the host.
+ */
+void memory_estimate_prediction(const replicas *r, int networks, const volume_facts *image,
+                                prediction_estimate *out);
 
 #endif

@@ -1,14 +1,17 @@
 /*
- * command_explain.c - pons explain: the kernels of a training step, without running it.
+ * command_explain.c - pons explain: the kernels of a training step, or of a prediction, without
+ * running it.
  */
 #include <inttypes.h>
 
+#include "base/file/file.h"
 #include "base/file/json.h"
 #include "base/integer.h"
 #include "base/system/memory_limit.h"
 #include "base/text/text.h"
 #include "bench/memory_estimate.h"
 #include "cli/command.h"
+#include "cli/explain_prediction.h"
 #include "config/memory_hints.h"
 #include "device/local_comm.h"
 #include "graph/ir/build.h"
@@ -78,14 +81,14 @@ static void print_json(const explained *x)
     puts("]}");
 }
 
-static void print_kernels(const explained *x)
+void explain_print_kernels(const program *p, const program_facts *facts)
 {
     printf("%-7s %-28s %-16s %6s %10s %11s  %s\n", "section", "kernel", "by", "nodes", "moved",
            "operations", "memory alive");
-    for (int i = 0; i < x->facts.kernel_count; i++) {
+    for (int i = 0; i < facts->kernel_count; i++) {
         static const char bar[] = "########################################";
-        kernel_facts k = program_kernel(x->training, i);
-        int size = x->facts.arena > 0 ? (int)(40.0 * (double)k.arena / (double)x->facts.arena) : 0;
+        kernel_facts k = program_kernel(p, i);
+        int size = facts->arena > 0 ? (int)(40.0 * (double)k.arena / (double)facts->arena) : 0;
         char moved[32], flop[32], alive[32];
         printf("%-7s %-28.28s %-16s %6d %10s %11s  %10s %.*s %s\n", sections_of[k.section], k.kind,
                k.implementation != NULL ? k.implementation : "", k.nodes,
@@ -107,7 +110,7 @@ static void print_table(const explained *x)
     double room = memory_limit_bytes();
     char a[32], b[32];
 
-    print_kernels(x);
+    explain_print_kernels(x->training, &x->facts);
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         bytes += k.bytes;
@@ -218,6 +221,14 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (f->json + f->dot + f->schedule > 1)
         return pons_fail(err, PONS_USAGE, "--json, --dot and --schedule exclude each other");
+    if (folder_is_there(call->argument[0]) && (f->dot || f->schedule))
+        return pons_fail(err, PONS_USAGE, "--dot and --schedule are for FILE.ini, found the folder "
+                         "'%s'", call->argument[0]);
+    if (folder_is_there(call->argument[0]))
+        return explain_prediction(call, f->json, err);
+    if (call->argument_count > 1)
+        return pons_fail(err, PONS_USAGE, "an image follows the folder of a run, found '%s'",
+                         call->argument[0]);
     if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
         return err->status;
     if (experiment_open(c, EXPERIMENT_TRAIN, &known, call->log, &x.experiment, err) == PONS_OK) {
@@ -237,6 +248,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_explain = {
-    "explain", "the training step and its memory, before it runs", "FILE.ini", flags,
-    sizeof(explain_flags), "", 1, 1, run
+    "explain", "a training step or a prediction and its memory, before it runs",
+    "FILE.ini | RUN [IMAGE]", flags, sizeof(explain_flags), "", 1, 2, run
 };

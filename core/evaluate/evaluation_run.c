@@ -16,6 +16,7 @@
 #include "evaluate/synthesis_score.h"
 #include "evaluate/validation.h"
 #include "experiment/data_settings.h"
+#include "nnunet/nnunet_model.h"
 
 /* Set the classes of the target without the background. */
 static void set_classes(evaluation *e, const experiment *x)
@@ -59,6 +60,26 @@ typedef struct score {
     char problem[sizeof ((pons_error *)NULL)->text];
     class_score class[CLASS_COUNT_MAX]; /* without the background                                 */
 } score;
+
+/*
+ * Change regions to what their file says where [predict] region_ids writes them as one label: those
+ * that list the id of the last region of a voxel.
+ */
+static void take_written_regions(const experiment *x, const volume *regions)
+{
+    const pons_integers *ids = &x->sections.predict.region_ids;
+    int64_t values = pons_volume_count(regions) * regions->channels;
+    uint8_t *voxel = regions->voxels;
+
+    for (int64_t at = 0; at < values && ids->count > 0; at += regions->channels) {
+        int last = regions->channels - 1;
+
+        while (last >= 0 && voxel[at + last] == 0)
+            last--;
+        for (int r = 0; r < regions->channels && last >= 0; r++)
+            voxel[at + r] = class_index_of_id(&x->classes[r], 1, (int)ids->item[last]) == 0;
+    }
+}
 
 /* Areas are class indices; in volumes of regions each class has its channel. */
 static pons_status score_classes(const scoring *s, const volume *prediction, const volume *label,
@@ -104,6 +125,7 @@ static pons_status score_case(void *context, int number, predict_result *r,
     if (case_read(s->data, rank, &truth, err) != PONS_OK)
         return err->status;
     packed_case_mark_ignored(&truth);
+    take_written_regions(s->experiment, &r->classes);
     score_classes(s, &r->classes, &truth.label, found, err);
     case_clear(&truth);
     return err->status;
@@ -296,11 +318,25 @@ static pons_status keep_classes(evaluation *e, const data_class *known, int know
                                       "before it", run);
 }
 
+/* Open the configuration of a run's data; that of a fold of nnU-Net has them from --set alone. */
+static pons_status open_config(const evaluation *e, const predict_source *source, config **out,
+                               pons_error *err)
+{
+    nnunet_model *m = NULL;
+
+    if (!nnunet_is_fold(source->run))
+        return config_open(arena_format(e->memory, "%s/resolved.ini", source->run),
+                           source->set_count, source->set, out, err);
+    if (nnunet_model_open(source->run, &m, err) == PONS_OK)
+        nnunet_model_config(m, source->set_count, source->set, out, err);
+    nnunet_model_close(m);
+    return err->status;
+}
+
 /* Open the network of a run, and score its held-out cases. 'beside' as of predictor_open. */
 static pons_status score_run(evaluation *e, const predict_source *source, const predictor *beside,
                              logger *l, predictor **out, pons_error *err)
 {
-    char *file = arena_format(e->memory, "%s/resolved.ini", source->run);
     const data_class *known = beside != NULL ? e->classes : NULL;
     int known_count = e->class_count;
     config *c = NULL;
@@ -310,7 +346,7 @@ static pons_status score_run(evaluation *e, const predict_source *source, const 
     set_classes(e, predictor_experiment(*out));
     if (choose_metrics(e, predictor_experiment(*out), err) == PONS_OK
         && keep_classes(e, known, known_count, source->run, err) == PONS_OK
-        && config_open(file, source->set_count, source->set, &c, err) == PONS_OK)
+        && open_config(e, source, &c, err) == PONS_OK)
         predict_cases(e, *out, c, err);
     if (c != NULL)
         config_close(c);
@@ -349,44 +385,121 @@ static pons_status check_fold(const evaluation *e, const evaluated_fold *f, name
     return PONS_OK;
 }
 
-/* Score each case by the fold that holds it out. The networks share devices and processes. */
+/* Folds that are scored one by one. Their networks share devices and processes. */
+typedef struct fold_scoring {
+    evaluation *evaluation;
+    const predict_source *source;
+    logger *log;
+    evaluated_fold *list;
+    predictor *first, *other;
+    name_index known;
+} fold_scoring;
+
+static pons_status score_fold(fold_scoring *s, const char *run, int number, pons_error *err)
+{
+    evaluation *e = s->evaluation;
+    predict_source one = *s->source;
+    evaluated_fold *f = &s->list[e->fold_count];
+
+    one.run = run;
+    *f = (evaluated_fold){ number, scored_count(e), 0 };
+    score_run(e, &one, s->first, s->log, s->first == NULL ? &s->first : &s->other, err);
+    predictor_close(s->other, err);
+    s->other = NULL;
+    f->end = scored_count(e);
+    if (err->status == PONS_OK && check_fold(e, f, &s->known, err) == PONS_OK)
+        e->fold_count++;
+    return err->status;
+}
+
+static fold_scoring begin_folds(evaluation *e, const predict_source *source, logger *l, int most)
+{
+    fold_scoring s = { .evaluation = e, .source = source, .log = l };
+
+    e->folds = s.list = arena_alloc(e->memory, (size_t)most * sizeof *s.list);
+    return s;
+}
+
+static pons_status end_folds(fold_scoring *s, pons_error *err)
+{
+    name_index_clear(&s->known);
+    predictor_close(s->first, err);
+    return err->status;
+}
+
+/* Score each case by the fold that holds it out. */
 static pons_status score_folds(evaluation *e, const predict_source *source, logger *l,
                                pons_error *err)
 {
-    evaluated_fold *list = arena_alloc(e->memory, RUN_FOLDS_MAX * sizeof *list);
-    predictor *first = NULL, *other = NULL;
-    name_index known = { NULL };
+    fold_scoring s = begin_folds(e, source, l, RUN_FOLDS_MAX);
     run_folds folds;
 
-    e->folds = list;
     run_folds_finished(source->run, source->any, l, &folds, err);
-    for (int n = 0; n < folds.count && err->status == PONS_OK; n++) {
-        predict_source one = *source;
-        evaluated_fold *f = &list[e->fold_count];
+    for (int n = 0; n < folds.count && err->status == PONS_OK; n++)
+        if (folds.state[n] == RUN_FOLD_FINISHED)
+            score_fold(&s, arena_format(e->memory, "%s/fold_%d", source->run, n), n, err);
+    return end_folds(&s, err);
+}
 
-        if (folds.state[n] != RUN_FOLD_FINISHED)
-            continue;
-        one.run = arena_format(e->memory, "%s/fold_%d", source->run, n);
-        *f = (evaluated_fold){ n, scored_count(e), 0 };
-        score_run(e, &one, first, l, first == NULL ? &first : &other, err);
-        predictor_close(other, err);
-        other = NULL;
-        f->end = scored_count(e);
-        if (err->status == PONS_OK && check_fold(e, f, &known, err) == PONS_OK)
-            e->fold_count++;
+/* ---- nnU-Net --------------------------------------------------------------------------------- */
+
+static bool is_set(const predict_source *source, const char *key)
+{
+    for (int i = 0; i < source->set_count; i++)
+        if (strncmp(source->set[i], key, strlen(key)) == 0 && source->set[i][strlen(key)] == '=')
+            return true;
+    return false;
+}
+
+/* The source of a fold: its held-out cases are those of this fold of the dataset's splits. */
+static predict_source fold_source(evaluation *e, const predict_source *source, const char *fold)
+{
+    predict_source one = *source;
+    const char **set = arena_alloc(e->memory, ((size_t)one.set_count + 2) * sizeof *set);
+    const char *slash = strrchr(fold, '/'), *name = slash != NULL ? slash + 1 : fold;
+    const char *number = name + strcspn(name, "0123456789");
+
+    if (source->set_count > 0)
+        memcpy(set, source->set, (size_t)source->set_count * sizeof *set);
+    if (!is_set(source, "data.validation")) {
+        set[one.set_count++] = "data.validation=own";
+        if (*number != '\0' && !is_set(source, "data.fold"))
+            set[one.set_count++] = arena_format(e->memory, "data.fold=%d", atoi(number));
     }
-    name_index_clear(&known);
-    predictor_close(first, err);
-    return err->status;
+    one.run = fold;
+    one.set = set;
+    return one;
+}
+
+static pons_status score_nnunet(evaluation *e, const predict_source *source, logger *l,
+                                pons_error *err)
+{
+    fold_scoring s = begin_folds(e, source, l, NNUNET_FOLDS_MAX);
+    nnunet_folds folds = { .count = 0 };
+
+    nnunet_folds_find(source->run, &folds, err);
+    for (int n = 0; n < folds.count && err->status == PONS_OK; n++) {
+        const char *fold = arena_format(e->memory, "%s/%s", source->run, folds.name[n]);
+        predict_source one = fold_source(e, source, fold);
+
+        s.source = &one;
+        score_fold(&s, fold, atoi(folds.name[n] + strlen("fold_")), err);
+    }
+    return end_folds(&s, err);
 }
 
 pons_status evaluation_run(evaluation *e, const predict_source *source, logger *l, pons_error *err)
 {
+    predict_source one = *source;
     predictor *p = NULL;
 
+    if (nnunet_is_model(source->run))
+        return score_nnunet(e, source, l, err);
     if (run_folds_are_there(source->run))
         return score_folds(e, source, l, err);
-    score_run(e, source, NULL, l, &p, err);
+    if (nnunet_is_fold(source->run))
+        one = fold_source(e, source, source->run);
+    score_run(e, &one, NULL, l, &p, err);
     predictor_close(p, err);
     return err->status;
 }

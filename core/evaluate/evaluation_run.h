@@ -8,7 +8,10 @@
 #include "evaluate/evaluation.h"
 #include "infer/predict.h"
 
-/* Add classes and cases to an empty evaluation. source->run is a run folder, or holds folds. */
+/*
+ * Add classes and cases to an empty evaluation. source->run is a run folder, or holds folds. Of a
+ * folder of nnU-Net 'set' names the dataset, as data.source, whose splits say what a fold held out.
+ */
 pons_status evaluation_run(evaluation *e, const predict_source *source, logger *l, pons_error *err);
 
 #endif

@@ -62,6 +62,13 @@ static void fail_run(scheduler *s, const pons_error *err)
     pthread_mutex_unlock(&s->lock);
 }
 
+int64_t window_scheduler_slab(const int64_t extent[3], int classes)
+{
+    int64_t planes = SLAB / (int64_t)sizeof(float) / (extent[1] * extent[2] * classes);
+
+    return max_i64(planes, SLAB_PLANES);
+}
+
 /* ---- prepare --------------------------------------------------------------------------------- */
 
 static pons_status prepare_item(scheduler *s, int number, pons_error *err)
@@ -83,8 +90,7 @@ static pons_status prepare_item(scheduler *s, int number, pons_error *err)
         return err->status;
     i->batches = window_blend_batches(i->blender);
     i->size = window_blend_bytes(&settings, v->extent, e->task.classes);
-    i->slab = SLAB / (int64_t)sizeof(float) / (v->extent[1] * v->extent[2] * e->task.classes);
-    i->slab = max_i64(i->slab, SLAB_PLANES);
+    i->slab = window_scheduler_slab(v->extent, e->task.classes);
     return PONS_OK;
 }
 

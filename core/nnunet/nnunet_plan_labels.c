@@ -69,14 +69,16 @@ static void check_names(const nnunet_json *labels)
 /* Ids from 0 on, each once, in their order. */
 static void put_labels(nnunet_plan *p, const nnunet_json *labels)
 {
-    const char *item[CLASS_COUNT_MAX] = { NULL }, *name;
+    const char *item[CLASS_COUNT_MAX + 1] = { NULL }, *name, *ignored = NULL;
     int count = 0;
     json_t *value;
 
     json_object_foreach((json_t *)labels->object, name, value) {
         int64_t id = id_of(value);
-        if (strcmp(name, "ignore") == 0)
+        if (strcmp(name, "ignore") == 0) {
+            ignored = arena_format(p->memory, "ignore:%lld", (long long)id);
             continue;
+        }
         if (id < 0 || id >= CLASS_COUNT_MAX || item[id] != NULL) {
             nnunet_json_refuse(labels, name, "an id from 0 to 255 that no other label has");
             return;
@@ -90,6 +92,8 @@ static void put_labels(nnunet_plan *p, const nnunet_json *labels)
                       "from 0 to %d", labels->where, i, count - 1);
             return;
         }
+    if (ignored != NULL)
+        item[count++] = ignored;
     nnunet_plan_put(p, "data", "labels", "%s", list_join(p->memory, count, item));
 }
 

@@ -550,6 +550,72 @@ START_TEST(plans_before_version_2_4_are_equal)
 }
 END_TEST
 
+/* ---- other commands -------------------------------------------------------------------------- */
+
+START_TEST(a_prediction_is_explained)
+{
+    begin_model();
+    EXPECT(0, NULL, "explain", "m", "in/a_0000.nii.gz", "--json");
+    json_t *found = root_json("out");
+    ck_assert_str_eq(json_string_value(json_at(found, "network")), "residual_unet");
+    ck_assert_int_eq(json_integer_value(json_at(found, "parameter_count")), 19238);
+    ck_assert_int_eq(json_integer_value(json_at(found, "channels")), 2);
+    ck_assert_int_eq(json_integer_value(json_at(found, "passes")), 8);
+    ck_assert_int_eq(json_integer_value(json_at(found, "window/0")), 12);
+    /* windows of 12 x 16 x 12 in steps of at most half of them, on 20 x 26 x 18 voxels */
+    ck_assert_int_eq(json_integer_value(json_at(found, "windows")), 3 * 3 * 2);
+    ck_assert(json_number_value(json_at(found, "peak"))
+              > json_number_value(json_at(found, "parameters")));
+    json_decref(found);
+    EXPECT(0, NULL, "explain", "m/fold_0");
+    ck_assert_ptr_nonnull(strstr(root_text("out"), "8 passes each"));
+    EXPECT(2, "--dot and --schedule are for FILE.ini", "explain", "m", "--dot");
+    remove_root();
+}
+END_TEST
+
+/* A dataset whose label of case 'a' is the model's own prediction, and whose fold 0 holds it out. */
+static void begin_dataset(void)
+{
+    pons_error err = PONS_ERROR_INIT;
+    FILE *file;
+
+    begin_model();
+    ck_assert_int_eq(folder_make(in_root("d/imagesTr"), &err), PONS_OK);
+    ck_assert_int_eq(folder_make(in_root("d/labelsTr"), &err), PONS_OK);
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "d/labelsTr/");
+    copy_file(in_root("d/labelsTr/a.nii.gz"), "d/labelsTr/b.nii.gz");
+    copy_file(in_root("m/dataset.json"), "d/dataset.json");
+    for (int n = 0; n < 4; n++) {
+        char from[64], to[64];
+        snprintf(from, sizeof from, "in/a_000%d.nii.gz", n % 2);
+        snprintf(to, sizeof to, "d/imagesTr/%c_000%d.nii.gz", "ab"[n / 2], n % 2);
+        copy_file(in_root(from), to);
+    }
+    file = fopen(in_root("d/splits_final.json"), "w");
+    fputs("[{\"train\": [\"b\"], \"val\": [\"a\"]}, {\"train\": [\"a\"], \"val\": [\"b\"]}]",
+          file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+START_TEST(folds_are_evaluated_on_what_they_held_out)
+{
+    begin_dataset();
+    EXPECT(0, NULL, "evaluate", "--run", "m", "--set", "data.source=d", "--metrics", "dice",
+           "--json");
+    json_t *found = root_json("out");
+    ck_assert_int_eq((int)json_array_size(json_at(found, "cases")), 1);
+    ck_assert_str_eq(json_string_value(json_at(found, "cases/0/case")), "a");
+    ck_assert_double_eq(json_number_value(json_at(found, "mean/dice")), 1);
+    json_decref(found);
+    EXPECT(0, NULL, "evaluate", "--run", "m/fold_0", "--set", "data.source=d", "--set",
+           "data.fold=1");
+    ck_assert_ptr_nonnull(strstr(root_text("out"), "\nb "));
+    EXPECT(3, "neither 'source' nor 'image' is given", "evaluate", "--run", "m");
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("nnunet_model");
@@ -566,5 +632,7 @@ int main(void)
     tcase_add_test(c, damaged_checkpoints_are_refused);
     tcase_add_test(c, checkpoints_of_something_else_are_refused);
     tcase_add_test(c, plans_before_version_2_4_are_equal);
+    tcase_add_test(c, a_prediction_is_explained);
+    tcase_add_test(c, folds_are_evaluated_on_what_they_held_out);
     return suite_run();
 }
