@@ -22,6 +22,7 @@ extern const command command_data_crop;
 extern const command command_plugin_list;
 extern const command command_plugin_show;
 extern const command command_plugin_check;
+extern const command command_plugin_new;
 extern const command command_devices;
 extern const command command_doctor;
 extern const command command_help;
@@ -48,6 +49,7 @@ const command *const commands[] = {
     &command_plugin_list,
     &command_plugin_show,
     &command_plugin_check,
+    &command_plugin_new,
     &command_devices,
     &command_doctor,
     &command_help,

@@ -34,7 +34,7 @@ libcore_la_SOURCES += core/cli/data/check_geometry.c core/cli/data/check_geometr
 	core/cli/data/command_data_show.c core/cli/data/preprocess.c core/cli/data/preprocess.h \
 	core/cli/data/show.c core/cli/data/show.h
 libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/command_plugin_list.c \
-	core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
+	core/cli/plugin/command_plugin_new.c core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
 	core/cli/plugin/plugin_check.h core/cli/plugin/plugin_check_comm.c \
 	core/cli/plugin/plugin_check_device.c core/cli/plugin/plugin_check_graph.c \
 	core/cli/plugin/plugin_check_op.c core/cli/plugin/plugin_check_random.c \
@@ -43,3 +43,14 @@ libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/com
 libcore_la_SOURCES += core/cli/init/command_init.c core/cli/init/ini_text.c core/cli/init/ini_text.h \
 	core/cli/init/init_plan.c core/cli/init/init_plan.h core/cli/init/init_plan_ini.c \
 	core/cli/init/init_plan_table.c core/cli/init/init_plan_trial.c
+# The sources that 'pons plugin new' writes are those of the pages.
+PLUGIN_PAGES = docs/plugins/loss.md docs/plugins/model.md docs/plugins/op.md docs/plugins/optimizer.md \
+	docs/plugins/schedule.md docs/plugins/sink.md docs/plugins/transform.md
+nobase_dist_doc_DATA += $(PLUGIN_PAGES)
+EXTRA_DIST += core/cli/plugin/templates.awk
+BUILT_SOURCES += core/cli/plugin/plugin_templates.h
+CLEANFILES += core/cli/plugin/plugin_templates.h
+core/cli/plugin/plugin_templates.h: $(PLUGIN_PAGES) core/cli/plugin/templates.awk
+	$(AM_V_GEN)$(MKDIR_P) core/cli/plugin && for page in $(PLUGIN_PAGES); do echo "$(srcdir)/$$page"; done \
+	    | xargs awk -f $(srcdir)/core/cli/plugin/templates.awk >$@.part && mv $@.part $@
+core/cli/plugin/command_plugin_new.lo: core/cli/plugin/plugin_templates.h

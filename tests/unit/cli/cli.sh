@@ -82,7 +82,14 @@ expect 2 stderr "'--set' stands before the command, expected it behind" --set tr
 expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plugin lst
 # No command name is close to these, so that no suggestion is made.
 expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
-expect 2 stderr "hint: pons plugin --help" plugin new loss mine
+expect 2 stderr "hint: pons plugin --help" plugin make loss mine
+expect 2 stderr "unknown kind 'los', expected one of loss, model" plugin new los mine
+expect 2 stderr "there is no template of kind 'device'" plugin new device mine
+expect 2 stderr "the name 'Mine' cannot be a plugin's" plugin new loss Mine
+expect 2 stderr "'while' is a word of the source" plugin new loss while
+expect 2 stderr "'build' is a word of the source" plugin new loss build
+expect 2 stderr "there is a loss 'dice' in" plugin new loss dice
+expect 2 stderr "'$folder' exists, expected a new folder" plugin new loss mine -o "$folder"
 for name in report; do
     expect 2 stderr "unknown command '$name'" "$name"
 done
