@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
 #include "data/volume/volume.h"
 
 #include "support/run/tiny_run.h"
@@ -96,14 +97,19 @@ static volume read_image(const char *path, volume_facts *facts)
     return v;
 }
 
-static pons_predictor *open_run(void)
+static pons_predictor *open_named(const char *run)
 {
     pons_error err = PONS_ERROR_INIT;
-    pons_predictor_settings s = { .size = sizeof s, .run = in_root("runs/few") };
+    pons_predictor_settings s = { .size = sizeof s, .run = in_root(run) };
     pons_predictor *p = NULL;
 
     ck_assert_msg(pons_predictor_open(&s, &p, &err) == PONS_OK, "%s", err.text);
     return p;
+}
+
+static pons_predictor *open_run(void)
+{
+    return open_named("runs/few");
 }
 
 static pons_prediction *predict_image(pons_predictor *p, const pons_image *image, const char *file)
@@ -284,6 +290,114 @@ START_TEST(a_folder_of_nnunet_predicts_from_memory)
     pons_predictor_close(p);
     pons_volume_clear(&v);
     free(file);
+}
+END_TEST
+
+/* Train with values alone: those of 'set' and the folder of runs. */
+static void train_values(int count, const char *const *set)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char output[128];
+    const char *all[24] = { output };
+    pons_training t = { .size = sizeof t, .set_count = 1 + count, .set = all };
+
+    snprintf(output, sizeof output, "experiment.output=%s", in_root("runs"));
+    for (int i = 0; i < count; i++)
+        all[1 + i] = set[i];
+    ck_assert_msg(pons_train(&t, &err) == PONS_OK, "%s", err.text);
+}
+
+#define TRAIN(...) do {                                                                           \
+        const char *const set_[] = { __VA_ARGS__ };                                               \
+        train_values((int)(sizeof set_ / sizeof *set_), set_);                                    \
+    } while (0)
+
+START_TEST(a_synthesis_makes_the_image_of_the_command)
+{
+    char source[128];
+    volume_facts facts;
+    pons_error err = PONS_ERROR_INIT;
+    pons_prediction *r = NULL;
+
+    EXPECT(0, NULL, "data", "phantom", "-o", "heads", "--cases", "2", "--extent", "9,8,10",
+           "--channels", "3");
+    snprintf(source, sizeof source, "data.source=%s", in_root("heads"));
+    TRAIN("experiment.name=made", "experiment.task=synthesis", source, "data.validation=none",
+          "preprocess.steps=", "patch.extent=8", "model.plugin=fast_ddpm", "model.ch=4",
+          "model.ch_mult=1 2", "model.num_res_blocks=1", "loss.plugin=mse", "optimizer.plugin=adam",
+          "optimizer.lr=1e-3", "train.steps=1", "train.precision=fp32");
+    const char *file = in_root("heads/imagesTr/phantom_001.nii.gz");
+    volume v = read_image(file, &facts), made;
+    pons_image image = image_of(&v);
+    pons_predictor *p = open_named("runs/made");
+    pons_predict_request q = { .size = sizeof q, .image = &image, .target = 1,
+                               .name = "phantom_001" };
+    ck_assert_msg(pons_predictor_run(p, &q, &r, &err) == PONS_OK, "%s", err.text);
+    EXPECT(0, NULL, "predict", "runs/made", file, "-o", "made.nii.gz", "--target", "contrast1");
+    memset(&made, 0, sizeof made);
+    ck_assert_int_eq(nifti_read_image(in_root("made.nii.gz"), &made, &facts, &err), PONS_OK);
+    const pons_volume *found = pons_prediction_volume(r, PONS_RESULT_IMAGE);
+    ck_assert_ptr_nonnull(found);
+    ck_assert_int_eq((int)pons_volume_size(found), (int)pons_volume_size(&made));
+    ck_assert_mem_eq(found->voxels, made.voxels, pons_volume_size(found));
+    ck_assert_ptr_null(pons_prediction_volume(r, PONS_RESULT_CLASSES));
+    ck_assert_int_eq(pons_predictor_channels(p), 3);
+    pons_prediction_free(r);
+    r = NULL;
+    q.target = 3;
+    ck_assert_int_eq(pons_predictor_run(p, &q, &r, &err), PONS_CONFIG);
+    ck_assert_ptr_null(r);
+    pons_predictor_close(p);
+    pons_volume_clear(&v);
+    pons_volume_clear(&made);
+}
+END_TEST
+
+/* The file of the image is one of NIfTI; memory holds the bytes of its voxels. */
+START_TEST(a_classification_gives_a_voxel_of_probabilities)
+{
+    enum { ROWS = 6, COLUMNS = 5, CLASSES = 4 };
+    uint8_t bytes[ROWS * COLUMNS] = { 0 };
+    char source[128], command[512];
+    volume v, pixels = { .type = PONS_U8, .channels = 1, .extent = { 1, ROWS, COLUMNS },
+                         .affine = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } },
+                         .voxels = bytes };
+    pons_error err = PONS_ERROR_INIT;
+    double sum = 0;
+
+    snprintf(command, sizeof command, "mkdir -p %s && . %s/tests/support/idx.sh && "
+             "idx_stack %s/train 8 1 %d %d %d", in_root("rows"),
+             getenv("srcdir") != NULL ? getenv("srcdir") : ".", in_root("rows"), CLASSES, ROWS,
+             COLUMNS);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(source, sizeof source, "data.source=%s", in_root("rows"));
+    TRAIN("experiment.name=rows", "experiment.task=classification", source, "data.validation=none",
+          "preprocess.steps=", "patch.extent=1 6 5", "model.plugin=mlp", "model.hidden=8",
+          "loss.plugin=cross_entropy", "optimizer.plugin=adam", "optimizer.lr=1e-3",
+          "train.steps=2", "train.precision=fp32");
+    for (int column = 0; column < COLUMNS; column++)
+        bytes[2 * COLUMNS + column] = (uint8_t)(100 + column);
+    const char *file = in_root("row.nii.gz");
+    ck_assert_int_eq(nifti_write_as(file, &pixels, NULL, 2, &err), PONS_OK);
+    v = read_image(file, NULL);
+    pons_image image = image_of(&v);
+    image.type = PONS_VOXEL_U8;
+    image.voxels = bytes;
+    pons_predictor *p = open_named("runs/rows");
+    pons_prediction *from_file = predict_image(p, NULL, file);
+    pons_prediction *from_memory = predict_image(p, &image, NULL);
+    const pons_volume *found = pons_prediction_volume(from_memory, PONS_RESULT_PROBABILITIES);
+    expect_same(pons_prediction_volume(from_file, PONS_RESULT_PROBABILITIES), found);
+    ck_assert_int_eq((int)pons_volume_count(found), 1);
+    ck_assert_int_eq(found->channels, CLASSES);
+    for (int c = 0; c < CLASSES; c++)
+        sum += ((const float *)found->voxels)[c];
+    ck_assert_double_eq_tol(sum, 1, 1e-6);
+    ck_assert_str_eq(pons_predictor_class(p, 3, NULL), "3");
+    pons_prediction_free(from_file);
+    pons_prediction_free(from_memory);
+    pons_predictor_close(p);
+    pons_volume_clear(&v);
 }
 END_TEST
 
@@ -541,6 +655,8 @@ int main(void)
     tcase_add_test(c, errors_of_a_training_name_the_value);
     tcase_add_test(c, memory_equals_file_equals_command);
     tcase_add_test(c, a_folder_of_nnunet_predicts_from_memory);
+    tcase_add_test(c, a_synthesis_makes_the_image_of_the_command);
+    tcase_add_test(c, a_classification_gives_a_voxel_of_probabilities);
     tcase_add_test(c, types_and_strides_do_not_change_the_bits);
     tcase_add_test(c, a_stopped_prediction_leaves_a_usable_predictor);
     tcase_add_test(c, errors_of_a_prediction_are_returned);
