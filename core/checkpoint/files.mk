@@ -10,4 +10,6 @@ libcore_la_SOURCES += core/checkpoint/checkpoint.c core/checkpoint/checkpoint.h 
 	core/checkpoint/torch/pickle_names.c core/checkpoint/torch/pickle_names.h \
 	core/checkpoint/torch/torch_file.c core/checkpoint/torch/torch_file.h \
 	core/checkpoint/torch/torch_value.c core/checkpoint/torch/torch_value.h \
-	core/checkpoint/torch/zip_archive.c core/checkpoint/torch/zip_archive.h
+	core/checkpoint/torch/torch_write.c core/checkpoint/torch/torch_write.h \
+	core/checkpoint/torch/zip_archive.c core/checkpoint/torch/zip_archive.h \
+	core/checkpoint/torch/zip_writer.c core/checkpoint/torch/zip_writer.h
