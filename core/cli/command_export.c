@@ -6,17 +6,19 @@
 
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/exchange/export_nnunet.h"
 #include "onnx/onnx_export.h"
 
 #include <pons/pons.h>
 
 typedef struct export_flags {
-    const char *output, *config;
+    const char *output, *nnunet, *config;
     bool probabilities, fixed;
 } export_flags;
 
 static const pons_option flags[] = {
-    PONS_TEXT(export_flags, output, NULL, "File to write, MODEL.onnx."),
+    PONS_TEXT(export_flags, output, "", "File to write, MODEL.onnx."),
+    PONS_TEXT(export_flags, nnunet, "", "Folder to write for nnUNetv2_predict."),
     PONS_TEXT(export_flags, config, "", "INI file for a bare weights file."),
     PONS_FLAG(export_flags, probabilities, "no",
               "The output has probabilities in place of logits."),
@@ -56,6 +58,35 @@ static void tell(const invocation *call, const export_flags *f, const onnx_freed
     log_line(call->log, "wrote '%s'; extents: %s", f->output, text);
 }
 
+static pons_status export_model(const invocation *call, const export_flags *f,
+                                const predictor *network, pons_error *err)
+{
+    onnx_request request = { .network = network, .probabilities = f->probabilities,
+                             .fixed = f->fixed, .version = pons_version() };
+    onnx_freedom free;
+
+    if (onnx_export(&request, f->output, &free, err) == PONS_OK)
+        tell(call, f, &free);
+    return err->status;
+}
+
+/* Refuse a call without exactly one output, or with an option of another one. */
+static pons_status check_outputs(const export_flags *f, pons_error *err)
+{
+    int count = (f->output != NULL) + (f->nnunet != NULL);
+
+    if (count != 1)
+        return pons_fail(err, PONS_USAGE, "expected one output: -o MODEL.onnx or --nnunet DIR");
+    if (f->output == NULL && (f->probabilities || f->fixed))
+        return pons_fail(err, PONS_USAGE, "--%s is for -o MODEL.onnx",
+                         f->fixed ? "fixed" : "probabilities");
+    if (f->output != NULL
+        && (strlen(f->output) < 6 || strcmp(f->output + strlen(f->output) - 5, ".onnx") != 0))
+        return pons_fail(err, PONS_USAGE, "'--output' is '%s', expected a file that ends in .onnx",
+                         f->output);
+    return PONS_OK;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const export_flags *f = given;
@@ -63,22 +94,19 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
                               .config = f->config,
                               .set_count = call->set_count, .set = call->set };
     predictor *network = NULL;
-    onnx_freedom free;
 
-    if (strlen(f->output) < 6 || strcmp(f->output + strlen(f->output) - 5, ".onnx") != 0)
-        return pons_fail(err, PONS_USAGE, "'--output' is '%s', expected a file that ends in .onnx",
-                         f->output);
-    if (predictor_open(&source, NULL, call->log, &network, err) != PONS_OK)
+    if (check_outputs(f, err) != PONS_OK
+        || predictor_open(&source, NULL, call->log, &network, err) != PONS_OK)
         return err->status;
-    onnx_request request = { .network = network, .probabilities = f->probabilities,
-                             .fixed = f->fixed, .version = pons_version() };
-    if (onnx_export(&request, f->output, &free, err) == PONS_OK)
-        tell(call, f, &free);
+    if (f->output != NULL)
+        export_model(call, f, network, err);
+    else if (export_nnunet(network, f->nnunet, err) == PONS_OK)
+        log_line(call->log, "wrote '%s', a model folder of nnU-Net", f->nnunet);
     predictor_close(network, err);
     return err->status;
 }
 
 const command command_export = {
-    "export", "a trained network as an ONNX model", "RUN -o MODEL.onnx", flags,
+    "export", "a trained network for ONNX or nnU-Net", "RUN -o MODEL.onnx | --nnunet DIR", flags,
     sizeof(export_flags), "o=output", 1, 1, run
 };

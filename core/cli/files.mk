@@ -9,7 +9,10 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
 libcore_la_SOURCES += core/cli/exchange/bundle_network.c \
-	core/cli/exchange/bundle_network.h core/cli/exchange/command_import.c
+	core/cli/exchange/bundle_network.h core/cli/exchange/command_import.c \
+	core/cli/exchange/export_folder.c core/cli/exchange/export_folder.h \
+	core/cli/exchange/export_nnunet.c core/cli/exchange/export_nnunet.h \
+	core/cli/exchange/option_json.c core/cli/exchange/option_json.h
 libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
 libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h \
