@@ -70,6 +70,14 @@ static pons_status export_model(const invocation *call, const export_flags *f,
     return err->status;
 }
 
+static pons_status export_folder(const invocation *call, const export_flags *f,
+                                 const predictor *network, pons_error *err)
+{
+    if (export_nnunet(network, f->nnunet, err) == PONS_OK)
+        log_line(call->log, "wrote '%s', a model folder of nnU-Net", f->nnunet);
+    return err->status;
+}
+
 /* Refuse a call without exactly one output, or with an option of another one. */
 static pons_status check_outputs(const export_flags *f, pons_error *err)
 {
@@ -100,8 +108,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return err->status;
     if (f->output != NULL)
         export_model(call, f, network, err);
-    else if (export_nnunet(network, f->nnunet, err) == PONS_OK)
-        log_line(call->log, "wrote '%s', a model folder of nnU-Net", f->nnunet);
+    else
+        export_folder(call, f, network, err);
     predictor_close(network, err);
     return err->status;
 }

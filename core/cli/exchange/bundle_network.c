@@ -42,6 +42,7 @@ typedef struct reader {
     const char *path;         /* of the JSON file                                                 */
     const json_t *root;
     const pons_option *options; /* of the plugin                                                  */
+    bool exact;               /* words keep their case                                            */
     bundle_network *out;
     char text[TEXT_SIZE];     /* of the argument that is read                                     */
     size_t used;
@@ -101,7 +102,7 @@ static const char *scalar_text(const reader *r, const json_t *v)
     if (!json_is_string(v))
         return NULL;
     char *word = arena_string(r->memory, json_string_value(v));
-    for (char *c = word; *c != '\0'; c++)
+    for (char *c = word; !r->exact && *c != '\0'; c++)
         *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
     return word;
 }
@@ -148,12 +149,13 @@ static pons_status put_value(reader *r, const char *name, const json_t *v, int d
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-static bool is_option(const reader *r, const char *name)
+/* The option of that name; NULL: the plugin has none. */
+static const pons_option *option_of(const reader *r, const char *name)
 {
     for (const pons_option *o = r->options; o != NULL && o->name != NULL; o++)
         if (strcmp(o->name, name) == 0)
-            return true;
-    return false;
+            return o;
+    return NULL;
 }
 
 static bool is_implied(const char *name, const char *value)
@@ -166,7 +168,7 @@ static bool is_implied(const char *name, const char *value)
 
 static pons_status add_option(reader *r, const char *name, const char *value, pons_error *err)
 {
-    if (is_option(r, name) && r->out->set_count < SET_MAX)
+    if (option_of(r, name) != NULL && r->out->set_count < SET_MAX)
         r->out->set[r->out->set_count++] = arena_format(r->memory, "model.%s=%s", name, value);
     else if (!is_implied(name, value))
         return pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' = %.100s of class '%.100s' is "
@@ -191,8 +193,11 @@ static bool is_layer(const json_t *v)
 
 static pons_status add_argument(reader *r, const char *name, const json_t *v, pons_error *err)
 {
+    const pons_option *o = option_of(r, name);
+
     if (is_passed_over(name, v))
         return PONS_OK;
+    r->exact = o != NULL && o->type == PONS_OPTION_TEXT;
     r->used = 0;
     r->text[0] = '\0';
     if (resolve(r, name, &v, err) != PONS_OK || put_value(r, name, v, 0, err) != PONS_OK)

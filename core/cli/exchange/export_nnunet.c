@@ -24,7 +24,8 @@ typedef struct plan_export {
     int rank;                 /* of the last step                                                 */
     bool cropped, turned;
     json_t *spacing;          /* options of the step; NULL: no resampling                         */
-    json_t *schemes, *masks, *intensities; /* of the channels; the last by their number           */
+    /* Of the channels; the last by their number, and also of those whose scheme has none. */
+    json_t *schemes, *masks, *intensities;
     pons_error *err;
 } plan_export;
 
@@ -117,7 +118,7 @@ static const char *class_of(const plan_export *x, const json_t *options)
            && json_array_size(json_object_get(options, "divisor")) == 0 ? rows[0][1] : NULL;
 }
 
-/* The number of a channel in a list in which one number may stand for all. */
+/* The number of a channel in a list in which one number may stand for all; 0: there is no list. */
 static json_t *number_of(const json_t *options, const char *key, int channel)
 {
     const json_t *list = json_object_get(options, key);
@@ -227,6 +228,8 @@ static void read_steps(plan_export *x)
     for (int c = 0; c < x->experiment->task.channels; c++) {
         json_array_append_new(x->schemes, json_null());
         json_array_append_new(x->masks, json_false());
+        json_object_set_new(x->intensities, arena_format(x->memory, "%d", c),
+                            intensities_of(NULL, c));
     }
     for (int i = 0; i < chain->count && x->err->status == PONS_OK; i++)
         if ((chain->step[i].cases & PIPELINE_VALIDATION) != 0)

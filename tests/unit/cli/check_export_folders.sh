@@ -1,0 +1,107 @@
+#!/bin/sh
+# pons export --nnunet: the folder is predicted like its run, and what nnU-Net cannot say is refused by its option.
+# tests/peers/export.py runs nnU-Net.
+. "${srcdir:-.}/tests/support/checks.sh"
+cd "$folder" || exit 1
+phantom data 2 20,16,18
+image=data/imagesTr/phantom_001.nii.gz
+
+# train NAME PREPROCESS WINDOW MODEL: a run of two steps.
+train() {
+    cat >"$1.ini" <<END
+[experiment]
+name = $1
+[data]
+source = data
+labels = background:0 brain:1
+validation = none
+[preprocess]
+$2
+[patch]
+extent = 16 16 8
+[window]
+$3
+[train]
+steps = 2
+precision = fp32
+[loss]
+plugin = dice_ce
+[optimizer]
+plugin = sgd
+lr = 1e-2
+[predict]
+resample = logits
+[model]
+$4
+END
+    "$program" train "$1.ini" -q >log 2>&1 || { cat log; exit 1; }
+}
+
+# ---- nnU-Net -------------------------------------------------------------------------------------
+train planned 'steps = crop_foreground normalize spacing
+[preprocess.crop_foreground]
+select = nonzero
+[preprocess.normalize]
+scheme = zscore
+[preprocess.spacing]
+mm = 1.3 1 1.2
+method = nnunet' 'mode = nnunet
+overlap = 0.5
+mirror = 0 2' 'plugin = residual_unet
+features_per_stage = 4 8 8
+kernel_sizes = 3,3,1 3 3
+strides = 1 2,2,1 2
+n_blocks_per_stage = 1 2 1'
+check 'a run becomes a model folder' "$program" export runs/planned --nnunet planned
+check 'the run is predicted' "$program" predict runs/planned "$image" -o run.nii
+check 'the folder is predicted' "$program" predict planned "$image" -o folder.nii
+check 'to the same labels' cmp run.nii folder.nii
+check 'which are not all background' [ "$(tail -c +353 run.nii | tr -d '\000' | wc -c)" -gt 0 ]
+check 'axes are those of the file' grep -q '"patch_size": \[' planned/plans.json
+check 'the mirrored axes are in the checkpoint' grep -qa inference_allowed_mirroring_axes \
+    planned/fold_0/checkpoint_final.pth
+check 'a fold is imported' "$program" import planned/fold_0 -o fold.safetensors --config planned.ini
+weights=$(echo runs/planned/checkpoints/step-*2/model.safetensors)
+check 'to the bytes of the run' cmp fold.safetensors "$weights"
+
+# refused TEXT FLAGS...: the folder 'none' is not made.
+refused() {
+    text=$1
+    shift
+    ends 3 "$text" "$program" export "$@" && [ ! -e none ] && [ "$(wc -l <"$folder/out")" -eq 1 ]
+}
+check 'a folder stays' ends 2 "'planned' exists" "$program" export runs/planned --nnunet planned
+check 'windows of MONAI' refused '[window] mode: found gaussian, expected nnunet' runs/planned --nnunet none \
+    --set window.mode=gaussian
+check 'their overlap' refused '[window] overlap: found 0.25' runs/planned --nnunet none --set window.overlap=0.25
+check 'probabilities' refused '[predict] resample: found probabilities' runs/planned --nnunet none \
+    --set predict.resample=probabilities
+check 'components' refused '[predict] keep_largest' runs/planned --nnunet none --set predict.keep_largest=brain
+check 'a grid of MONAI' refused '[preprocess.spacing] method: found "monai"' runs/planned --nnunet none \
+    --set preprocess.spacing.method=monai
+check 'another foreground' refused '[preprocess.crop_foreground] select: found "above"' runs/planned --nnunet none \
+    --set preprocess.crop_foreground.select=above
+train bare 'steps = normalize' 'mode = nnunet
+overlap = 0.5' 'plugin = plain_unet
+features_per_stage = 4 8
+kernel_sizes = 3
+strides = 1 2'
+check 'no crop' refused 'found no crop_foreground' runs/bare --nnunet none
+check 'another order' refused "found 'normalize' too late" runs/planned --nnunet none \
+    --set 'preprocess.steps=crop_foreground spacing normalize'
+check 'a step that nnU-Net lacks' refused "found 'pad', which nnU-Net does not have" runs/planned --nnunet none \
+    --set 'preprocess.steps=crop_foreground normalize spacing pad' --set preprocess.pad.extent=16
+check "MONAI's normalisation of all channels is that of each" "$program" export runs/planned --nnunet monai \
+    --set preprocess.normalize.scheme=monai
+check 'with a mask of its own it is not' refused '[preprocess.normalize] scheme' runs/planned --nnunet none \
+    --set preprocess.normalize.scheme=monai --set preprocess.normalize.nonzero=yes
+train other 'steps = normalize' 'mode = gaussian' 'plugin = unet
+channels = 4 8
+strides = 2'
+check 'a network that is not of nnU-Net' refused '[model] plugin: found unet' runs/other --nnunet none
+
+# ---- outputs -------------------------------------------------------------------------------------
+check 'no output' ends 2 'expected one output' "$program" export runs/other
+check 'two outputs' ends 2 'expected one output' "$program" export runs/other -o a.onnx --nnunet b
+check 'an option of another output' ends 2 '--fixed is for -o' "$program" export runs/other --nnunet a --fixed
+finish
