@@ -45,7 +45,7 @@ static pons_status open_members(void *context, pons_error *err)
                               .set = s->set, .image_channels = s->image_channels, .alone = true };
     const predict_folds folds = { .fold = OPTION_AUTO, .memory = p->memory };
 
-    return predict_members_open(&source, &folds, &p->log, p->member, &p->count, err);
+    return predict_members_open(&source, &folds, NULL, &p->log, p->member, &p->count, err);
 }
 
 static pons_status close_members(void *context, pons_error *err)

@@ -15,6 +15,9 @@ struct predictor {
     experiment *experiment;
     replicas replicas;
     bool nnunet;              /* a model of nnU-Net                                               */
+    char *previous;           /* first stage of a cascade, whose labels are channels; NULL: none  */
+    int previous_count;       /* their ids                                                        */
+    int *previous_id;
     bool compares;            /* the checkpoint has 'seen'                                        */
     case_geometry seen;       /* geometry of the training images after preprocessing              */
     logger *log;
@@ -67,6 +70,16 @@ pons_status predict_read(const predict_input *input, volume *image, volume_grid 
                          pons_error *err);
 /* Whether the prediction is to stop; other processes learn of its progress. */
 bool predict_stop_due(const predict_work *work, group *g);
+/*
+ * predict_previous.c: read the labels of a cascade's first stage as U8: 0, or 1 + the number of an
+ * id in p->previous_id. 'image' and 'grid' are those of the case as it was read. PONS_DATA: there
+ * is no file, its grid is another, or it has another id. The caller clears 'out'.
+ */
+pons_status predict_previous_read(const predictor *p, const predict_input *input,
+                                  const volume *image, const volume_grid *grid, volume *out,
+                                  pons_error *err);
+/* Append a channel of 0 and 1 to a preprocessed image for each of these labels. */
+pons_status predict_previous_append(const predictor *p, pons_case *c, pons_error *err);
 
 /* predict_run of the tasks synthesis and classification. */
 pons_status predict_synthesis(int count, predictor *const *p, const predict_work *work,

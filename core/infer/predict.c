@@ -134,6 +134,33 @@ static void found_weights_clear(found_weights *f)
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+/* Channels of the images, and of the labels of a cascade's first stage. */
+static int network_channels(const nnunet_model *m)
+{
+    const int *id;
+    int count;
+
+    nnunet_model_previous(m, &count, &id);
+    return nnunet_model_channels(m) + count;
+}
+
+/* Keep what is known of a cascade's first stage. */
+static pons_status take_previous(const found_weights *f, predictor *p, pons_error *err)
+{
+    const int *id;
+    const char *name = f->nnunet == NULL ? NULL
+                       : nnunet_model_previous(f->nnunet, &p->previous_count, &id);
+
+    if (name == NULL)
+        return PONS_OK;
+    p->previous = strdup(name);
+    p->previous_id = calloc((size_t)p->previous_count + 1, sizeof *p->previous_id);
+    if (p->previous == NULL || p->previous_id == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    memcpy(p->previous_id, id, (size_t)p->previous_count * sizeof *id);
+    return PONS_OK;
+}
+
 static pons_status read_known(const found_weights *f, int image_channels, const predictor *beside,
                               experiment_overrides *known, pons_error *err)
 {
@@ -146,7 +173,7 @@ static pons_status read_known(const found_weights *f, int image_channels, const 
         known->threads = beside->experiment->device.facts.threads;
     }
     if (f->nnunet != NULL)
-        known->channels = nnunet_model_channels(f->nnunet);
+        known->channels = network_channels(f->nnunet);
     if (f->checkpoint == NULL)
         return PONS_OK;
     if (saved_state_read(f->checkpoint, &saved, err) != PONS_OK)
@@ -329,7 +356,8 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
         return pons_fail(err, PONS_DEVICE, "out of memory");
     p->log = l;
     p->nnunet = nnunet_is_fold(source->run);
-    if (find_weights(source, l, &found, err) == PONS_OK)
+    if (find_weights(source, l, &found, err) == PONS_OK
+        && take_previous(&found, p, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
     found_weights_clear(&found);
     memory_hints_add(p->experiment != NULL ? &p->experiment->sections : NULL, MEMORY_HINTS_PREDICT,
@@ -351,6 +379,8 @@ void predictor_close(predictor *p, const pons_error *failure)
     processes_close(&p->processes, failure);
     if (p->config != NULL)
         config_close(p->config);
+    free(p->previous);
+    free(p->previous_id);
     free(p);
 }
 
@@ -387,6 +417,16 @@ const replicas *predictor_replicas(const predictor *p)
 bool predictor_is_nnunet(const predictor *p)
 {
     return p->nnunet;
+}
+
+const char *predictor_previous(const predictor *p)
+{
+    return p->previous;
+}
+
+int predictor_image_channels(const predictor *p)
+{
+    return p->experiment->task.channels - p->previous_count;
 }
 
 const experiment *predictor_experiment(const predictor *p)

@@ -36,6 +36,10 @@ const experiment *predictor_experiment(const predictor *p);
 const replicas *predictor_replicas(const predictor *p);
 /* True for a model of nnU-Net, whose files end in the number of their channel. */
 bool predictor_is_nnunet(const predictor *p);
+/* The name of a cascade's first stage, whose labels the network wants as well; NULL: none. */
+const char *predictor_previous(const predictor *p);
+/* The number of channels of a case's images. */
+int predictor_image_channels(const predictor *p);
 /* The rank of this process in the prediction. */
 int predictor_rank(const predictor *p);
 /*
@@ -68,6 +72,7 @@ typedef struct predict_input {
      */
     pons_status (*read)(void *context, volume *image, volume_grid *grid, pons_error *err);
     void *context;
+    const char *previous;     /* labels of a cascade's first stage; NULL: none                    */
     int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
 

@@ -13,6 +13,7 @@
 typedef struct members {
     const predict_folds *folds;
     predict_source *source;
+    const predictor *beside;
     logger *log;
     int count;
     predictor **item;
@@ -24,8 +25,8 @@ static pons_status open_member(members *m, const char *run, pons_error *err)
         return pons_fail(err, PONS_USAGE, "more than %d networks in one ensemble",
                          PREDICT_MEMBERS_MAX);
     m->source->run = arena_string(m->folds->memory, run);
-    if (predictor_open(m->source, m->count > 0 ? m->item[0] : NULL, m->log, &m->item[m->count],
-                       err) == PONS_OK)
+    if (predictor_open(m->source, m->count > 0 ? m->item[0] : m->beside, m->log,
+                       &m->item[m->count], err) == PONS_OK)
         m->count++;
     return err->status;
 }
@@ -117,11 +118,12 @@ static pons_status open_run(members *m, const char *run, pons_error *err)
     return open_member(m, run, err);
 }
 
-pons_status predict_members_open(predict_source *source, const predict_folds *folds, logger *l,
+pons_status predict_members_open(predict_source *source, const predict_folds *folds,
+                                 const predictor *beside, logger *l,
                                  predictor *member[PREDICT_MEMBERS_MAX], int *count,
                                  pons_error *err)
 {
-    members m = { .folds = folds, .source = source, .log = l, .item = member };
+    members m = { .folds = folds, .source = source, .beside = beside, .log = l, .item = member };
     char *list = arena_string(folds->memory, source->run), *rest = NULL;
 
     for (char *word = strtok_r(list, ",", &rest); word != NULL && err->status == PONS_OK;

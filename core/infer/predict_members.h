@@ -18,9 +18,11 @@ typedef struct predict_folds {
 
 /*
  * Open the networks of source->run, which may be a comma list. source->run becomes the path of the
- * last one. *count is set after an error too; the caller closes the networks in reverse order.
+ * last one. 'beside' (may be NULL): the first network opens on its devices. *count is set after an
+ * error too; the caller closes the networks in reverse order.
  */
-pons_status predict_members_open(predict_source *source, const predict_folds *folds, logger *l,
+pons_status predict_members_open(predict_source *source, const predict_folds *folds,
+                                 const predictor *beside, logger *l,
                                  predictor *member[PREDICT_MEMBERS_MAX], int *count,
                                  pons_error *err);
 

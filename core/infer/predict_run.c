@@ -34,7 +34,7 @@ typedef struct prediction {
     bool windows;             /* processes divide windows, not cases                              */
     char *records;            /* records of a round of cases; of all cases if windows are divided */
     /* Members of the preparing thread: the case's files, up to the first problem. */
-    volume image;
+    volume image, previous;   /* 'previous': labels of a cascade's first stage                    */
     volume_grid grid;
     pons_error problem;
     bool foreign;             /* the case's difference from training has been warned of           */
@@ -82,14 +82,30 @@ pons_status predict_read(const predict_input *input, volume *image, volume_grid 
 
 static void read_image(prediction *s, const predict_input *input)
 {
+    const predictor *p = s->p[0];
+
     pons_volume_clear(&s->image);
+    pons_volume_clear(&s->previous);
     s->problem = (pons_error)PONS_ERROR_INIT;
     if (predict_read(input, &s->image, &s->grid, &s->problem) == PONS_OK && input->read == NULL)
-        picture_match_channels(input->file[0], s->p[0]->experiment->task.channels, &s->image,
+        picture_match_channels(input->file[0], predictor_image_channels(p), &s->image,
                                &s->problem);
+    if (s->problem.status == PONS_OK && p->previous != NULL)
+        predict_previous_read(p, input, &s->image, &s->grid, &s->previous, &s->problem);
 }
 
-/* Preprocess for one pass. The last pass takes the image itself, the others a copy. */
+/* Move a volume for the last pass, and copy it for the others. */
+static pons_status take_volume(const prediction *s, int pass, volume *from, volume *out,
+                               pons_error *err)
+{
+    if (pass < s->passes - 1)
+        return volume_copy(from, out, err);
+    *out = *from;
+    memset(from, 0, sizeof *from);
+    return PONS_OK;
+}
+
+/* Preprocess for one pass. */
 static void preprocess_case(prediction *s, int pass, member_case *m, pons_error *err)
 {
     int member = network_of(s, pass);
@@ -102,22 +118,21 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
         pons_fail(err, PONS_DEVICE, "out of memory");
         return;
     }
-    if (pass == s->passes - 1) {
-        m->c.image = s->image;
-        memset(&s->image, 0, sizeof s->image);
-    } else {
-        volume_copy(&s->image, &m->c.image, err);
-    }
+    take_volume(s, pass, &s->image, &m->c.image, err);
+    if (err->status == PONS_OK && s->p[0]->previous != NULL)
+        take_volume(s, pass, &s->previous, &m->c.label, err);
     if (err->status == PONS_OK)
         pipeline_apply(e->preprocess, PIPELINE_VALIDATION, &m->c, &said, err);
     if (err->status == PONS_OK)
         predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
     fclose(stream);
-    if (err->status == PONS_OK && m->c.image.channels != e->task.channels)
+    if (err->status == PONS_OK && m->c.image.channels != predictor_image_channels(s->p[member]))
         pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d\nhint: a "
                   "comma joins the channels of one case, as t1.nii.gz,t2.nii.gz; in a folder "
                   "CASE_0000 and CASE_0001 are one case", m->c.name, m->c.image.channels,
-                  m->c.image.channels == 1 ? "" : "s", e->task.channels);
+                  m->c.image.channels == 1 ? "" : "s", predictor_image_channels(s->p[member]));
+    if (err->status == PONS_OK && m->c.label.voxels != NULL)
+        predict_previous_append(s->p[member], &m->c, err);
 }
 
 /* The key of a sample of dropout. It does not depend on the other cases of the prediction. */

@@ -194,6 +194,13 @@ int nnunet_model_channels(const nnunet_model *m)
     return m->plan.channels;
 }
 
+const char *nnunet_model_previous(const nnunet_model *m, int *count, const int **id)
+{
+    *count = m->plan.previous != NULL ? m->plan.id_count : 0;
+    *id = m->plan.id;
+    return m->plan.previous;
+}
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err)

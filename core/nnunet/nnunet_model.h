@@ -34,7 +34,12 @@ void nnunet_model_close(nnunet_model *m);
 /* The configuration, changed by 'set' as by config_open. */
 pons_status nnunet_model_config(const nnunet_model *m, int set_count, const char *const *set,
                                 config **out, pons_error *err);
-int nnunet_model_channels(const nnunet_model *m); /* of the network                               */
+int nnunet_model_channels(const nnunet_model *m); /* of the images                                */
+/*
+ * The configuration whose labels are further channels of the network, one for each of 'id', in
+ * their order; NULL: there is none.
+ */
+const char *nnunet_model_previous(const nnunet_model *m, int *count, const int **id);
 /* Fill parameters and states of the network. 'wide': the storage holds doubles. */
 pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err);
 

@@ -267,6 +267,17 @@ static json_t *merged_configuration(const nnunet_json *all, const char *name)
     return out;
 }
 
+/* The labels of the first stage are numbered from 1 in bytes, of which 255 is no label. */
+static void put_previous(nnunet_plan *p, const nnunet_json *c)
+{
+    const char *name = nnunet_json_text(c, "previous_stage");
+
+    if (name != NULL && p->id_count > 254)
+        nnunet_json_refuse(c, "previous_stage", "at most 254 labels of a first stage");
+    if (name != NULL)
+        p->previous = arena_string(p->memory, name);
+}
+
 static void put_configuration(nnunet_plan *p, const nnunet_json *plans, const nnunet_json *c,
                               const nnunet_facts *facts)
 {
@@ -275,8 +286,7 @@ static void put_configuration(nnunet_plan *p, const nnunet_json *plans, const nn
     p->axes = json_array_size(extent) == 2 ? 2 : 3;
     nnunet_json_expect(c, "preprocessor_name", "DefaultPreprocessor", "DefaultPreprocessor");
     if (nnunet_json_has(c, "previous_stage"))
-        nnunet_json_refuse(c, "previous_stage", "none: the second stage of a cascade is not "
-                           "predicted");
+        put_previous(p, c);
     if (c->err->status == PONS_OK)
         put_preprocess(p, plans, c);
     put_window(p, c, facts);

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "config/config.h"
+#include "data/dataset/class_list.h"
 #include "nnunet/nnunet_json.h"
 
 /* The checkpoint's facts about its network. */
@@ -26,6 +27,9 @@ typedef struct nnunet_plan {
     int axes;                 /* 2 or 3                                                           */
     int order[3];             /* the plan axis of each axis of the file; 2D: axis 0 is flat       */
     int channels;             /* of the images                                                    */
+    const char *previous;     /* the configuration of a cascade's first stage; NULL: no cascade   */
+    int id_count;             /* ids of all labels but the background and 'ignore', ascending     */
+    int id[CLASS_COUNT_MAX];
     config_line *line;
     int line_count, line_room;
 } nnunet_plan;

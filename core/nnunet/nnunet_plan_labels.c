@@ -66,6 +66,42 @@ static void check_names(const nnunet_json *labels)
                       "one without ':'", labels->where, name);
 }
 
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+static void add_id(nnunet_plan *p, const nnunet_json *labels, const char *name, int64_t id)
+{
+    int at = 0;
+
+    while (at < p->id_count && p->id[at] < id)
+        at++;
+    if (id == 0 || (at < p->id_count && p->id[at] == id))
+        return;
+    if (id > 65535 || p->id_count == CLASS_COUNT_MAX) {
+        nnunet_json_refuse(labels, name, "at most 256 ids from 0 to 65535");
+        return;
+    }
+    memmove(&p->id[at + 1], &p->id[at], (size_t)(p->id_count - at) * sizeof *p->id);
+    p->id[at] = (int)id;
+    p->id_count++;
+}
+
+/* Collect the ids of all labels but the background and 'ignore'. */
+static void take_ids(nnunet_plan *p, const nnunet_json *labels)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)labels->object, name, value) {
+        if (strcmp(name, "ignore") == 0 || labels->err->status != PONS_OK)
+            continue;
+        for (size_t i = 0; i < (json_is_array(value) ? json_array_size(value) : 1); i++)
+            add_id(p, labels, name, json_integer_value(json_is_array(value)
+                                                       ? json_array_get(value, i) : value));
+    }
+}
+
+/* ---- labels and regions ---------------------------------------------------------------------- */
+
 /* Ids from 0 on, each once, in their order. */
 static void put_labels(nnunet_plan *p, const nnunet_json *labels)
 {
@@ -148,4 +184,6 @@ void nnunet_labels_put(nnunet_plan *p, const nnunet_json *dataset)
         put_regions(p, dataset, &labels);
     else
         put_labels(p, &labels);
+    if (dataset->err->status == PONS_OK)
+        take_ids(p, &labels);
 }

@@ -34,12 +34,12 @@ GAUSSIAN_FILTER = %D%/random/gaussian_filter.c %D%/random/gaussian_filter.h
 %C%_random_gaussian_smooth_la_SOURCES = %D%/random/gaussian_smooth.c $(GAUSSIAN_FILTER) $(CHANNEL_DRAWS)
 %C%_random_low_resolution_la_SOURCES = %D%/random/low_resolution.c $(CHANNEL_DRAWS)
 %C%_random_zoom_la_SOURCES = %D%/random/zoom.c $(CHANNEL_DRAWS)
-plugins_transforms_normalize_la_SOURCES = plugins/transforms/normalize.c plugins/transforms/filled_mask.c \
-	plugins/transforms/filled_mask.h
+plugins_transforms_normalize_la_SOURCES = plugins/transforms/normalize.c core/data/volume/filled_mask.c \
+	core/data/volume/filled_mask.h
 plugins_transforms_resize_la_SOURCES = plugins/transforms/resize_case.c $(AXIS_RESIZE)
 plugins_transforms_scale_intensity_la_SOURCES = plugins/transforms/scale_intensity.c $(RANDOM_NUMBER)
 plugins_transforms_shift_intensity_la_SOURCES = plugins/transforms/shift_intensity.c $(RANDOM_NUMBER)
 plugins_transforms_spacing_la_SOURCES = plugins/transforms/spacing.c $(NNUNET_RESAMPLE)
 $(transform_LTLIBRARIES:.la=.lo) plugins/transforms/resize_case.lo plugins/transforms/nnunet_resample.lo \
-	core/data/volume/axis_resize.lo plugins/transforms/filled_mask.lo plugins/transforms/random_number.lo \
+	core/data/volume/axis_resize.lo core/data/volume/filled_mask.lo plugins/transforms/random_number.lo \
 	%D%/random/channel_draws.lo %D%/random/gaussian_filter.lo: private CFLAGS := $(VOXEL_LOOPS) $(CFLAGS)

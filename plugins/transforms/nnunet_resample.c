@@ -154,6 +154,12 @@ static label_position *positions_new(int64_t old, int64_t count, bool nearest)
     return p;
 }
 
+/* 255 is no class, and comes before class 0, as -1 does in nnU-Net. */
+static bool is_smaller(uint8_t a, uint8_t b)
+{
+    return (uint8_t)(a + 1) < (uint8_t)(b + 1);
+}
+
 /*
  * The class with the largest sum of weights. Of equal sums the nearest voxel's class wins, else the
  * smallest class.
@@ -169,7 +175,7 @@ static uint8_t vote(const uint8_t value[8], const double weight[8], uint8_t near
         for (int other = 0; other < 8; other++)
             sum += value[other] == value[n] ? weight[other] : 0;
         if (sum > best || (sum == best && winner != nearest
-                           && (value[n] == nearest || value[n] < winner))) {
+                           && (value[n] == nearest || is_smaller(value[n], winner)))) {
             best = sum;
             winner = value[n];
         }

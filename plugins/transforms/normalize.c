@@ -12,7 +12,7 @@
  *
  * A sum adds pieces of a fixed size in order, so the number of threads changes no bit.
  */
-#include "filled_mask.h"
+#include "data/volume/filled_mask.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -262,7 +262,7 @@ static void normalize_groups(const normalize *s, group *g)
             normalize_group(s, g);
 }
 
-/* Add the labelled voxels to a mask. */
+/* Add the labelled voxels to a mask; 255 is no label. */
 static void add_labelled(const pons_volume *label, uint8_t *mask)
 {
     int64_t count = label->voxels ? pons_volume_count(label) : 0;
@@ -270,7 +270,7 @@ static void add_labelled(const pons_volume *label, uint8_t *mask)
 
     for (int64_t n = 0; n < count; n++)
         for (int c = 0; c < label->channels; c++, x++)
-            mask[n] |= *x != 0;
+            mask[n] |= *x != 0 && *x != 255;
 }
 
 static pons_status normalize_by_mean(const normalize *s, const pons_transform_scope *scope,

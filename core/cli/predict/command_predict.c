@@ -28,7 +28,7 @@
 enum { PASSES_MAX = 1000 };
 
 typedef struct predict_flags {
-    const char *output, *config, *target;
+    const char *output, *config, *target, *previous;
     int64_t fold;            /* OPTION_AUTO: all                                                  */
     const char *folds;       /* NULL: all                                                         */
     bool no_mirror;
@@ -53,6 +53,9 @@ static const pons_option flags[] = {
                     "all finished folds."),
     PONS_TEXT(predict_flags, folds, "", "Folds of a folder of nnU-Net, such as 0,1; empty: all "
               "that have a checkpoint."),
+    PONS_TEXT(predict_flags, previous, "", "Of a cascade: the model folder of its first stage, or "
+              "the labels that it predicted, a folder or one file; empty: the model folder that "
+              "nnU-Net puts beside RUN."),
     PONS_FLAG(predict_flags, no_mirror, "no", "Predict no flipped windows."),
     PONS_FLAG(predict_flags, logits, "no", "Also write OUT_logits.nii.gz (4D, class last)."),
     PONS_FLAG(predict_flags, probabilities, "no", "Also write OUT_probabilities.nii.gz."),
@@ -79,6 +82,7 @@ typedef struct job {
     const invocation *call;
     const predict_flags *flags;
     arena *memory;
+    predictor *beside;       /* the first network opens on its devices; NULL: on its own          */
     int member_count;
     predictor *member[PREDICT_MEMBERS_MAX];
     predictor *dropped;      /* the network with its dropout, for --passes; or NULL               */
@@ -87,6 +91,8 @@ typedef struct job {
     dataset **datasets;      /* sources of the cases, open until all are predicted                */
     int dataset_count;
     bool folder;             /* output is a folder                                                */
+    const char *stage;       /* this predicts the first stage of a cascade of that name; or NULL  */
+    struct job *first;       /* the job of the first stage; NULL: none is predicted               */
     predict_classes table;   /* task = classification: the rows of all cases                      */
     int failed, first_failed; /* number of cases that could not be read; index of the first       */
 } job;
@@ -434,15 +440,6 @@ static pons_status to_ids(const experiment *e, const volume *classes, volume *ou
     return PONS_OK;
 }
 
-static const char *path_of(const job *j, int number)
-{
-    const char *output = j->flags->output;
-
-    return j->folder && !task_of(j)->table
-           ? arena_format(j->memory, "%s%s%s%s", output, text_ends_with(output, "/") ? "" : "/",
-                          j->cases[number].name, task_of(j)->ending) : output;
-}
-
 static const char *path_of_more(const job *j, const char *path, const char *what)
 {
     int size = (int)strlen(path);
@@ -457,8 +454,21 @@ static const char *path_of_overlay(const job *j, const char *map)
     return arena_format(j->memory, "%.*s_overlay.png", (int)(strrchr(map, '.') - map), map);
 }
 
-/* files of a case: classes, logits, probabilities, entropy, variance; or a map and its picture */
-enum { RESULTS_MAX = 5 };
+static const char *path_of(const job *j, int number)
+{
+    const char *path = j->flags->output;
+
+    if (j->folder && !task_of(j)->table)
+        path = arena_format(j->memory, "%s%s%s%s", path, text_ends_with(path, "/") ? "" : "/",
+                            j->cases[number].name, task_of(j)->ending);
+    return j->stage != NULL ? path_of_more(j, path, j->stage) : path;
+}
+
+/*
+ * Files of a case: classes, logits, probabilities, entropy, variance and the labels of a cascade's
+ * first stage; or a map and its picture.
+ */
+enum { RESULTS_MAX = 6 };
 
 static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
 {
@@ -475,6 +485,8 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
         path[count++] = path_of_more(j, path[0], "entropy");
         path[count++] = path_of_more(j, path[0], "variance");
     }
+    if (j->first != NULL)
+        path[count++] = path_of(j->first, number);
     return count;
 }
 
@@ -576,7 +588,7 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
 /* Refuse a case of nnU-Net whose files, by the numbers in their names, are not all channels. */
 static pons_status arrange_segmentation(job *j, predict_input *c, pons_error *err)
 {
-    int channels = predictor_experiment(j->member[0])->task.channels;
+    int channels = predictor_image_channels(j->member[0]);
 
     if (!predictor_is_nnunet(j->member[0]) || nnunet_case(j, c->file[0])[0] == '\0')
         return PONS_OK;
@@ -760,6 +772,8 @@ static pons_status note_failure(job *j, int number, const char *problem, pons_er
         return pons_fail(err, PONS_DATA, "%s", problem);
     if (j->failed++ == 0)
         j->first_failed = number;
+    if (j->stage != NULL)
+        j->cases[number].previous = NULL;
     if (predictor_rank(j->member[0]) == 0)
         log_error(j->call->log, problem);
     return PONS_OK;
@@ -878,7 +892,7 @@ static pons_status open_dropped(job *j, predict_source *source, pons_error *err)
     return predictor_open(source, j->member[0], j->call->log, &j->dropped, err);
 }
 
-static pons_status open_members(job *j, pons_error *err)
+static predict_source source_of(const job *j)
 {
     const invocation *call = j->call;
     int set_count = call->set_count;
@@ -888,19 +902,138 @@ static pons_status open_members(job *j, pons_error *err)
         memcpy(set, call->set, (size_t)set_count * sizeof *set);
     if (j->flags->no_mirror)
         set[set_count++] = "window.mirror=";
-    predict_source source = {
+    return (predict_source){
         .run = call->argument[0],
         .config = j->flags->config != NULL && j->flags->config[0] != '\0' ? j->flags->config : NULL,
         .set_count = set_count, .set = set,
         .image_channels = count_channels(call->argument[1]), .any = j->flags->any
     };
+}
 
+/* Open the networks that source->run names, those of the first stage on the second's devices. */
+static pons_status open_networks(job *j, predict_source *source, pons_error *err)
+{
     const predict_folds folds = { j->flags->fold, j->flags->folds, j->memory };
 
-    if (predict_members_open(&source, &folds, call->log, j->member, &j->member_count, err)
-        != PONS_OK)
+    return predict_members_open(source, &folds, j->beside, j->call->log, j->member,
+                                &j->member_count, err);
+}
+
+static pons_status open_members(job *j, pons_error *err)
+{
+    predict_source source = source_of(j);
+
+    return open_networks(j, &source, err) == PONS_OK ? open_dropped(j, &source, err) : err->status;
+}
+
+/* ---- cascades -------------------------------------------------------------------------------- */
+
+/*
+ * The model folder that a configuration has beside RUN, "TRAINER__PLANS__CONFIGURATION", or NULL.
+ */
+static const char *folder_beside(const job *j, const char *configuration)
+{
+    char *path = realpath(j->call->argument[0], NULL), *mark = NULL;
+    const char *out = NULL;
+
+    if (path != NULL && nnunet_is_fold(path))
+        *strrchr(path, '/') = '\0';
+    for (char *next = path; next != NULL && (next = strstr(next, "__")) != NULL; next += 2)
+        mark = next;
+    if (mark != NULL && strchr(mark, '/') == NULL)
+        out = arena_format(j->memory, "%.*s__%s", (int)(mark - path), path, configuration);
+    free(path);
+    return out;
+}
+
+/* Take labels that lie in a folder, or in the file of a single case. */
+static pons_status take_labels(job *j, const char *path, pons_error *err)
+{
+    for (int i = 0; i < j->case_count; i++) {
+        const char *file = path;
+
+        if (folder_is_there(path)) {
+            file = arena_format(j->memory, "%s/%s.nii.gz", path, j->cases[i].name);
+            if (access(file, F_OK) != 0)
+                file = arena_format(j->memory, "%s/%s.nii", path, j->cases[i].name);
+        }
+        if (access(file, F_OK) != 0)
+            return pons_fail(err, PONS_DATA, "--previous: '%s' has no labels '%s.nii.gz' of the "
+                             "first stage", path, j->cases[i].name);
+        if (i > 0 && file == path)
+            return pons_fail(err, PONS_USAGE, "--previous '%s': expected a folder for %d images",
+                             path, j->case_count);
+        j->cases[i].previous = file;
+    }
+    return PONS_OK;
+}
+
+/* Open the model of the first stage on the devices of the second. */
+static pons_status open_first(job *j, const char *model, pons_error *err)
+{
+    predict_flags *flags = arena_alloc(j->memory, sizeof *flags);
+    job *first = arena_alloc(j->memory, sizeof *first);
+
+    *flags = *j->flags;
+    flags->logits = flags->probabilities = flags->uncertainty = false;
+    flags->passes = 0;
+    *first = *j;
+    first->flags = flags;
+    first->stage = predictor_previous(j->member[0]);
+    first->member_count = 0;
+    first->dropped = NULL;
+    first->beside = j->member[0];
+    j->first = first;
+    predict_source source = source_of(first);
+    source.run = model;
+    if (open_networks(first, &source, err) != PONS_OK)
         return err->status;
-    return open_dropped(j, &source, err);
+    if (predictor_previous(first->member[0]) == NULL
+        && predictor_image_channels(first->member[0]) == predictor_image_channels(j->member[0]))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "'%s' is not the first stage of a cascade of %d channels",
+                     model, predictor_image_channels(j->member[0]));
+}
+
+/* Find the labels of a cascade's first stage, or the model that predicts them. */
+static pons_status find_first(job *j, pons_error *err)
+{
+    const char *stage = predictor_previous(j->member[0]), *given = j->flags->previous;
+    const char *path = given != NULL && given[0] != '\0' ? given : NULL;
+
+    if (stage == NULL)
+        return path == NULL ? PONS_OK
+               : pons_fail(err, PONS_USAGE, "--previous '%s' is for the second stage of a cascade, "
+                           "found another network", path);
+    if (path == NULL)
+        path = folder_beside(j, stage);
+    if (path != NULL && (nnunet_is_model(path) || nnunet_is_fold(path)))
+        return open_first(j, path, err);
+    if (given == NULL || given[0] == '\0')
+        return pons_fail(err, PONS_CONFIG, "'%s' is the second stage of a cascade, and '%s' is no "
+                         "model folder of its first, '%s'\nhint: --previous FOLDER names one, or "
+                         "the labels that it predicted", j->call->argument[0],
+                         path != NULL ? path : "", stage);
+    return take_labels(j, path, err);
+}
+
+/* Predict the first stage. A case that fails has no labels then. */
+static pons_status predict_first(job *j, pons_error *err)
+{
+    job *first = j->first;
+
+    if (first == NULL)
+        return PONS_OK;
+    for (int i = 0; i < j->case_count; i++)
+        j->cases[i].previous = path_of(first, i);
+    return predict_volumes(first, err);
+}
+
+static void close_members(job *j, const pons_error *err)
+{
+    predictor_close(j->dropped, err);
+    while (j->member_count-- > 0)
+        predictor_close(j->member[j->member_count], err);
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
@@ -910,13 +1043,15 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (open_members(&j, err) == PONS_OK && task_of(&j)->check(&j, err) == PONS_OK
-        && list_cases(&j, err) == PONS_OK && check_paths(&j, err) == PONS_OK) {
+        && list_cases(&j, err) == PONS_OK && find_first(&j, err) == PONS_OK
+        && check_paths(&j, err) == PONS_OK) {
         tell_ids(&j);
-        predict_cases(&j, err);
+        if (predict_first(&j, err) == PONS_OK)
+            predict_cases(&j, err);
     }
-    predictor_close(j.dropped, err);
-    while (j.member_count-- > 0)
-        predictor_close(j.member[j.member_count], err);
+    if (j.first != NULL)
+        close_members(j.first, err);
+    close_members(&j, err);
     while (j.dataset_count-- > 0)
         dataset_close(j.datasets[j.dataset_count]);
     arena_free(j.memory);

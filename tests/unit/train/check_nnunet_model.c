@@ -411,7 +411,7 @@ static const wrong_value wrong_values[] = {
     { "", "transpose_forward", "[0, 0, 1]", "transpose_forward: found [0,0,1], expected each of" },
     { "", "label_manager", "\"Mine\"", "label_manager: found \"Mine\"" },
     { "C", "preprocessor_name", "\"Mine\"", "configurations.3d_fullres.preprocessor_name" },
-    { "C", "previous_stage", "\"3d_lowres\"", "previous_stage: found \"3d_lowres\"" },
+    { "C", "previous_stage", "3", "previous_stage: found 3" },
     { "C", "spacing", "[1, 1, 1e9]", "spacing: found" },
     { "C", "spacing", "[1, 1, 0]", "spacing: found" },
     { "C", "spacing", "[1, 1]", "spacing: found [1,1], expected a list of 3 numbers" },
@@ -550,6 +550,79 @@ START_TEST(plans_before_version_2_4_are_equal)
 }
 END_TEST
 
+/* ---- cascades -------------------------------------------------------------------------------- */
+
+#define STAGE "nnUNetTrainer__nnUNetPlans__3d_"
+
+static int count_different_files(const char *path, const char *name)
+{
+    volume expected = read_volume(path), found = read_volume(in_root(name));
+    int different = count_different(&expected, &found);
+
+    pons_volume_clear(&expected);
+    pons_volume_clear(&found);
+    return different;
+}
+
+/* A cascade's folders beside each other, and its images. */
+static void begin_cascade(void)
+{
+    char command[4096];
+
+    make_root();
+    snprintf(command, sizeof command, "cp -r '%s' '%s'", golden_path("nnunet/cascade"),
+             in_root("c"));
+    ck_assert_int_eq(system(command), 0);
+}
+
+/*
+ * The second stage equals nnU-Net's where it has the same labels of the first. Both stages in one
+ * command are those in two.
+ */
+START_TEST(cascades_equal_nnunets)
+{
+    const int allowed = (int)(LABELS_SHARE * 26 * 30 * 28);
+    int different;
+
+    begin_cascade();
+    EXPECT(0, "case -> given/case.nii.gz", "predict", "c/" STAGE "cascade_fullres", "c/images",
+           "-o", "given/", "--previous", "c/lowres.nii.gz");
+    different = count_different_files(golden_path("nnunet/cascade/cascade.nii.gz"),
+                                      "given/case.nii.gz");
+    ck_assert_msg(different <= allowed, "%d labels differ, at most %d may", different, allowed);
+    EXPECT(0, "case -> both/case_3d_lowres.nii.gz", "predict", "c/" STAGE "cascade_fullres/fold_0",
+           "c/images", "-o", "both/");
+    EXPECT(0, NULL, "predict", "c/" STAGE "lowres", "c/images", "-o", "first/");
+    ck_assert_int_eq(count_different_files(in_root("first/case.nii.gz"),
+                                           "both/case_3d_lowres.nii.gz"), 0);
+    EXPECT(0, NULL, "predict", "c/" STAGE "cascade_fullres", "c/images", "-o", "second/",
+           "--previous", "first");
+    ck_assert_int_eq(count_different_files(in_root("second/case.nii.gz"), "both/case.nii.gz"), 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_first_stage_that_does_not_fit_is_refused)
+{
+    begin_cascade();
+    EXPECT(2, "--previous 'c' is for the second stage of a cascade", "predict", "c/" STAGE "lowres",
+           "c/images", "-o", "o/", "--previous", "c");
+    EXPECT(4, "--previous: 'c/images' has no labels 'case.nii.gz' of the first stage", "predict",
+           "c/" STAGE "cascade_fullres", "c/images", "-o", "o/", "--previous", "c/images");
+    EXPECT(4, "c/images/case_0000.nii.gz' has the id", "predict", "c/" STAGE "cascade_fullres",
+           "c/images", "-o", "o/", "--previous", "c/images/case_0000.nii.gz");
+    EXPECT(3, "is not the first stage of a cascade of 2 channels", "predict",
+           "c/" STAGE "cascade_fullres", "c/images", "-o", "o/", "--previous",
+           "c/" STAGE "cascade_fullres");
+    ck_assert_int_eq(rename(in_root("c/" STAGE "lowres"), in_root("elsewhere")), 0);
+    EXPECT(3, "is no model folder of its first, '3d_lowres'", "predict",
+           "c/" STAGE "cascade_fullres", "c/images", "-o", "o/");
+    EXPECT(0, "case -> o/case.nii.gz", "predict", "c/" STAGE "cascade_fullres", "c/images", "-o",
+           "o/", "--previous", "elsewhere");
+    remove_root();
+}
+END_TEST
+
 /* ---- other commands -------------------------------------------------------------------------- */
 
 START_TEST(a_prediction_is_explained)
@@ -574,7 +647,9 @@ START_TEST(a_prediction_is_explained)
 }
 END_TEST
 
-/* A dataset whose label of case 'a' is the model's own prediction, and whose fold 0 holds it out. */
+/*
+ * A dataset whose label of case 'a' is the model's own prediction, and whose fold 0 holds it out.
+ */
 static void begin_dataset(void)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -632,6 +707,8 @@ int main(void)
     tcase_add_test(c, damaged_checkpoints_are_refused);
     tcase_add_test(c, checkpoints_of_something_else_are_refused);
     tcase_add_test(c, plans_before_version_2_4_are_equal);
+    tcase_add_test(c, cascades_equal_nnunets);
+    tcase_add_test(c, a_first_stage_that_does_not_fit_is_refused);
     tcase_add_test(c, a_prediction_is_explained);
     tcase_add_test(c, folds_are_evaluated_on_what_they_held_out);
     return suite_run();

@@ -1,8 +1,8 @@
 /*
  * filled_mask.h - the voxels of an image that are not 0, with their holes filled, as in nnU-Net.
  */
-#ifndef PLUGINS_TRANSFORMS_FILLED_MASK_H
-#define PLUGINS_TRANSFORMS_FILLED_MASK_H
+#ifndef CORE_DATA_VOLUME_FILLED_MASK_H
+#define CORE_DATA_VOLUME_FILLED_MASK_H
 
 #include <pons/transform.h>
 

@@ -4,7 +4,7 @@
  * The flood moves by runs of zeros along k. A run that is reached marks all its voxels, and puts
  * the first voxel of each run that touches it in the four neighbouring rows on a stack.
  */
-#include "filled_mask.h"
+#include "data/volume/filled_mask.h"
 
 #include <stdlib.h>
 
