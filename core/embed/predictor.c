@@ -43,7 +43,7 @@ static pons_status open_members(void *context, pons_error *err)
     pons_predictor *p = o->predictor;
     predict_source source = { .run = s->run, .config = s->config, .set_count = s->set_count,
                               .set = s->set, .image_channels = s->image_channels, .alone = true };
-    const predict_folds folds = { .fold = OPTION_AUTO, .memory = p->memory };
+    predict_folds folds = { .fold = OPTION_AUTO, .memory = p->memory };
 
     return predict_members_open(&source, &folds, NULL, &p->log, p->member, &p->count, err);
 }

@@ -11,13 +11,26 @@
 #include "nnunet/nnunet_model.h"
 
 typedef struct members {
-    const predict_folds *folds;
+    predict_folds *folds;
     predict_source *source;
     const predictor *beside;
     logger *log;
     int count;
     predictor **item;
 } members;
+
+/* Expect the networks of an ensemble to be of the same stage of a cascade. */
+static pons_status check_stage(const members *m, pons_error *err)
+{
+    const char *first = predictor_previous(m->item[0]);
+    const char *last = predictor_previous(m->item[m->count - 1]);
+
+    if ((first == NULL) == (last == NULL) && (first == NULL || strcmp(first, last) == 0))
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "'%s' %s of a cascade, and another network of the ensemble "
+                     "is not, expected one stage", m->source->run,
+                     last != NULL ? "is the second stage" : "is no second stage");
+}
 
 static pons_status open_member(members *m, const char *run, pons_error *err)
 {
@@ -26,9 +39,10 @@ static pons_status open_member(members *m, const char *run, pons_error *err)
                          PREDICT_MEMBERS_MAX);
     m->source->run = arena_string(m->folds->memory, run);
     if (predictor_open(m->source, m->count > 0 ? m->item[0] : m->beside, m->log,
-                       &m->item[m->count], err) == PONS_OK)
-        m->count++;
-    return err->status;
+                       &m->item[m->count], err) != PONS_OK)
+        return err->status;
+    m->count++;
+    return check_stage(m, err);
 }
 
 /* Open the fold that --fold names, finished or not. */
@@ -69,11 +83,13 @@ static pons_status open_finished_folds(members *m, const char *run, pons_error *
 static pons_status open_nnunet_fold(members *m, const char *model, const char *word,
                                     pons_error *err)
 {
-    const char *fold = arena_format(m->folds->memory, "%s/fold_%s", model, word);
+    predict_folds *f = m->folds;
+    const char *fold = arena_format(f->memory, "%s/fold_%s", model, word);
 
-    if (nnunet_is_fold(fold))
-        return open_member(m, fold, err);
-    return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", fold);
+    if (!nnunet_is_fold(fold))
+        return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", fold);
+    f->opened = arena_format(f->memory, "%s%s%s", f->opened, *f->opened != '\0' ? "_" : "", word);
+    return open_member(m, fold, err);
 }
 
 static pons_status open_nnunet(members *m, const char *model, pons_error *err)
@@ -96,7 +112,7 @@ static pons_status open_nnunet(members *m, const char *model, pons_error *err)
     if (list != NULL || nnunet_folds_find(model, &folds, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < folds.count && err->status == PONS_OK; i++)
-        open_member(m, arena_format(f->memory, "%s/%s", model, folds.name[i]), err);
+        open_nnunet_fold(m, model, folds.name[i] + strlen("fold_"), err);
     return err->status;
 }
 
@@ -118,7 +134,7 @@ static pons_status open_run(members *m, const char *run, pons_error *err)
     return open_member(m, run, err);
 }
 
-pons_status predict_members_open(predict_source *source, const predict_folds *folds,
+pons_status predict_members_open(predict_source *source, predict_folds *folds,
                                  const predictor *beside, logger *l,
                                  predictor *member[PREDICT_MEMBERS_MAX], int *count,
                                  pons_error *err)
@@ -126,6 +142,7 @@ pons_status predict_members_open(predict_source *source, const predict_folds *fo
     members m = { .folds = folds, .source = source, .beside = beside, .log = l, .item = member };
     char *list = arena_string(folds->memory, source->run), *rest = NULL;
 
+    folds->opened = "";
     for (char *word = strtok_r(list, ",", &rest); word != NULL && err->status == PONS_OK;
          word = strtok_r(NULL, ",", &rest))
         open_run(&m, word, err);

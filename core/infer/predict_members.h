@@ -9,11 +9,12 @@
 
 #define PREDICT_MEMBERS_MAX 64
 
-/* The folds to open of a folder that has some. */
+/* The folds to open of a folder that has some, and those that were opened. */
 typedef struct predict_folds {
     int64_t fold;             /* OPTION_AUTO: all                                                 */
     const char *list;         /* of nnU-Net, such as "0,1"; NULL: all                             */
     arena *memory;            /* of the paths                                                     */
+    const char *opened;       /* set when networks are opened: folds of nnU-Net, "0_1"; "": none  */
 } predict_folds;
 
 /*
@@ -21,7 +22,7 @@ typedef struct predict_folds {
  * last one. 'beside' (may be NULL): the first network opens on its devices. *count is set after an
  * error too; the caller closes the networks in reverse order.
  */
-pons_status predict_members_open(predict_source *source, const predict_folds *folds,
+pons_status predict_members_open(predict_source *source, predict_folds *folds,
                                  const predictor *beside, logger *l,
                                  predictor *member[PREDICT_MEMBERS_MAX], int *count,
                                  pons_error *err);

@@ -12,6 +12,41 @@
 
 enum { FILE_LIMIT = 64 << 20, SHOWN = 60 };
 
+/*
+ * The text with null in place of NaN and Infinity, which Python's json writes for numbers that are
+ * not finite. A byte becomes at most two.
+ */
+static pons_status replace_not_finite(char **text, size_t *size, pons_error *err)
+{
+    static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
+    char *out = malloc(*size * 2 + 1), *to = out;
+    bool quoted = false;
+
+    if (out == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for %zu bytes of JSON", *size);
+    for (const char *from = *text, *end = *text + *size; from < end;) {
+        const char *with = NULL;
+
+        for (int i = 0; i < 3 && !quoted && with == NULL; i++)
+            if (strncmp(from, words[i], strlen(words[i])) == 0)
+                with = words[i];
+        if (with != NULL) {
+            from += strlen(with);
+            to = stpcpy(to, "null");
+            continue;
+        }
+        quoted ^= *from == '"';
+        if (quoted && *from == '\\' && from + 1 < end)
+            *to++ = *from++;
+        *to++ = *from++;
+    }
+    *to = '\0';
+    free(*text);
+    *text = out;
+    *size = (size_t)(to - out);
+    return PONS_OK;
+}
+
 pons_status nnunet_json_read(nnunet_json *out, arena *memory, const char *path, json_t **root,
                              pons_error *err)
 {
@@ -21,7 +56,8 @@ pons_status nnunet_json_read(nnunet_json *out, arena *memory, const char *path, 
     *root = NULL;
     if (file_read(path, FILE_LIMIT, &text, &size, PONS_CONFIG, err) != PONS_OK)
         return err->status;
-    json_parse(text, size, path, PONS_DATA, root, err);
+    if (replace_not_finite(&text, &size, err) == PONS_OK)
+        json_parse(text, size, path, PONS_DATA, root, err);
     free(text);
     if (err->status == PONS_OK && !json_is_object(*root))
         pons_fail(err, PONS_DATA, "'%s' holds a list, expected an object", path);

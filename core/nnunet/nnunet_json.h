@@ -20,7 +20,10 @@ typedef struct nnunet_json {
     pons_error *err;
 } nnunet_json;
 
-/* Read a file whose root is an object; *root is released by json_decref. PONS_DATA: no JSON. */
+/*
+ * Read a file whose root is an object; *root is released by json_decref. NaN and Infinity, which
+ * are no JSON, are read as null. PONS_DATA: no JSON.
+ */
 pons_status nnunet_json_read(nnunet_json *out, arena *memory, const char *path, json_t **root,
                              pons_error *err);
 bool nnunet_json_has(const nnunet_json *j, const char *key); /* false also for null               */

@@ -23,6 +23,8 @@
 #include "infer/predict.h"
 #include "infer/predict_members.h"
 #include "infer/predict_slide.h"
+#include "nnunet/nnunet_model.h"
+#include "nnunet/nnunet_postprocess.h"
 #include "report/png_write.h"
 
 enum { PASSES_MAX = 1000 };
@@ -33,7 +35,7 @@ typedef struct predict_flags {
     const char *folds;       /* NULL: all                                                         */
     bool no_mirror;
     int64_t passes, stride;
-    bool logits, probabilities, uncertainty, any, force, label_map;
+    bool logits, probabilities, uncertainty, any, force, label_map, no_postprocess;
     int split;
 } predict_flags;
 
@@ -73,6 +75,8 @@ static const pons_option flags[] = {
                 "if it has some, else all."),
     PONS_FLAG(predict_flags, label_map, "no", "Write regions as one label: each region in order "
               "writes its id that no later region has."),
+    PONS_FLAG(predict_flags, no_postprocess, "no", "Leave labels as they are where a folder of "
+              "nnU-Net has a postprocessing.json, which keeps the largest part of some."),
     PONS_FLAG(predict_flags, force, "no", "Take an image as it is whose orientation training never "
               "saw."),
     PONS_OPTIONS_END
@@ -90,6 +94,8 @@ typedef struct job {
     predict_input *cases;
     dataset **datasets;      /* sources of the cases, open until all are predicted                */
     int dataset_count;
+    const char *nnunet_folds; /* of a folder of nnU-Net: "0_1_2"                                  */
+    nnunet_postprocess postprocess; /* its rules for labels                                       */
     bool folder;             /* output is a folder                                                */
     const char *stage;       /* this predicts the first stage of a cascade of that name; or NULL  */
     struct job *first;       /* the job of the first stage; NULL: none is predicted               */
@@ -385,6 +391,14 @@ static bool writes_map(const job *j)
         || predictor_experiment(j->member[0])->sections.predict.region_ids.count > 0;
 }
 
+/* True if each region is a channel of the written labels. */
+static bool writes_channels(const job *j)
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+
+    return e->regions && e->class_count > 1 && !writes_map(j);
+}
+
 /* Refuse --target, and --label-map for regions of which one has no id of its own. */
 static pons_status check_segmentation(const job *j, pons_error *err)
 {
@@ -505,29 +519,36 @@ static int compare_identities(const void *a, const void *b)
     return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-static identities identify_images(const job *j)
+static void add_identity(identities *all, const char *path)
+{
+    all->count += path != NULL && file_identify(path, &all->item[all->count]);
+}
+
+/* The files that are read: images, and labels of a cascade's first stage. */
+static identities identify_inputs(const job *j)
 {
     identities all = { 0, NULL };
 
     for (int i = 0; i < j->case_count; i++)
-        all.count += (size_t)j->cases[i].file_count;
+        all.count += (size_t)j->cases[i].file_count + 1;
     all.item = arena_alloc(j->memory, all.count * sizeof *all.item + 1);
     all.count = 0;
-    for (int i = 0; i < j->case_count; i++)
+    for (int i = 0; i < j->case_count; i++) {
         for (int k = 0; k < j->cases[i].file_count; k++)
-            all.count += j->cases[i].file[k] != NULL
-                         && file_identify(j->cases[i].file[k], &all.item[all.count]);
+            add_identity(&all, j->cases[i].file[k]);
+        add_identity(&all, j->cases[i].previous);
+    }
     qsort(all.item, all.count, sizeof *all.item, compare_identities);
     return all;
 }
 
-static pons_status check_path(const job *j, const identities *images, const char *path,
+static pons_status check_path(const job *j, const identities *inputs, const char *path,
                               pons_error *err)
 {
     file_identity there;
 
     if (file_identify(path, &there)
-        && bsearch(&there, images->item, images->count, sizeof there, compare_identities) != NULL)
+        && bsearch(&there, inputs->item, inputs->count, sizeof there, compare_identities) != NULL)
         return pons_fail(err, PONS_USAGE, "-o '%s': '%s' would replace an image that is read, "
                          "expected another file or folder", j->flags->output, path);
     return PONS_OK;
@@ -546,13 +567,13 @@ static pons_status check_paths(const job *j, pons_error *err)
 {
     const char **path = arena_alloc(j->memory,
                                     (size_t)j->case_count * RESULTS_MAX * sizeof *path + 1);
-    const identities images = identify_images(j);
+    const identities inputs = identify_inputs(j);
     int count = 0;
 
     for (int i = 0; i < (task_of(j)->table ? 1 : j->case_count); i++)
         count += results_of(j, i, path + count);
     for (int i = 0; i < count; i++)
-        if (check_path(j, &images, path[i], err) != PONS_OK)
+        if (check_path(j, &inputs, path[i], err) != PONS_OK)
             return err->status;
     qsort(path, (size_t)count, sizeof *path, compare_paths);
     for (int i = 1; i < count; i++)
@@ -572,6 +593,8 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
         to_label_map(predictor_experiment(j->member[0]), &r->classes, &ids, err);
     else
         to_ids(predictor_experiment(j->member[0]), &r->classes, &ids, err);
+    if (err->status == PONS_OK && j->postprocess.count > 0)
+        nnunet_postprocess_apply(&j->postprocess, &ids, err);
     if (err->status == PONS_OK)
         nifti_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
@@ -913,10 +936,11 @@ static predict_source source_of(const job *j)
 /* Open the networks that source->run names, those of the first stage on the second's devices. */
 static pons_status open_networks(job *j, predict_source *source, pons_error *err)
 {
-    const predict_folds folds = { j->flags->fold, j->flags->folds, j->memory };
+    predict_folds folds = { j->flags->fold, j->flags->folds, j->memory, "" };
 
-    return predict_members_open(source, &folds, j->beside, j->call->log, j->member,
-                                &j->member_count, err);
+    predict_members_open(source, &folds, j->beside, j->call->log, j->member, &j->member_count, err);
+    j->nnunet_folds = folds.opened;
+    return err->status;
 }
 
 static pons_status open_members(job *j, pons_error *err)
@@ -924,6 +948,33 @@ static pons_status open_members(job *j, pons_error *err)
     predict_source source = source_of(j);
 
     return open_networks(j, &source, err) == PONS_OK ? open_dropped(j, &source, err) : err->status;
+}
+
+/* ---- post-processing ------------------------------------------------------------------------- */
+
+/* Read the rules of a folder of nnU-Net; an ensemble of several folders has none. */
+static pons_status open_postprocess(job *j, pons_error *err)
+{
+    const char *run = j->call->argument[0];
+    nnunet_postprocess *rules = &j->postprocess;
+
+    if (nnunet_is_fold(run))
+        run = arena_format(j->memory, "%s/..", run);
+    if (!nnunet_is_model(run))
+        return !j->flags->no_postprocess ? PONS_OK
+               : pons_fail(err, PONS_USAGE, "--no-postprocess is for a folder of nnU-Net, found "
+                           "'%s'", run);
+    if (j->flags->no_postprocess
+        || nnunet_postprocess_read(rules, j->memory, run, j->nnunet_folds, err) != PONS_OK)
+        return err->status;
+    if (rules->count > 0 && writes_channels(j))
+        return pons_fail(err, PONS_USAGE, "'%s' is for one label a voxel, and regions are written "
+                         "as channels\nhint: --no-postprocess leaves them as they are",
+                         rules->file);
+    if (rules->count > 0 && predictor_rank(j->member[0]) == 0)
+        log_line(j->call->log, "%d rule%s of '%s' keep%s the largest part of labels", rules->count,
+                 text_plural(rules->count), rules->file, rules->count == 1 ? "s" : "");
+    return PONS_OK;
 }
 
 /* ---- cascades -------------------------------------------------------------------------------- */
@@ -982,6 +1033,7 @@ static pons_status open_first(job *j, const char *model, pons_error *err)
     first->stage = predictor_previous(j->member[0]);
     first->member_count = 0;
     first->dropped = NULL;
+    first->postprocess.count = 0;
     first->beside = j->member[0];
     j->first = first;
     predict_source source = source_of(first);
@@ -1038,13 +1090,13 @@ static void close_members(job *j, const pons_error *err)
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
-    job j = { .call = call, .flags = given, .memory = arena_new() };
+    job j = { .call = call, .flags = given, .memory = arena_new(), .nnunet_folds = "" };
 
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (open_members(&j, err) == PONS_OK && task_of(&j)->check(&j, err) == PONS_OK
-        && list_cases(&j, err) == PONS_OK && find_first(&j, err) == PONS_OK
-        && check_paths(&j, err) == PONS_OK) {
+        && open_postprocess(&j, err) == PONS_OK && list_cases(&j, err) == PONS_OK
+        && find_first(&j, err) == PONS_OK && check_paths(&j, err) == PONS_OK) {
         tell_ids(&j);
         if (predict_first(&j, err) == PONS_OK)
             predict_cases(&j, err);

@@ -586,7 +586,7 @@ START_TEST(cascades_equal_nnunets)
 
     begin_cascade();
     EXPECT(0, "case -> given/case.nii.gz", "predict", "c/" STAGE "cascade_fullres", "c/images",
-           "-o", "given/", "--previous", "c/lowres.nii.gz");
+           "-o", "given/", "--previous", "c/lowres.nii.gz", "--no-postprocess");
     different = count_different_files(golden_path("nnunet/cascade/cascade.nii.gz"),
                                       "given/case.nii.gz");
     ck_assert_msg(different <= allowed, "%d labels differ, at most %d may", different, allowed);
@@ -609,16 +609,75 @@ START_TEST(a_first_stage_that_does_not_fit_is_refused)
            "c/images", "-o", "o/", "--previous", "c");
     EXPECT(4, "--previous: 'c/images' has no labels 'case.nii.gz' of the first stage", "predict",
            "c/" STAGE "cascade_fullres", "c/images", "-o", "o/", "--previous", "c/images");
-    EXPECT(4, "c/images/case_0000.nii.gz' has the id", "predict", "c/" STAGE "cascade_fullres",
-           "c/images", "-o", "o/", "--previous", "c/images/case_0000.nii.gz");
+    EXPECT(4, "voxels are no label", "predict", "c/" STAGE "cascade_fullres", "c/images", "-o",
+           "o/", "--previous", "c/images/case_0000.nii.gz");
+    EXPECT(2, "would replace an image that is read", "predict", "c/" STAGE "cascade_fullres",
+           "c/images", "-o", "c/lowres.nii.gz", "--previous", "c/lowres.nii.gz");
     EXPECT(3, "is not the first stage of a cascade of 2 channels", "predict",
            "c/" STAGE "cascade_fullres", "c/images", "-o", "o/", "--previous",
            "c/" STAGE "cascade_fullres");
+    EXPECT(3, "is the second stage of a cascade, and another network of the ensemble is not",
+           "predict", "c/" STAGE "lowres,c/" STAGE "cascade_fullres", "c/images", "-o", "o/");
     ck_assert_int_eq(rename(in_root("c/" STAGE "lowres"), in_root("elsewhere")), 0);
     EXPECT(3, "is no model folder of its first, '3d_lowres'", "predict",
            "c/" STAGE "cascade_fullres", "c/images", "-o", "o/");
     EXPECT(0, "case -> o/case.nii.gz", "predict", "c/" STAGE "cascade_fullres", "c/images", "-o",
            "o/", "--previous", "elsewhere");
+    remove_root();
+}
+END_TEST
+
+/* ---- post-processing ------------------------------------------------------------------------- */
+
+#define FOLDER "c/" STAGE "cascade_fullres"
+#define RULES FOLDER "/crossval_results_folds_0"
+
+static void move(const char *from, const char *to)
+{
+    char path[4096];
+
+    snprintf(path, sizeof path, "%s", in_root(from));
+    ck_assert_int_eq(rename(path, in_root(to)), 0);
+}
+
+START_TEST(the_largest_parts_equal_nnunets)
+{
+    const int allowed = (int)(LABELS_SHARE * 26 * 30 * 28);
+    int different;
+
+    begin_cascade();
+    EXPECT(0, "2 rules of '" RULES "/postprocessing.json' keep the largest part of labels",
+           "predict", FOLDER, "c/images", "-o", "o/", "--previous", "c/lowres.nii.gz");
+    different = count_different_files(golden_path("nnunet/cascade/processed.nii.gz"),
+                                      "o/case.nii.gz");
+    ck_assert_msg(different <= allowed, "%d labels differ, at most %d may", different, allowed);
+    ck_assert_int_gt(count_different_files(golden_path("nnunet/cascade/cascade.nii.gz"),
+                                           "o/case.nii.gz"), allowed);
+    remove_root();
+}
+END_TEST
+
+START_TEST(rules_that_are_not_understood_are_refused)
+{
+    static const char *const end[] = { "c/images", "-o", "p/", "--previous", "c/lowres.nii.gz" };
+    pons_error err = PONS_ERROR_INIT;
+
+    begin_cascade();
+    json_t *root = read_json(RULES "/postprocessing.json");
+    json_object_set_new(root, "postprocessing_fns", json_pack("[s, s]", "mine", "mine"));
+    ck_assert_int_eq(json_dump_file(root, in_root(RULES "/postprocessing.json"), 0), 0);
+    json_decref(root);
+    EXPECT(3, "postprocessing_fns: found [\"mine\",\"mine\"]", "predict", FOLDER, end[0], end[1],
+           end[2], end[3], end[4]);
+    move(RULES "/postprocessing.json", RULES "/postprocessing.pkl");
+    EXPECT(3, "postprocessing.pkl' has no postprocessing.json beside it", "predict", FOLDER, end[0],
+           end[1], end[2], end[3], end[4]);
+    move(RULES, FOLDER "/crossval_results_folds_0_1");
+    ck_assert_int_eq(folder_make(in_root(FOLDER "/crossval_results_folds_2"), &err), PONS_OK);
+    write_file(FOLDER "/crossval_results_folds_2/postprocessing.json", "{}", 2);
+    EXPECT(3, "has 2 folders crossval_results_folds_* with rules of post-processing, and none is "
+           "of the folds 0", "predict", FOLDER, end[0], end[1], end[2], end[3], end[4]);
+    ck_assert(!is_in_root("p"));
     remove_root();
 }
 END_TEST
@@ -709,6 +768,8 @@ int main(void)
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     tcase_add_test(c, cascades_equal_nnunets);
     tcase_add_test(c, a_first_stage_that_does_not_fit_is_refused);
+    tcase_add_test(c, the_largest_parts_equal_nnunets);
+    tcase_add_test(c, rules_that_are_not_understood_are_refused);
     tcase_add_test(c, a_prediction_is_explained);
     tcase_add_test(c, folds_are_evaluated_on_what_they_held_out);
     return suite_run();
