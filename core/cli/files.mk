@@ -20,7 +20,9 @@ libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h 
 	core/cli/manual/manual.h core/cli/manual/option_tables.c core/cli/manual/option_tables.h \
 	core/cli/manual/pages.c core/cli/manual/pages.h core/cli/manual/pages_plugin.c \
 	core/cli/manual/roff.c core/cli/manual/roff.h
-libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/predict_classes.c \
+libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/label_tables.c \
+	core/cli/predict/label_tables.h core/cli/predict/predict_bids.c \
+	core/cli/predict/predict_bids.h core/cli/predict/predict_classes.c \
 	core/cli/predict/predict_classes.h core/cli/predict/predict_dataset.c \
 	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \
 	core/cli/predict/predict_modalities.h core/cli/predict/predict_patches.c \

@@ -49,6 +49,7 @@ static const char *const backend_words[] = { "auto", "gloo", "nccl", "mpi", "shm
 static const char *const scaling_words[] = { "none", "linear", "sqrt", NULL };
 static const char *const window_words[] = { "constant", "gaussian", "nnunet", NULL };
 static const char *const padding_words[] = { "constant", "reflect", "replicate", "circular", NULL };
+static const char *const probability_words[] = { "float32", "uint8", NULL };
 static const char *const resample_words[] = { "probabilities", "labels", "logits", NULL };
 static const char *const slices_words[] = { "auto", "yes", "no", NULL };
 static const char *const winograd_words[] = { "auto", "no", NULL };
@@ -331,6 +332,10 @@ static const pons_option predict_table[] = {
     PONS_INTEGERS(predict_options, region_ids, "", 0, 65535,
                   "Write regions as one label: the id of each region, the later over the "
                   "earlier."),
+    PONS_TEXTS(predict_options, tables, "", "Tables of names and colours beside predicted labels: "
+               "slicer (.ctbl), itksnap (.label), bids (.tsv)."),
+    PONS_CHOICE(predict_options, probability_type, "float32", probability_words,
+                "Values of the file that --probabilities writes; uint8: in steps of 1/255."),
     PONS_OPTIONS_END
 };
 

@@ -152,12 +152,16 @@ typedef enum resample_what {
     RESAMPLE_PROBABILITIES = 0, RESAMPLE_LABELS, RESAMPLE_LOGITS
 } resample_what;
 
+typedef enum probability_type { PROBABILITY_FLOAT32 = 0, PROBABILITY_UINT8 } probability_type;
+
 typedef struct predict_options {
     pons_texts keep_largest;  /* a class, or several joined by ','                                */
     int resample;             /* enum resample_what                                               */
     int separate_slices;      /* enum pons_slices                                                 */
     double spacing[3];        /* 0: that of the file                                              */
     pons_integers region_ids;
+    pons_texts tables;        /* "slicer", "itksnap", "bids"                                      */
+    int probability_type;     /* enum probability_type                                            */
 } predict_options;
 
 typedef enum diffusion_betas_kind { BETAS_LINEAR = 0, BETAS_COSINE } diffusion_betas_kind;

@@ -344,6 +344,12 @@ static pons_status check_prediction(experiment *e, pons_error *err)
     if (idle != NULL)
         return pons_fail(err, PONS_CONFIG, "%s: [predict] %s is for resample = logits",
                          experiment_location(e, "predict", idle), idle);
+    for (int i = 0; i < p->tables.count; i++)
+        if (strcmp(p->tables.item[i], "slicer") != 0 && strcmp(p->tables.item[i], "itksnap") != 0
+            && strcmp(p->tables.item[i], "bids") != 0)
+            return pons_fail(err, PONS_CONFIG, "%s: [predict] tables: found '%s', expected some of "
+                             "slicer, itksnap and bids",
+                             experiment_location(e, "predict", "tables"), p->tables.item[i]);
     if (p->region_ids.count == 0 || (e->regions && p->region_ids.count == e->class_count))
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: [predict] region_ids: found %d ids, expected one for "

@@ -751,8 +751,8 @@ static void write_volume(const char *name, bool label)
 
     for (int a = 0; a < 3; a++)
         grid.affine[a][a] = grid.sform[a][a] = 1;
-    size_t size = nifti_header_make(&grid, 1, nifti_kind_find(label ? NIFTI_KIND_UINT8 : 4),
-                                    header);
+    const nifti_values values = { label ? NIFTI_KIND_UINT8 : 4, 1, 0 };
+    size_t size = nifti_header_make(&grid, 1, &values, header);
     fwrite(header, 1, size, file);
     for (int k = 0; k < CASE_SIDE * CASE_SIDE; k++) {
         for (int i = 0; i < CASE_SIDE; i++) {

@@ -11,6 +11,8 @@
 #include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "cli/predict/label_tables.h"
+#include "cli/predict/predict_bids.h"
 #include "cli/predict/predict_classes.h"
 #include "cli/predict/predict_dataset.h"
 #include "cli/predict/predict_modalities.h"
@@ -35,7 +37,7 @@ typedef struct predict_flags {
     const char *folds;       /* NULL: all                                                         */
     bool no_mirror;
     int64_t passes, stride;
-    bool logits, probabilities, uncertainty, any, force, label_map, no_postprocess;
+    bool logits, probabilities, uncertainty, any, force, label_map, no_postprocess, bids;
     int split;
 } predict_flags;
 
@@ -77,6 +79,8 @@ static const pons_option flags[] = {
               "writes its id that no later region has."),
     PONS_FLAG(predict_flags, no_postprocess, "no", "Leave labels as they are where a folder of "
               "nnU-Net has a postprocessing.json, which keeps the largest part of some."),
+    PONS_FLAG(predict_flags, bids, "no", "Write OUT as a derivative of BIDS, with names such as "
+              "OUT/sub-01/anat/sub-01_dseg.nii.gz after those of the images."),
     PONS_FLAG(predict_flags, force, "no", "Take an image as it is whose orientation training never "
               "saw."),
     PONS_OPTIONS_END
@@ -97,6 +101,7 @@ typedef struct job {
     const char *nnunet_folds; /* of a folder of nnU-Net: "0_1_2"                                  */
     nnunet_postprocess postprocess; /* its rules for labels                                       */
     bool folder;             /* output is a folder                                                */
+    const char **bids;       /* of each case, its path in a derivative of BIDS; NULL: it is none  */
     const char *stage;       /* this predicts the first stage of a cascade of that name; or NULL  */
     struct job *first;       /* the job of the first stage; NULL: none is predicted               */
     predict_classes table;   /* task = classification: the rows of all cases                      */
@@ -328,12 +333,25 @@ static pons_status list_cases(job *j, pons_error *err)
     return task_of(j)->check_output(j, of_folder, err);
 }
 
+/* Name the cases of a derivative of BIDS. */
+static pons_status name_by_bids(job *j, pons_error *err)
+{
+    if (predict_bids_check(j->memory, j->flags->output, err) != PONS_OK)
+        return err->status;
+    j->bids = arena_alloc(j->memory, (size_t)j->case_count * sizeof *j->bids + 1);
+    for (int i = 0; i < j->case_count; i++)
+        if (predict_bids_stem(j->memory, j->cases[i].file[0], &j->bids[i], err) != PONS_OK)
+            return err->status;
+    return PONS_OK;
+}
+
 /* Expect -o to be a file for one image, else a folder. */
 static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
 {
     const char *output = j->flags->output;
 
-    j->folder = j->case_count > 1 || folder_is_there(output) || text_ends_with(output, "/")
+    j->folder = j->flags->bids || j->case_count > 1 || folder_is_there(output)
+                || text_ends_with(output, "/")
                 || (of_folder && file_kind_ending(output, FILE_VOLUME) == 0);
     if (!j->folder && file_kind_ending(output, FILE_VOLUME) == 0)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
@@ -341,7 +359,7 @@ static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
     if (j->folder && file_kind_ending(output, FILE_VOLUME) > 0 && !folder_is_there(output))
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d images", output,
                          j->case_count);
-    return PONS_OK;
+    return j->flags->bids ? name_by_bids(j, err) : PONS_OK;
 }
 
 /* The number of channels of the first image, for weights whose file does not state it. */
@@ -407,6 +425,12 @@ static pons_status check_segmentation(const job *j, pons_error *err)
     if (j->flags->target != NULL)
         return pons_fail(err, PONS_USAGE, "--target '%s' is for a network of task = synthesis, "
                          "found one of segmentation", j->flags->target);
+    if (j->flags->bids && (j->flags->logits || j->flags->uncertainty))
+        return pons_fail(err, PONS_USAGE, "--bids: found --logits or --uncertainty, for which BIDS "
+                         "has no name, expected --probabilities at most");
+    if (j->flags->bids && writes_channels(j))
+        return pons_fail(err, PONS_USAGE, "--bids: regions are channels, expected one label a voxel"
+                         "\nhint: --label-map writes them as one");
     if (!writes_map(j) || e->sections.predict.region_ids.count > 0)
         return PONS_OK;
     if (!e->regions)
@@ -462,16 +486,48 @@ static const char *path_of_more(const job *j, const char *path, const char *what
     return arena_format(j->memory, "%.*s_%s.nii.gz", size, path, what);
 }
 
+/* Endings of labels and of probabilities in a derivative of BIDS. */
+#define LABELS_END "_dseg.nii.gz"
+#define PROBABILITIES_END "_probseg.nii.gz"
+
+/* A file beside the labels of a derivative of BIDS. */
+static const char *path_beside(const job *j, const char *labels, const char *ending)
+{
+    return arena_format(j->memory, "%.*s%s", (int)(strlen(labels) - strlen(LABELS_END)), labels,
+                        ending);
+}
+
+static const char *path_of_probabilities(const job *j, const char *path)
+{
+    return j->bids != NULL ? path_beside(j, path, PROBABILITIES_END)
+                           : path_of_more(j, path, "probabilities");
+}
+
 /* The picture beside a map. */
 static const char *path_of_overlay(const job *j, const char *map)
 {
     return arena_format(j->memory, "%.*s_overlay.png", (int)(strrchr(map, '.') - map), map);
 }
 
+/* The file of labels in a derivative of BIDS; an entity tells a cascade's first stage. */
+static const char *path_in_bids(const job *j, int number)
+{
+    char *stage = arena_string(j->memory, j->stage != NULL ? j->stage : ""), *to = stage;
+
+    for (const char *from = stage; *from != '\0'; from++)
+        if (*from != '_')
+            *to++ = *from;
+    *to = '\0';
+    return arena_format(j->memory, "%s/%s%s%s" LABELS_END, j->flags->output, j->bids[number],
+                        stage[0] != '\0' ? "_seg-" : "", stage);
+}
+
 static const char *path_of(const job *j, int number)
 {
     const char *path = j->flags->output;
 
+    if (j->bids != NULL)
+        return path_in_bids(j, number);
     if (j->folder && !task_of(j)->table)
         path = arena_format(j->memory, "%s%s%s%s", path, text_ends_with(path, "/") ? "" : "/",
                             j->cases[number].name, task_of(j)->ending);
@@ -494,7 +550,7 @@ static int results_of(const job *j, int number, const char *path[RESULTS_MAX])
     if (j->flags->logits)
         path[count++] = path_of_more(j, path[0], "logits");
     if (j->flags->probabilities)
-        path[count++] = path_of_more(j, path[0], "probabilities");
+        path[count++] = path_of_probabilities(j, path[0]);
     if (j->flags->uncertainty) {
         path[count++] = path_of_more(j, path[0], "entropy");
         path[count++] = path_of_more(j, path[0], "variance");
@@ -583,6 +639,54 @@ static pons_status check_paths(const job *j, pons_error *err)
     return PONS_OK;
 }
 
+/* The ids that are written, with their names; 0: regions are channels, which have none. */
+static int written_labels(const job *j, label_entry out[CLASS_COUNT_MAX + 1])
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+    bool classes = !e->regions && e->task.classes > 1;
+    int count = 0;
+
+    if (writes_channels(j))
+        return 0;
+    if (!classes)
+        out[count++] = (label_entry){ 0, "background" };
+    for (int c = 0; c < e->class_count; c++)
+        out[count++] = (label_entry){ classes ? e->classes[c].id[0]
+                                      : writes_map(j) ? id_in_map(e, c) : id_of_region(e),
+                                      e->classes[c].name };
+    return count;
+}
+
+/* Write the files of BIDS beside the labels of a case: ids, and the volumes of probabilities. */
+static pons_status write_sidecars(const job *j, const char *labels, pons_error *err)
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+    label_entry entry[CLASS_COUNT_MAX + 1];
+    int count = written_labels(j, entry);
+
+    if (label_table_write(j->memory, "bids", path_beside(j, labels, "_dseg"), count, entry, err)
+        != PONS_OK || predict_bids_sidecar(path_beside(j, labels, "_dseg.json"), 0, NULL, err)
+        != PONS_OK || !j->flags->probabilities)
+        return err->status;
+    for (int c = 0; c < e->class_count; c++)
+        entry[c] = (label_entry){ c, e->classes[c].name };
+    return predict_bids_sidecar(path_beside(j, labels, "_probseg.json"), e->class_count, entry,
+                                err);
+}
+
+/* As uint8 the largest number stands for a probability of 1 - 6e-8, the next float32 below 1. */
+static pons_status write_probabilities(const job *j, const char *path, const predict_result *r,
+                                       pons_error *err)
+{
+    const experiment *e = predictor_experiment(j->member[0]);
+    static const nifti_values values[] = {
+        [PROBABILITY_FLOAT32] = { 16, 1, 0 }, [PROBABILITY_UINT8] = { 2, 0x1.0101p-8, 0 }
+    };
+
+    return nifti_write_values(path, &r->probabilities, &r->grid,
+                              &values[e->sections.predict.probability_type], err);
+}
+
 static pons_status write_segmentation(const job *j, const char *path, const predict_result *r,
                                       float *record, pons_error *err)
 {
@@ -596,12 +700,14 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
     if (err->status == PONS_OK && j->postprocess.count > 0)
         nnunet_postprocess_apply(&j->postprocess, &ids, err);
     if (err->status == PONS_OK)
-        nifti_write(path, &ids, &r->grid, err);
+        (ids.channels == 1 ? nifti_write_labels : nifti_write)(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
     if (err->status == PONS_OK && j->flags->logits)
         nifti_write(path_of_more(j, path, "logits"), &r->logits, &r->grid, err);
     if (err->status == PONS_OK && j->flags->probabilities)
-        nifti_write(path_of_more(j, path, "probabilities"), &r->probabilities, &r->grid, err);
+        write_probabilities(j, path_of_probabilities(j, path), r, err);
+    if (err->status == PONS_OK && j->bids != NULL)
+        write_sidecars(j, path, err);
     if (err->status == PONS_OK && j->flags->uncertainty
         && nifti_write(path_of_more(j, path, "entropy"), &r->entropy, &r->grid, err) == PONS_OK)
         nifti_write(path_of_more(j, path, "variance"), &r->variance, &r->grid, err);
@@ -631,9 +737,9 @@ static pons_status check_synthesis(const job *j, pons_error *err)
 {
     const predict_flags *f = j->flags;
 
-    if (f->logits || f->probabilities || f->uncertainty || f->label_map)
-        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty and --label-map"
-                         " are for segmentation, found a network of task = synthesis");
+    if (f->logits || f->probabilities || f->uncertainty || f->label_map || f->bids)
+        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty, --label-map "
+                         "and --bids are for segmentation, found a network of task = synthesis");
     if (j->member_count > 1)
         return pons_fail(err, PONS_USAGE, "found %d networks of task = synthesis, expected one"
                          "\nhint: --fold 0 takes one of a cross-validation", j->member_count);
@@ -671,10 +777,11 @@ static pons_status check_classification(const job *j, pons_error *err)
     if (f->no_mirror)
         return pons_fail(err, PONS_USAGE, "--no-mirror has no effect on a network of task = "
                          "classification, which has no flipped windows");
-    if (f->logits || f->probabilities || f->uncertainty || f->label_map || f->target != NULL)
-        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty, --label-map "
-                         "and --target are for volumes, found a network of task = classification, "
-                         "whose table has the probabilities");
+    if (f->logits || f->probabilities || f->uncertainty || f->label_map || f->target != NULL
+        || f->bids)
+        return pons_fail(err, PONS_USAGE, "--logits, --probabilities, --uncertainty, --label-map, "
+                         "--target and --bids are for volumes, found a network of task = "
+                         "classification, whose table has the probabilities");
     return PONS_OK;
 }
 
@@ -853,6 +960,35 @@ static void close_table(job *j, pons_error *err)
                  j->flags->output);
 }
 
+/*
+ * Write [predict] tables: 'labels' and 'dseg' in the folder of predictions, or beside the file. A
+ * derivative of BIDS has the table of each file beside it.
+ */
+static pons_status write_tables(const job *j, pons_error *err)
+{
+    const pons_texts *tables = &predictor_experiment(j->member[0])->sections.predict.tables;
+    label_entry entry[CLASS_COUNT_MAX + 1];
+    int count = written_labels(j, entry);
+    const char *path = j->flags->output;
+    size_t size = strlen(path) - (j->folder ? 0 : file_kind_ending(path, FILE_VOLUME));
+
+    if (tables->count > 0 && count == 0)
+        log_warning(j->call->log, "[predict] tables: regions in channels have no ids, so no table "
+                    "is written");
+    for (int i = 0; i < tables->count && count > 0 && err->status == PONS_OK; i++) {
+        bool bids = strcmp(tables->item[i], "bids") == 0;
+        const char *name = !j->folder ? "" : bids ? "/dseg" : "/labels";
+
+        if (!bids || j->bids == NULL)
+            label_table_write(j->memory, tables->item[i],
+                              arena_format(j->memory, "%.*s%s", (int)size, path, name), count,
+                              entry, err);
+    }
+    if (err->status == PONS_OK && j->bids != NULL)
+        predict_bids_describe(j->memory, path, err);
+    return err->status;
+}
+
 static pons_status predict_volumes(job *j, pons_error *err)
 {
     const experiment *e = predictor_experiment(j->member[0]);
@@ -874,19 +1010,25 @@ static pons_status predict_volumes(job *j, pons_error *err)
         return err->status;
     predict_run(j->member_count, j->member, &work, err);
     close_table(j, err);
-    return err->status;
+    if (err->status != PONS_OK || e->sections.experiment.task != TASK_SEGMENTATION
+        || j->stage != NULL || j->failed == j->case_count)
+        return err->status;
+    if (predictor_rank(j->member[0]) == 0)
+        write_tables(j, err);
+    return predictor_share(j->member[0], err);
 }
 
 /* Remove what killed processes have left of the files to be written. */
 static void sweep_results(const job *j)
 {
     const char *path[RESULTS_MAX];
-    int count = j->folder || j->case_count == 0 ? 0 : results_of(j, 0, path);
+    int cases = j->folder && j->bids == NULL ? 0 : j->case_count;
 
     if (j->folder)
         safe_file_sweep(j->flags->output);
-    for (int i = 0; i < count; i++)
-        safe_file_sweep_path(path[i]);
+    for (int n = 0; n < cases; n++)
+        for (int i = 0, count = results_of(j, n, path); i < count; i++)
+            safe_file_sweep_path(path[i]);
 }
 
 static pons_status predict_cases(job *j, pons_error *err)

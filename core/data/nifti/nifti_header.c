@@ -501,7 +501,8 @@ static size_t put_version_1(const nifti_2_header *b, unsigned char *out)
         a.pixdim[i] = (float)b->pixdim[i];
     }
     a.vox_offset = NIFTI_HEADER_SIZE + 4;
-    a.scl_slope = 1;
+    a.scl_slope = (float)b->scl_slope;
+    a.intent_code = (short)b->intent_code;
     a.xyzt_units = (char)b->xyzt_units;
     a.qform_code = (short)b->qform_code;
     a.sform_code = (short)b->sform_code;
@@ -525,7 +526,6 @@ static size_t put_version_2(nifti_2_header *b, unsigned char *out)
 {
     b->sizeof_hdr = NIFTI_2_HEADER_SIZE;
     b->vox_offset = NIFTI_2_HEADER_SIZE + 4;
-    b->scl_slope = 1;
     memcpy(b->magic, "n+2\0\r\n\032\n", 8);
     memcpy(out, b, sizeof *b);
     return NIFTI_2_HEADER_SIZE + 4;
@@ -541,9 +541,10 @@ static int count_axes(const volume_grid *grid, int channels)
     return channels > 1 ? 4 : axes;
 }
 
-size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
+size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_values *values,
                          unsigned char out[NIFTI_HEADER_LARGEST])
 {
+    const nifti_kind *kind = nifti_kind_find(values->datatype);
     nifti_2_header h;
     bool large = channels > INT16_MAX;
 
@@ -551,6 +552,8 @@ size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind
     memset(out, 0, NIFTI_HEADER_LARGEST);
     h.datatype = (int16_t)kind->code;
     h.bitpix = (int16_t)(8 * kind->size);
+    h.scl_slope = values->slope;
+    h.intent_code = values->intent;
     h.dim[0] = count_axes(grid, channels);
     for (int a = 0; a < 3; a++) {
         h.dim[a + 1] = grid->extent[a];

@@ -4,6 +4,7 @@
 #ifndef CORE_DATA_NIFTI_NIFTI_INTERNAL_H
 #define CORE_DATA_NIFTI_NIFTI_INTERNAL_H
 
+#include "data/nifti/nifti_write.h"
 #include "data/volume/volume.h"
 #include <stdio.h>
 
@@ -49,7 +50,7 @@ pons_status nifti_header_check(const char *path, const void *bytes, size_t avail
 /* True if the first four bytes are the header size of either version in either byte order. */
 bool nifti_header_begins(const void *bytes, size_t available);
 /* Make the header of a file with this grid, and the 4 bytes after it; returns their size. */
-size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_kind *kind,
+size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_values *values,
                          unsigned char out[NIFTI_HEADER_LARGEST]);
 
 /*

@@ -19,7 +19,7 @@
 #include "data/nifti/nifti_internal.h"
 #include "data/volume/geometry.h"
 
-enum { SIDE_I = 64, SIDE_K = 16 };
+enum { SIDE_I = 64, SIDE_K = 16, INTENT_LABEL = 1002 };
 
 static double voxel_value(const volume *v, int64_t index)
 {
@@ -33,6 +33,7 @@ static double voxel_value(const volume *v, int64_t index)
 typedef struct volume_writing {
     const volume *v;
     const nifti_kind *kind;
+    double slope;
     unsigned char *out;
 } volume_writing;
 
@@ -50,7 +51,7 @@ static void transpose_plane(const volume_writing *w, int64_t channel, int64_t j)
             for (int64_t i = 0; i < i_count; i++)
                 for (int64_t k = 0; k < k_count; k++)
                     tile[k][i] = voxel_value(v, (((i0 + i) * n[1] + j) * n[2] + k0 + k) *
-                                                    v->channels + channel);
+                                                    v->channels + channel) / w->slope;
             for (int64_t k = 0; k < k_count; k++)
                 w->kind->store(tile[k], i_count,
                                w->out + (((channel * n[2] + k0 + k) * n[1] + j) * n[0] + i0) *
@@ -97,10 +98,11 @@ static pons_status write_file(const char *path, const unsigned char *data, size_
 }
 
 static pons_status write_kind(const char *path, const volume *v, const volume_grid *grid,
-                              const nifti_kind *kind, bool unsynced, pons_error *err)
+                              const nifti_values *values, bool unsynced, pons_error *err)
 {
+    const nifti_kind *kind = nifti_kind_find(values->datatype);
     unsigned char header[NIFTI_HEADER_LARGEST], *bytes, *packed;
-    size_t begin = nifti_header_make(grid, v->channels, kind, header), packed_size;
+    size_t begin = nifti_header_make(grid, v->channels, values, header), packed_size;
     size_t size = begin + (size_t)pons_volume_count(v) * (size_t)v->channels * (size_t)kind->size;
     pons_status status;
 
@@ -109,7 +111,7 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
         return pons_fail(err, PONS_DEVICE, "out of memory: '%s' needs %zu bytes", path, size);
     memcpy(bytes, header, begin);
     parallel_run(v->channels * v->extent[1], parallel_piece(v->extent[0] * v->extent[2]),
-                 transpose_slab, &(volume_writing){ v, kind, bytes + begin });
+                 transpose_slab, &(volume_writing){ v, kind, values->slope, bytes + begin });
     if (!text_ends_with(path, ".gz")) {
         status = write_file(path, bytes, size, unsynced, err);
         free(bytes);
@@ -125,9 +127,9 @@ static pons_status write_kind(const char *path, const volume *v, const volume_gr
 }
 
 static pons_status write_checked(const char *path, const volume *v, const volume_grid *grid,
-                                 int datatype, bool unsynced, pons_error *err)
+                                 const nifti_values *values, bool unsynced, pons_error *err)
 {
-    const nifti_kind *kind = nifti_kind_find(datatype);
+    const nifti_kind *kind = nifti_kind_find(values->datatype);
     volume_grid own;
 
     if (file_kind_ending(path, FILE_VOLUME) == 0)
@@ -135,7 +137,7 @@ static pons_status write_checked(const char *path, const volume *v, const volume
                          "'.nii.gz'", path);
     if (!kind || !kind->store)
         return pons_fail(err, PONS_FAILURE, "cannot write '%s' as %s", path,
-                         nifti_kind_name(datatype));
+                         nifti_kind_name(values->datatype));
     if (!grid) {
         volume_grid_of(v, &own);
         grid = &own;
@@ -146,24 +148,40 @@ static pons_status write_checked(const char *path, const volume *v, const volume
                          (long long)v->extent[1], (long long)v->extent[2],
                          (long long)grid->extent[0], (long long)grid->extent[1],
                          (long long)grid->extent[2]);
-    return write_kind(path, v, grid, kind, unsynced, err);
+    return write_kind(path, v, grid, values, unsynced, err);
+}
+
+pons_status nifti_write_values(const char *path, const volume *v, const volume_grid *grid,
+                               const nifti_values *values, pons_error *err)
+{
+    return write_checked(path, v, grid, values, false, err);
 }
 
 pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
                            int datatype, pons_error *err)
 {
-    return write_checked(path, v, grid, datatype, false, err);
+    return write_checked(path, v, grid, &(nifti_values){ datatype, 1, 0 }, false, err);
 }
 
 pons_status nifti_write_unsynced(const char *path, const volume *v, int datatype, pons_error *err)
 {
-    return write_checked(path, v, NULL, datatype, true, err);
+    return write_checked(path, v, NULL, &(nifti_values){ datatype, 1, 0 }, true, err);
+}
+
+static int datatype_of(const volume *v)
+{
+    return v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
+}
+
+pons_status nifti_write_labels(const char *path, const volume *v, const volume_grid *grid,
+                               pons_error *err)
+{
+    return nifti_write_values(path, v, grid, &(nifti_values){ datatype_of(v), 1, INTENT_LABEL },
+                              err);
 }
 
 pons_status nifti_write(const char *path, const volume *v, const volume_grid *grid,
                         pons_error *err)
 {
-    int datatype = v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
-
-    return nifti_write_as(path, v, grid, datatype, err);
+    return nifti_write_as(path, v, grid, datatype_of(v), err);
 }

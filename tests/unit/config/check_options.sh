@@ -77,7 +77,7 @@ kind_of() {
     case $1 in
     explain | schedule | preprocess | check | interrupted | resumed | missing) echo "$1" ;;
     winograd) echo explain ;;
-    labels | logits | probabilities) echo predict ;;
+    labels | logits | probabilities | tables) echo predict ;;
     *) echo train ;;
     esac
 }
@@ -98,6 +98,7 @@ observe() {
     labels) cksum <out.nii.gz ;;
     logits) cksum <out_logits.nii.gz ;;
     probabilities) cksum <out_probabilities.nii.gz ;;
+    tables) ls out.* ;;
     preprocess) bytes cases ;;
     explain) steady <stdout ;;
     winograd) grep -c '"implementation":"winograd"' stdout ;;

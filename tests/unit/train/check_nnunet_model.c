@@ -627,6 +627,145 @@ START_TEST(a_first_stage_that_does_not_fit_is_refused)
 }
 END_TEST
 
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+START_TEST(tables_name_the_labels)
+{
+    begin_model();
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "o/", "--set",
+           "predict.tables=slicer itksnap bids");
+    ck_assert_str_eq(root_text("o/labels.ctbl"), "# Color table file\n# 4 values\n"
+                     "0 background 0 0 0 0\n1 whole 0 255 72 255\n2 core 144 0 255 255\n"
+                     "3 enhancing 255 216 0 255\n");
+    ck_assert_ptr_nonnull(strstr(root_text("o/labels.label"),
+                                 "\n    1     0  255   72        1  1  1    \"whole\"\n"));
+    ck_assert_str_eq(root_text("o/dseg.tsv"), "index\tname\tcolor\n0\tbackground\t#000000\n"
+                     "1\twhole\t#00ff48\n2\tcore\t#9000ff\n3\tenhancing\t#ffd800\n");
+    EXPECT(3, "[predict] tables: found 'mine', expected some of slicer, itksnap and bids",
+           "predict", "m", "in", "-o", "p/", "--set", "predict.tables=mine");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "one.nii.gz", "--set",
+           "predict.tables=bids slicer");
+    ck_assert(is_in_root("one.tsv") && is_in_root("one.ctbl") && !is_in_root("one.label"));
+    EXPECT(0, "regions in channels have no ids", "predict", "m", "in", "-o", "four.nii.gz", "--set",
+           "predict.tables=bids", "--set", "predict.region_ids=");
+    ck_assert(!is_in_root("four.tsv"));
+    remove_root();
+}
+END_TEST
+
+/* Labels tell so in their header; other forms, codes and units are those of the image. */
+START_TEST(headers_of_labels_tell_labels)
+{
+    enum { INTENT = 68, LABEL = 1002 };
+    char *text;
+    size_t size;
+    int16_t intent;
+    pons_error err = PONS_ERROR_INIT;
+
+    begin_model();
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "o.nii");
+    ck_assert_int_eq(file_read(in_root("o.nii"), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
+    memcpy(&intent, text + INTENT, sizeof intent);
+    ck_assert_int_eq(intent, LABEL);
+    free(text);
+    remove_root();
+}
+END_TEST
+
+START_TEST(probabilities_may_be_bytes)
+{
+    volume_facts facts;
+    pons_error err = PONS_ERROR_INIT;
+
+    begin_model();
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "a.nii.gz", "--probabilities");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "b.nii.gz", "--probabilities", "--set",
+           "predict.probability_type=uint8");
+    ck_assert_int_eq(nifti_read_facts(in_root("b_probabilities.nii.gz"), &facts, &err), PONS_OK);
+    ck_assert_int_eq(facts.datatype, 2);
+    volume exact = read_volume(in_root("a_probabilities.nii.gz"));
+    volume bytes = read_volume(in_root("b_probabilities.nii.gz"));
+    const float *x = exact.voxels, *y = bytes.voxels;
+    double worst = 0;
+    for (int64_t n = 0; n < pons_volume_count(&exact) * exact.channels; n++) {
+        worst = fmax(worst, fabs((double)x[n] - y[n]));
+        ck_assert_double_le(y[n], 1);
+    }
+    ck_assert_int_eq(bytes.channels, exact.channels);
+    ck_assert_double_gt(worst, 0);
+    ck_assert_double_le(worst, 0.5 / 255 + 1e-6);
+    pons_volume_clear(&exact);
+    pons_volume_clear(&bytes);
+    remove_root();
+}
+END_TEST
+
+/* ---- BIDS ------------------------------------------------------------------------------------ */
+
+/* Two subjects, of which one has sessions. */
+static void begin_bids(void)
+{
+    static const char *const stem[] = { "raw/sub-01/ses-a/anat/sub-01_ses-a_T1w.nii.gz",
+                                        "raw/sub-01/ses-a/anat/sub-01_ses-a_T2w.nii.gz",
+                                        "raw/sub-02/func/sub-02_acq-x_T1w.nii.gz",
+                                        "raw/sub-02/func/sub-02_acq-x_T2w.nii.gz" };
+    pons_error err = PONS_ERROR_INIT;
+
+    begin_model();
+    for (int n = 0; n < 4; n++) {
+        ck_assert_int_eq(folder_make_for(in_root(stem[n]), &err), PONS_OK);
+        copy_file(golden_of(n % 2 == 0 ? "nnunet/models/images/residual_1_0000.nii.gz"
+                                       : "nnunet/models/images/residual_1_0001.nii.gz"), stem[n]);
+    }
+}
+
+#define CHANNELS(STEM) "raw/" STEM "_T1w.nii.gz,raw/" STEM "_T2w.nii.gz"
+#define FIRST CHANNELS("sub-01/ses-a/anat/sub-01_ses-a")
+#define SECOND CHANNELS("sub-02/func/sub-02_acq-x")
+
+START_TEST(a_derivative_of_bids_is_written)
+{
+    begin_bids();
+    EXPECT(0, "sub-01_ses-a_T1w -> o/sub-01/ses-a/anat/sub-01_ses-a_dseg.nii.gz", "predict", "m",
+           FIRST, SECOND, "-o", "o", "--bids", "--probabilities");
+    EXPECT(0, NULL, "predict", "m", FIRST, "-o", "one.nii.gz");
+    ck_assert_int_eq(count_different_files(in_root("one.nii.gz"),
+                                           "o/sub-01/ses-a/anat/sub-01_ses-a_dseg.nii.gz"), 0);
+    ck_assert(is_in_root("o/sub-02/func/sub-02_acq-x_probseg.nii.gz"));
+    ck_assert_str_eq(root_text("o/sub-02/func/sub-02_acq-x_dseg.tsv"), "index\tname\tcolor\n"
+                     "0\tbackground\t#000000\n1\twhole\t#00ff48\n2\tcore\t#9000ff\n"
+                     "3\tenhancing\t#ffd800\n");
+    json_t *root = read_json("o/sub-02/func/sub-02_acq-x_probseg.json");
+    ck_assert_str_eq(json_string_value(json_array_get(json_object_get(root, "LabelMap"), 2)),
+                     "enhancing");
+    json_decref(root);
+    root = read_json("o/dataset_description.json");
+    ck_assert_str_eq(json_string_value(json_object_get(root, "DatasetType")), "derivative");
+    json_decref(root);
+    EXPECT(0, NULL, "predict", "m", SECOND, "-o", "o", "--bids");
+    remove_root();
+}
+END_TEST
+
+START_TEST(what_bids_has_no_name_for_is_refused)
+{
+    begin_bids();
+    EXPECT(2, "--bids: 'in/a_0000.nii.gz' begins with no subject", "predict", "m", "in", "-o", "o",
+           "--bids");
+    EXPECT(2, "--logits or --uncertainty, for which BIDS has no name", "predict", "m", FIRST, "-o",
+           "o", "--bids", "--logits");
+    EXPECT(2, "--bids: regions are channels", "predict", "m", FIRST, "-o", "o", "--bids", "--set",
+           "predict.region_ids=");
+    write_file("raw/dataset_description.json", "{\"Name\": \"raw\"}", 15);
+    EXPECT(2, "raw/dataset_description.json' is no derivative", "predict", "m", FIRST, "-o", "raw",
+           "--bids");
+    EXPECT(2, "the results of two images would overwrite each other", "predict", "m", FIRST, FIRST,
+           "-o", "o", "--bids");
+    ck_assert(!is_in_root("o"));
+    remove_root();
+}
+END_TEST
+
 /* ---- post-processing ------------------------------------------------------------------------- */
 
 #define FOLDER "c/" STAGE "cascade_fullres"
@@ -768,6 +907,11 @@ int main(void)
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     tcase_add_test(c, cascades_equal_nnunets);
     tcase_add_test(c, a_first_stage_that_does_not_fit_is_refused);
+    tcase_add_test(c, tables_name_the_labels);
+    tcase_add_test(c, headers_of_labels_tell_labels);
+    tcase_add_test(c, probabilities_may_be_bytes);
+    tcase_add_test(c, a_derivative_of_bids_is_written);
+    tcase_add_test(c, what_bids_has_no_name_for_is_refused);
     tcase_add_test(c, the_largest_parts_equal_nnunets);
     tcase_add_test(c, rules_that_are_not_understood_are_refused);
     tcase_add_test(c, a_prediction_is_explained);
