@@ -96,18 +96,20 @@ static const char *slices_word(const nnunet_json *arguments)
     return nnunet_json_flag(arguments, "force_separate_z") ? "yes" : "no";
 }
 
+static const char *const spline_keys[] = { "is_seg", "order", "order_z", "force_separate_z",
+                                           NULL };
+
 /*
  * Arguments of a resampling that is not of labels. PyTorch's variant is linear, and takes the
  * nearest slice; it repeats the rule of a spacing over 3 times another.
  */
 static void check_arguments(const nnunet_json *a, plan_resampling how)
 {
-    static const char *const spline[] = { "is_seg", "order", "order_z", "force_separate_z", NULL };
     static const char *const torch[] = { "is_seg", "force_separate_z", "mode", "aniso_axis_mode",
                                          "memefficient_seg_resampling",
                                          "separate_z_anisotropy_threshold", NULL };
 
-    nnunet_json_refuse_unknown(a, how == RESAMPLING_TORCH ? torch : spline);
+    nnunet_json_refuse_unknown(a, how == RESAMPLING_TORCH ? torch : spline_keys);
     if (json_object_get(a->object, "is_seg") != NULL && nnunet_json_flag(a, "is_seg"))
         nnunet_json_refuse(a, "is_seg", "false");
     if (how != RESAMPLING_TORCH)
@@ -267,6 +269,27 @@ static json_t *merged_configuration(const nnunet_json *all, const char *name)
     return out;
 }
 
+/* Expect the labels of a first stage to be resampled as the step 'spacing' resamples labels. */
+static void check_label_resampling(const nnunet_json *c)
+{
+    static const char spline[] = "resample_data_or_seg_to_shape";
+    nnunet_json data = nnunet_json_object(c, "resampling_fn_data_kwargs");
+    nnunet_json a = nnunet_json_object(c, "resampling_fn_seg_kwargs");
+
+    nnunet_json_expect(c, "resampling_fn_seg", spline, spline);
+    if (c->err->status != PONS_OK)
+        return;
+    nnunet_json_refuse_unknown(&a, spline_keys);
+    if (json_object_get(a.object, "is_seg") == NULL || !nnunet_json_flag(&a, "is_seg"))
+        nnunet_json_refuse(&a, "is_seg", "true");
+    if (read_spline(&a, "order", 3) != 1)
+        nnunet_json_refuse(&a, "order", "1");
+    if (read_spline(&a, "order_z", 0) != 0)
+        nnunet_json_refuse(&a, "order_z", "0");
+    if (c->err->status == PONS_OK && strcmp(slices_word(&a), slices_word(&data)) != 0)
+        nnunet_json_refuse(&a, "force_separate_z", "that of resampling_fn_data_kwargs");
+}
+
 /* The labels of the first stage are numbered from 1 in bytes, of which 255 is no label. */
 static void put_previous(nnunet_plan *p, const nnunet_json *c)
 {
@@ -274,6 +297,8 @@ static void put_previous(nnunet_plan *p, const nnunet_json *c)
 
     if (name != NULL && p->id_count > 254)
         nnunet_json_refuse(c, "previous_stage", "at most 254 labels of a first stage");
+    if (name != NULL && read_function(c, "resampling_fn_data") != RESAMPLING_NONE)
+        check_label_resampling(c);
     if (name != NULL)
         p->previous = arena_string(p->memory, name);
 }

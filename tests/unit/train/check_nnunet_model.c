@@ -389,6 +389,68 @@ static void check_object(const char *name, const char *path)
     json_decref(whole);
 }
 
+/* A value of another kind, wherever a prediction reads one. */
+static void check_kinds(const char *name, const char *path)
+{
+    json_t *whole = read_json(name), *root;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object_at(whole, path), key, value) {
+        if (is_unread(key) && strcmp(key, "label_manager") != 0 && strcmp(key, "dropout_op") != 0)
+            continue;
+        root = json_deep_copy(whole);
+        json_object_set_new(object_at(root, path), key, json_pack("{s:[s]}", "surprise", "of"));
+        expect_refused(name, root, strcmp(key, "configurations") == 0 ? "3d_fullres" : key);
+        json_decref(root);
+    }
+    ck_assert_int_eq(json_dump_file(whole, in_root(name), 0), 0);
+    json_decref(whole);
+}
+
+#define CONFIGURATION "configurations/3d_fullres"
+#define ARGUMENTS CONFIGURATION "/architecture/arch_kwargs"
+
+START_TEST(values_of_another_kind_are_named)
+{
+    begin_model();
+    check_kinds("m/plans.json", "");
+    check_kinds("m/plans.json", CONFIGURATION);
+    check_kinds("m/plans.json", CONFIGURATION "/resampling_fn_data_kwargs");
+    check_kinds("m/plans.json", CONFIGURATION "/resampling_fn_probabilities_kwargs");
+    check_kinds("m/plans.json", CONFIGURATION "/architecture");
+    check_kinds("m/plans.json", ARGUMENTS);
+    check_kinds("m/plans.json", ARGUMENTS "/norm_op_kwargs");
+    check_kinds("m/dataset.json", "");
+    check_kinds("m/dataset.json", "labels");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "seg");
+    remove_root();
+}
+END_TEST
+
+/* An unknown key in the arguments of every function; none is passed over. */
+START_TEST(arguments_that_are_unknown_are_named)
+{
+    static const char *const path[] = { CONFIGURATION "/resampling_fn_data_kwargs",
+                                        CONFIGURATION "/resampling_fn_probabilities_kwargs",
+                                        ARGUMENTS "/norm_op_kwargs", ARGUMENTS "/nonlin_kwargs" };
+
+    begin_model();
+    json_t *whole = read_json("m/plans.json");
+
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        json_t *root = json_deep_copy(whole);
+        char expected[256];
+        snprintf(expected, sizeof expected, "%s.surprise'", strrchr(path[i], '/') + 1);
+        json_object_set_new(object_at(root, path[i]), "surprise", json_integer(1));
+        expect_refused("m/plans.json", root, expected);
+        json_decref(root);
+    }
+    json_decref(whole);
+    remove_root();
+}
+END_TEST
+
 START_TEST(keys_that_are_missing_or_unknown_are_named)
 {
     begin_model();
@@ -598,6 +660,33 @@ START_TEST(cascades_equal_nnunets)
     EXPECT(0, NULL, "predict", "c/" STAGE "cascade_fullres", "c/images", "-o", "second/",
            "--previous", "first");
     ck_assert_int_eq(count_different_files(in_root("second/case.nii.gz"), "both/case.nii.gz"), 0);
+    remove_root();
+}
+END_TEST
+
+/* Labels of the first stage are resampled by the plan's rules for labels, or not at all. */
+START_TEST(a_resampling_of_labels_that_is_not_understood_is_named)
+{
+    static const struct { const char *key, *value, *phrase; } row[] = {
+        { "order", "0", "resampling_fn_seg_kwargs.order: found 0, expected 1" },
+        { "order_z", "1", "resampling_fn_seg_kwargs.order_z: found 1, expected 0" },
+        { "is_seg", "false", "resampling_fn_seg_kwargs.is_seg: found false, expected true" },
+        { "force_separate_z", "true", "resampling_fn_seg_kwargs.force_separate_z: found true" },
+        { "surprise", "1", "resampling_fn_seg_kwargs.surprise" },
+    };
+    static const char plans[] = "c/" STAGE "cascade_fullres/plans.json";
+
+    begin_cascade();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        json_t *root = json_load_file(golden_path("nnunet/cascade/" STAGE "cascade_fullres/"
+                                                  "plans.json"), 0, NULL);
+        json_object_set_new(object_at(root, "configurations/3d_fullres/resampling_fn_seg_kwargs"),
+                            row[i].key, json_loads(row[i].value, JSON_DECODE_ANY, NULL));
+        ck_assert_int_eq(json_dump_file(root, in_root(plans), 0), 0);
+        json_decref(root);
+        EXPECT(3, row[i].phrase, "predict", "c/" STAGE "cascade_fullres", "c/images", "-o", "o/");
+    }
+    ck_assert(!is_in_root("o"));
     remove_root();
 }
 END_TEST
@@ -901,12 +990,15 @@ int main(void)
     tcase_add_test(c, a_label_with_a_colon_is_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
+    tcase_add_test(c, values_of_another_kind_are_named);
+    tcase_add_test(c, arguments_that_are_unknown_are_named);
     tcase_add_test(c, an_absurd_spacing_is_refused);
     tcase_add_test(c, damaged_checkpoints_are_refused);
     tcase_add_test(c, checkpoints_of_something_else_are_refused);
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     tcase_add_test(c, cascades_equal_nnunets);
     tcase_add_test(c, a_first_stage_that_does_not_fit_is_refused);
+    tcase_add_test(c, a_resampling_of_labels_that_is_not_understood_is_named);
     tcase_add_test(c, tables_name_the_labels);
     tcase_add_test(c, headers_of_labels_tell_labels);
     tcase_add_test(c, probabilities_may_be_bytes);
