@@ -21,7 +21,7 @@
 #include "report/overlay.h"
 
 typedef struct evaluate_flags {
-    const char *prediction, *label, *run, *csv, *overlay, *image;
+    const char *prediction, *label, *run, *previous, *csv, *overlay, *image;
     pons_texts labels, metrics;
     double tolerance, range;
     pons_reals spacing;
@@ -36,6 +36,8 @@ static const pons_option flags[] = {
               "the same file stems."),
     PONS_TEXT(evaluate_flags, run, "", "Predict and evaluate the validation cases of this run; of "
               "a cross-validation each case by the fold that holds it out."),
+    PONS_TEXT(evaluate_flags, previous, "", "With --run of a cascade's second stage: the labels "
+              "that the first predicted, a folder or one file."),
     PONS_TEXTS(evaluate_flags, labels, "", "Classes, as in spleen:1 or kidney:1,3; else every id."),
     PONS_TEXTS(evaluate_flags, metrics, "", "Metrics of docs/metrics.md. Defaults: dice iou hd "
                "hd95 asd nsd; synthesis: psnr ssim mae; classification: accuracy top5 "
@@ -270,9 +272,12 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
                              "--overlay nor --range");
         if (f->labels.count > 0)
             return pons_fail(err, PONS_USAGE, "--labels is for files, a run has its own classes");
+        e->previous = given(f->previous) ? f->previous : NULL;
         return evaluation_run(e, &(predict_source){ .run = f->run, .set_count = call->set_count,
                             .set = call->set, .any = f->any }, call->log, err);
     }
+    if (given(f->previous))
+        return pons_fail(err, PONS_USAGE, "--previous is for --run, which is not given");
     if (f->any)
         return pons_fail(err, PONS_USAGE, "--any chooses a checkpoint of --run, which is not "
                          "given");

@@ -50,6 +50,7 @@ typedef struct evaluation {
     const data_class *ignored; /* ids of the label that nothing counts; NULL: none                */
     id_partition areas;       /* partition of ids by the classes                                  */
     bool regions;             /* classes may share ids                                            */
+    const char *previous;     /* labels of a cascade's first stage: a folder or one file; or NULL */
     bool printed_elsewhere;   /* another process prints the result                                */
     int case_count, room;
     evaluated_case *cases;

@@ -142,6 +142,24 @@ static pons_status add_score(void *context, int number, const void *record, pons
                                  found->class, err);
 }
 
+/* Find the labels of a cascade's first stage. */
+static pons_status find_previous(const evaluation *e, const predictor *p, int count,
+                                 predict_input *input, pons_error *err)
+{
+    const char *stage = predictor_previous(p);
+
+    if (stage == NULL && e->previous == NULL)
+        return PONS_OK;
+    if (stage == NULL)
+        return pons_fail(err, PONS_USAGE, "--previous '%s' is for the second stage of a cascade, "
+                         "found another network", e->previous);
+    if (e->previous == NULL)
+        return pons_fail(err, PONS_CONFIG, "the network is the second stage of a cascade, and the "
+                         "labels of its first, '%s', are not given\nhint: --previous FOLDER, with "
+                         "CASE.nii.gz as pons predict writes it", stage);
+    return predict_find_previous(e->memory, e->previous, count, input, err);
+}
+
 static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
 {
     const dataset *d = s->data;
@@ -160,6 +178,8 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
             return pons_fail(err, PONS_DATA, "validation case '%s' has no label", c->id);
         input[i] = (predict_input){ .name = c->id, .file_count = c->image_count, .file = c->image };
     }
+    if (find_previous(s->evaluation, p, d->validation_count, input, err) != PONS_OK)
+        return err->status;
     return predict_run(1, &p, &work, err);
 }
 

@@ -76,6 +76,13 @@ typedef struct predict_input {
     int target;               /* task = synthesis: the modality to make, whose file may be NULL   */
 } predict_input;
 
+/*
+ * Set 'previous' of each input: CASE.nii.gz or CASE.nii in the folder 'path', or the file 'path' of
+ * a single case. PONS_DATA: a case has no labels there.
+ */
+pons_status predict_find_previous(arena *memory, const char *path, int count,
+                                  predict_input *input, pons_error *err);
+
 typedef struct predict_work {
     int count;
     const predict_input *input;

@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/file/file.h"
 #include "base/thread/parallel.h"
 #include "data/packed/packed_case.h"
 #include "data/reader/volume_read.h"
@@ -16,6 +18,29 @@
 #include "data/volume/geometry.h"
 
 enum { PIECE = 1 << 16 };
+
+pons_status predict_find_previous(arena *memory, const char *path, int count,
+                                  predict_input *input, pons_error *err)
+{
+    bool folder = folder_is_there(path);
+
+    if (!folder && count > 1)
+        return pons_fail(err, PONS_USAGE, "--previous '%s': expected a folder for %d images", path,
+                         count);
+    for (int i = 0; i < count; i++) {
+        const char *file = path;
+
+        if (folder)
+            file = arena_format(memory, "%s/%s.nii.gz", path, input[i].name);
+        if (folder && access(file, F_OK) != 0)
+            file = arena_format(memory, "%s/%s.nii", path, input[i].name);
+        if (access(file, F_OK) != 0)
+            return pons_fail(err, PONS_DATA, "--previous: '%s' has no labels '%s.nii.gz' of the "
+                             "first stage", path, input[i].name);
+        input[i].previous = file;
+    }
+    return PONS_OK;
+}
 
 /* Replace ids by 1 + their number. */
 static pons_status number_ids(const predictor *p, const char *file, const volume *ids,

@@ -1139,28 +1139,6 @@ static const char *folder_beside(const job *j, const char *configuration)
     return out;
 }
 
-/* Take labels that lie in a folder, or in the file of a single case. */
-static pons_status take_labels(job *j, const char *path, pons_error *err)
-{
-    for (int i = 0; i < j->case_count; i++) {
-        const char *file = path;
-
-        if (folder_is_there(path)) {
-            file = arena_format(j->memory, "%s/%s.nii.gz", path, j->cases[i].name);
-            if (access(file, F_OK) != 0)
-                file = arena_format(j->memory, "%s/%s.nii", path, j->cases[i].name);
-        }
-        if (access(file, F_OK) != 0)
-            return pons_fail(err, PONS_DATA, "--previous: '%s' has no labels '%s.nii.gz' of the "
-                             "first stage", path, j->cases[i].name);
-        if (i > 0 && file == path)
-            return pons_fail(err, PONS_USAGE, "--previous '%s': expected a folder for %d images",
-                             path, j->case_count);
-        j->cases[i].previous = file;
-    }
-    return PONS_OK;
-}
-
 /* Open the model of the first stage on the devices of the second. */
 static pons_status open_first(job *j, const char *model, pons_error *err)
 {
@@ -1208,7 +1186,7 @@ static pons_status find_first(job *j, pons_error *err)
                          "model folder of its first, '%s'\nhint: --previous FOLDER names one, or "
                          "the labels that it predicted", j->call->argument[0],
                          path != NULL ? path : "", stage);
-    return take_labels(j, path, err);
+    return predict_find_previous(j->memory, path, j->case_count, j->cases, err);
 }
 
 /* Predict the first stage. A case that fails has no labels then. */

@@ -855,6 +855,49 @@ START_TEST(what_bids_has_no_name_for_is_refused)
 }
 END_TEST
 
+/* A dataset of two cases whose label is nnU-Net's prediction of the second stage. */
+static void begin_cascade_dataset(void)
+{
+    static const char *const id[] = { "case", "other" };
+    pons_error err = PONS_ERROR_INIT;
+    char from[1024], to[64];
+
+    begin_cascade();
+    for (int n = 0; n < 2; n++) {
+        for (int c = 0; c < 2; c++) {
+            snprintf(from, sizeof from, "%s", golden_path(c == 0
+                     ? "nnunet/cascade/images/case_0000.nii.gz"
+                     : "nnunet/cascade/images/case_0001.nii.gz"));
+            snprintf(to, sizeof to, "d/imagesTr/%s_%04d.nii.gz", id[n], c);
+            ck_assert_int_eq(folder_make_for(in_root(to), &err), PONS_OK);
+            copy_file(from, to);
+        }
+        snprintf(to, sizeof to, "d/labelsTr/%s.nii.gz", id[n]);
+        ck_assert_int_eq(folder_make_for(in_root(to), &err), PONS_OK);
+        copy_file(golden_of("nnunet/cascade/cascade.nii.gz"), to);
+    }
+    copy_file(golden_of("nnunet/cascade/" STAGE "lowres/dataset.json"), "d/dataset.json");
+    write_file("d/splits_final.json", "[{\"train\": [\"other\"], \"val\": [\"case\"]}]", 39);
+}
+
+START_TEST(a_second_stage_is_evaluated)
+{
+    begin_cascade_dataset();
+    EXPECT(3, "and the labels of its first, '3d_lowres', are not given", "evaluate", "--run",
+           "c/" STAGE "cascade_fullres", "--set", "data.source=d");
+    EXPECT(2, "is for the second stage of a cascade", "evaluate", "--run", "c/" STAGE "lowres",
+           "--set", "data.source=d", "--previous", "c/lowres.nii.gz");
+    EXPECT(2, "--previous is for --run", "evaluate", "--prediction", "c/lowres.nii.gz", "--label",
+           "c/lowres.nii.gz", "--previous", "c/lowres.nii.gz");
+    EXPECT(0, NULL, "evaluate", "--run", "c/" STAGE "cascade_fullres", "--set", "data.source=d",
+           "--previous", "c/lowres.nii.gz", "--json");
+    json_t *found = root_json("out");
+    ck_assert_double_gt(json_number_value(json_at(found, "mean/dice")), 0.99);
+    json_decref(found);
+    remove_root();
+}
+END_TEST
+
 /* ---- post-processing ------------------------------------------------------------------------- */
 
 #define FOLDER "c/" STAGE "cascade_fullres"
@@ -998,6 +1041,7 @@ int main(void)
     tcase_add_test(c, plans_before_version_2_4_are_equal);
     tcase_add_test(c, cascades_equal_nnunets);
     tcase_add_test(c, a_first_stage_that_does_not_fit_is_refused);
+    tcase_add_test(c, a_second_stage_is_evaluated);
     tcase_add_test(c, a_resampling_of_labels_that_is_not_understood_is_named);
     tcase_add_test(c, tables_name_the_labels);
     tcase_add_test(c, headers_of_labels_tell_labels);
