@@ -5,11 +5,10 @@
 #include "bench/memory_estimate.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/integer.h"
+#include "base/system/memory_limit.h"
 #include "base/whole.h"
 #include "data/dataset/case_file.h"
 #include "data/loader/batch_layout.h"
@@ -23,20 +22,6 @@
 #include "replica/window_nodes.h"
 #include "train/checkpoint_contents.h"
 #include "window/window_blend.h"
-
-/* Resident bytes of this process. */
-static double resident_bytes(void)
-{
-    long pages = 0, all = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%ld %ld", &all, &pages) != 2)
-        pages = 0;
-    fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
-}
 
 /* The spacing that a step asks for; NULL: the step does not change it. */
 static const double *wanted_spacing(const pipeline_step *s)
@@ -237,7 +222,7 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
                                  const program *evaluation, double cropped_share,
                                  memory_estimate *out, pons_error *err)
 {
-    memory_estimate f = { .libraries = resident_bytes() };
+    memory_estimate f = { .libraries = memory_resident_bytes() };
     program_facts facts, more;
     case_sizes sizes = { .e = e, .cropped_share = cropped_share };
     double volumes = 0, device = 0;

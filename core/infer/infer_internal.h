@@ -39,6 +39,13 @@ pons_status predict_foreign(const predict_member *m, const pons_case *c, bool fo
                             logger *l, pons_error *err);
 
 /*
+ * predict_memory.c: tell with -v the peak of memory while a preprocessed case is predicted, without
+ * memory of GPUs. *process: the bytes of the process without the case; 0: measure them.
+ */
+void predict_memory_tell(int count, predictor *const *p, const predict_work *w, const pons_case *c,
+                         const volume_grid *grid, double *process);
+
+/*
  * restore_grid.c: resample a prediction to the file's grid, from planes along i of the
  * preprocessed grid in order (inverse_resample.h). 'from' has extent, affine and inside box of the
  * preprocessed image, and the network's classes as channels.

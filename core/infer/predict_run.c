@@ -38,6 +38,7 @@ typedef struct prediction {
     volume_grid grid;
     pons_error problem;
     bool foreign;             /* the case's difference from training has been warned of           */
+    double process;           /* bytes of this process before the first case's windows            */
     /*
      * Members of the finishing thread: sums over samples on the preprocessed grid, and the
      * resampling to the file's grid.
@@ -169,6 +170,8 @@ static pons_status prepare_volume(void *context, int number, window_scheduler_vo
         return PONS_OK;
     if (m->problem.status != PONS_OK)
         return pons_fail(err, m->problem.status, "%s", m->problem.text);
+    if (pass == s->passes - 1)
+        predict_memory_tell(s->count, s->p, s->work, &m->c, &s->grid, &s->process);
     out->network = &s->p[network_of(s, pass)]->replicas;
     out->one_flip = s->count == 1 && sample >= 0;
     if (out->one_flip && s->work->dropout_passes > 0) {

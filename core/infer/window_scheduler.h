@@ -54,6 +54,9 @@ typedef struct window_scheduler_work {
     void *context;
 } window_scheduler_work;
 
+/* The largest number of planes along i that 'take' gets at a time. */
+int64_t window_scheduler_slab(const int64_t extent[3], int classes);
+
 /*
  * Run all volumes. With 'shared' each process has one device, and the group has no other user
  * meanwhile. The first error ends the run; PONS_INTERRUPTED: 'stop' returned true. Memory is the

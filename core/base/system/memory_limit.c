@@ -6,7 +6,9 @@
 #include "base/system/memory_limit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 #include "base/system/cgroup.h"
 #include "base/text/text.h"
@@ -33,4 +35,17 @@ double memory_limit_bytes(void)
     least = (double)facts.totalram * facts.mem_unit;
     cgroup_each("/proc/self/cgroup", "/sys/fs/cgroup", "memory", keep_least, &least);
     return least + (double)facts.totalswap * facts.mem_unit;
+}
+
+double memory_resident_bytes(void)
+{
+    long pages = 0, all = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%ld %ld", &all, &pages) != 2)
+        pages = 0;
+    fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }

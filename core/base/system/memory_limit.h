@@ -1,5 +1,5 @@
 /*
- * memory_limit.h - the most memory that the system would ever give this process.
+ * memory_limit.h - the most memory that the system would ever give this process, and what it has.
  */
 #ifndef CORE_BASE_SYSTEM_MEMORY_LIMIT_H
 #define CORE_BASE_SYSTEM_MEMORY_LIMIT_H
@@ -9,5 +9,7 @@
  * plus swap. 0: unknown.
  */
 double memory_limit_bytes(void);
+/* Resident bytes of this process; 0: unknown. */
+double memory_resident_bytes(void);
 
 #endif

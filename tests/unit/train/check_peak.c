@@ -45,9 +45,20 @@ static const char ini[] =
     "[optimizer]\nplugin = adam\nlr = 1e-4\n"
     "[train]\nsteps = 5\nbatch = 2\n";
 
+static const char *text_of(const char *name)
+{
+    static char text[4096];
+    FILE *file = fopen(in_root(name), "r");
+
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
 /*
- * Run the program or mpirun in the folder; the output goes to root/said. The result is its peak in
- * bytes, or that of its largest child.
+ * Run the program or mpirun in the folder; the output goes to root/said, its log to root/log. The
+ * result is its peak in bytes, or that of its largest child.
  */
 static double run_measured(const char *const *word)
 {
@@ -62,11 +73,12 @@ static double run_measured(const char *const *word)
         if (chdir(root) != 0)
             _exit(99);
         dup2(open("said", O_WRONLY | O_CREAT | O_TRUNC, 0666), 1);
+        dup2(open("log", O_WRONLY | O_CREAT | O_TRUNC, 0666), 2);
         execvp(argument[0], (char *const *)argument);
         _exit(99);
     }
     ck_assert_int_eq(wait4(child, &status, 0, &usage), child);
-    ck_assert_int_eq(status, 0);
+    ck_assert_msg(status == 0, "status %d: %s", status, text_of("log"));
     return 1024.0 * (double)usage.ru_maxrss;
 }
 
@@ -83,12 +95,9 @@ static void setup(void)
 /* A number in the output of explain. */
 static double explained_number(const char *name)
 {
-    static char text[1024];
+    const char *text = text_of("said");
     char key[64];
-    FILE *file = fopen(in_root("said"), "r");
 
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
     snprintf(key, sizeof key, "\"%s\":", name);
     ck_assert_msg(strstr(text, key) != NULL, "no %s in %s", key, text);
     return strtod(strstr(text, key) + strlen(key), NULL);
@@ -257,9 +266,19 @@ static const char many_classes[] =
     "[train]\nsteps = 1\nprecision = fp32\n"
     "[distribute]\nthreads = 1\n";
 
+/* The peak of a prediction, which its log foretells. */
 static double peak_of_image(const char *image, const char *set)
 {
-    return RUN("predict", "runs/classes", image, "-o", "out.nii.gz", "-q", "--set", set);
+    static const char phrase[] = "memory about ";
+    double found = RUN("predict", "runs/classes", image, "-o", "out.nii.gz", "-v", "--set", set);
+    const char *log = text_of("log"), *told = strstr(log, phrase);
+
+    ck_assert_msg(told != NULL, "no '%s' in %s", phrase, log);
+    told += strlen(phrase);
+    if (counts_are_ours)
+        ck_assert_msg(fabs(1e9 * strtod(told, NULL) - found) <= PEAK_RELATIVE * found,
+                      "%.1f MB, foretold %.6s GB", 1e-6 * found, told);
+    return found;
 }
 
 /*
