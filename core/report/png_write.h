@@ -13,7 +13,8 @@
 pons_status png_write_rgb(const char *path, int width, int height, const uint8_t *pixels,
                           pons_error *err);
 /*
- * Write 8-bit indices of at most 256 colours of a palette; the same rules.
+ * Write 8-bit indices of at most 256 colours of a palette; the same rules. The file is not synced:
+ * it is one of many that a training writes again and again, and no loss if the machine fails.
  */
 pons_status png_write_indexed(const char *path, int width, int height, const uint8_t *pixels,
                               int colors, const uint8_t (*palette)[3], pons_error *err);

@@ -18,6 +18,7 @@ typedef struct png_source {
     const uint8_t *pixels;
     int colors;
     const uint8_t (*palette)[3];   /* NULL: RGB                                                   */
+    bool unsynced;
 } png_source;
 
 static void set_palette(png_structp png, png_infop info, const png_source *s)
@@ -61,6 +62,7 @@ static pons_status write_png(const char *path, const png_source *s, pons_error *
 
     if (status)
         return status;
+    f.unsynced = s->unsynced;
     if (encode_png(f.file, s))
         return safe_file_commit(&f, err);
     safe_file_discard(&f);
@@ -71,11 +73,11 @@ static pons_status write_png(const char *path, const png_source *s, pons_error *
 pons_status png_write_rgb(const char *path, int width, int height, const uint8_t *pixels,
                           pons_error *err)
 {
-    return write_png(path, &(png_source){ width, height, 3, pixels, 0, NULL }, err);
+    return write_png(path, &(png_source){ width, height, 3, pixels, 0, NULL, false }, err);
 }
 
 pons_status png_write_indexed(const char *path, int width, int height, const uint8_t *pixels,
                               int colors, const uint8_t (*palette)[3], pons_error *err)
 {
-    return write_png(path, &(png_source){ width, height, 1, pixels, colors, palette }, err);
+    return write_png(path, &(png_source){ width, height, 1, pixels, colors, palette, true }, err);
 }
