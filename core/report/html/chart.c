@@ -11,7 +11,7 @@
 #include "report/html/html.h"
 
 /* The picture's coordinates, and parts of the x axis. */
-enum { WIDTH = 440, HEIGHT = 250, LEFT = 58, RIGHT = 10, TOP = 10, BOTTOM = 30, PARTS = 120 };
+enum { WIDTH = 440, HEIGHT = 250, LEFT = 58, RIGHT = 26, TOP = 10, BOTTOM = 30, PARTS = 120 };
 
 typedef struct part {
     int count;

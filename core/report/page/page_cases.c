@@ -66,8 +66,8 @@ static void put_color(FILE *to, const uint8_t *color, const char *name)
 static void put_legend(const case_list *l)
 {
     static const char *const error[MOSAIC_ERROR_COUNT] = {
-        [MOSAIC_MISSED] = "missed", [MOSAIC_FALSE_ALARM] = "false alarm",
-        [MOSAIC_OTHER_CLASS] = "another class"
+        [MOSAIC_MISSED] = "error: missed", [MOSAIC_FALSE_ALARM] = "error: false alarm",
+        [MOSAIC_OTHER_CLASS] = "error: another class"
     };
     int classes = l->scores->class_count - 1;
 
