@@ -9,8 +9,8 @@
 
 /*
  * Write a PNG. The metric of [train] best has an axis at the right, with dots for the validations
- * and a line for their moving average a = 0.9 a + 0.1 x, which begins at the first value. PONS_CONFIG
- * in a build without libpng.
+ * and a line for their moving average a = 0.9 a + 0.1 x, which begins at the first value.
+ * PONS_CONFIG in a build without libpng.
  */
 pons_status progress_plot_write(const report_run *r, const char *path, pons_error *err);
 
