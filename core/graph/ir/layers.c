@@ -71,8 +71,9 @@ static bool can_normalise(pons_graph *g, const char *what, pons_node *x, unsigne
     if (count > 1 || ((keep & 1u) == 0 && g->join_norms))
         return true;
     pons_graph_fail(g, PONS_CONFIG, "%s of %s has one element per statistic\n"
-                    "hint: a larger patch or fewer levels", what,
-                    shape_text(x->shape, text, sizeof text));
+                    "hint: a larger patch%s or fewer levels", what,
+                    shape_text(x->shape, text, sizeof text),
+                    (keep & 1u) == 0 ? ", a larger [train] batch" : "");
     return false;
 }
 
