@@ -5,8 +5,8 @@ schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.l
 	plugins/schedules/exponential.la plugins/schedules/flat_cos.la plugins/schedules/linear.la \
 	plugins/schedules/one_cycle.la plugins/schedules/poly.la plugins/schedules/step.la
 model_LTLIBRARIES += plugins/models/attention_unet.la plugins/models/basicunet.la \
-	plugins/models/dynunet.la plugins/models/fast_ddpm.la plugins/models/highresnet.la \
-	plugins/models/meshnet.la plugins/models/mlp.la plugins/models/plain_unet.la \
+	plugins/models/dynunet.la plugins/models/efficientnet.la plugins/models/fast_ddpm.la \
+	plugins/models/highresnet.la plugins/models/meshnet.la plugins/models/mlp.la plugins/models/plain_unet.la \
 	plugins/models/residual_unet.la plugins/models/resnet.la plugins/models/segresnet.la \
 	plugins/models/swin_unetr.la plugins/models/unet.la plugins/models/vnet.la plugins/models/xresnet.la
 UPSAMPLE = plugins/models/upsample.c plugins/models/upsample.h
@@ -21,4 +21,5 @@ plugins_models_plain_unet_la_SOURCES = plugins/models/plain_unet.c $(NNUNET_BLOC
 plugins_models_residual_unet_la_SOURCES = plugins/models/residual_unet.c $(NNUNET_BLOCKS)
 RESNET_BLOCKS = plugins/models/resnet_blocks.c plugins/models/resnet_blocks.h
 plugins_models_resnet_la_SOURCES = plugins/models/resnet.c $(RESNET_BLOCKS)
+plugins_models_efficientnet_la_SOURCES = plugins/models/efficientnet.c $(RESNET_BLOCKS)
 plugins_models_xresnet_la_SOURCES = plugins/models/xresnet.c $(RESNET_BLOCKS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes networks_options and swin_unetr, each as .json and .safetensors: MONAI's networks with options that no other case
+"""Writes networks_options, swin_unetr and efficientnet, each as .json and .safetensors: MONAI's networks with options that no other case
 has. The first also has the names and shapes of torchvision's ResNets of further depths.
 
 usage: networks_options.py OUT [NAME...]        NAME: a file to write; default: all
@@ -7,7 +7,8 @@ usage: networks_options.py OUT [NAME...]        NAME: a file to write; default: 
 What the fields mean: as in networks_real.json. Weights, image and target follow a formula of their names and are not
 stored; of gradients and running statistics there are the norm and six elements. The image is called image, image1, ...
 ('image_name'): the first name with which no activation lies near its kink. Dropout is off. A ResNet has its gradient
-through shortcuts of type A, where MONAI detaches them; 'depth' stands for its 'block'.
+through shortcuts of type A, where MONAI detaches them; 'depth' stands for its 'block'. Of an EfficientNet there are also
+names and shapes of further models.
 Needs: pip install torch torchvision monai safetensors (these: torch 2.15.0, torchvision 0.29.2, monai 1.6.1).
 """
 import json, math, pathlib, sys, zlib
@@ -29,11 +30,23 @@ class ResNet(nets.ResNet):
         return F.pad(x, (0, 0) * spatial_dims + (0, planes - x.shape[1]))
 
 
-CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, SwinUNETR, VNet, ResNet)}
+class EfficientNetBN(nets.EfficientNetBN):
+    """With MONAI's arguments of the class below."""
+
+    def __init__(self, dropout_rate, drop_connect_rate, **arguments):
+        super().__init__(pretrained=False, **arguments)
+        self._dropout.p = dropout_rate
+        for m in self.modules():
+            if isinstance(m, nets.efficientnet.MBConvBlock):
+                m.drop_connect_rate = drop_connect_rate
+
+
+CLASSES = {c.__name__: c for c in (BasicUNet, DynUNet, SegResNet, SwinUNETR, VNet, ResNet, EfficientNetBN)}
 GROUP = ["group", dict(num_groups=2)]
 SMALL = dict(kernel_size=[3] * 3, strides=[1, 2, 2], upsample_kernel_size=[2, 2], filters=[4, 6, 8])
 FEATURES = dict(features=[2, 4, 4, 4, 8, 4])
 TWO = dict(init_filters=4, blocks_down=[1, 1], blocks_up=[1])
+STILL = dict(dropout_rate=0.0, drop_connect_rate=0.0)
 BASIC = dict(block="basic", layers=[1, 1, 1, 1], block_inplanes=[4, 4, 6, 8])
 DEEP = dict(block="bottleneck", layers=[1, 1, 1, 1], block_inplanes=[2, 3, 4, 4])
 OFF = dict(dropout_prob_down=0.0, dropout_prob_up=[0.0, 0.0])
@@ -63,9 +76,12 @@ CASES = [
     ("swin_unetr_2d_v2", "SwinUNETR", 3, 2, (96, 64), dict(feature_size=24, use_v2=True, window_size=[4, 6], patch_norm=True, normalize=False,
                                                           downsample="mergingv2", depths=[1, 2, 2, 1])),
     ("swin_unetr_2d_group", "SwinUNETR", 1, 2, (64, 64), dict(feature_size=12, window_size=[3, 5], norm_name=GROUP, depths=[3, 2, 1, 2])),
+    ("efficientnet_b0_2d", "EfficientNetBN", 3, 5, (64, 96), dict(model_name="efficientnet-b0") | STILL),
+    ("efficientnet_b1_2d", "EfficientNetBN", 1, 3, (72, 51), dict(model_name="efficientnet-b1") | STILL),
+    ("efficientnet_b0_3d", "EfficientNetBN", 1, 2, (64, 48, 64), dict(model_name="efficientnet-b0") | STILL),
 ]
 COUNTS = 34, 101, 152
-FILES = dict(networks_options=("BasicUNet", "DynUNet", "SegResNet", "VNet", "ResNet"), swin_unetr=("SwinUNETR",))
+FILES = dict(networks_options=("BasicUNet", "DynUNet", "SegResNet", "VNet", "ResNet"), swin_unetr=("SwinUNETR",), efficientnet=("EfficientNetBN",))
 ALIASES = "skip_layers.", "conv_final.1."  # second names of layers
 KINKS = torch.nn.ReLU, torch.nn.LeakyReLU, torch.nn.PReLU
 POOLS = torch.nn.MaxPool2d, torch.nn.MaxPool3d
@@ -145,9 +161,9 @@ def float32(net, state, x, y, want):
 
 
 def add_case(cases, arrays, name, kind, channels, classes, extent, arguments):
-    classifies = kind == "ResNet"
+    classifies = kind in ("ResNet", "EfficientNetBN")
     whole = dict(spatial_dims=len(extent)) | arguments
-    whole |= dict(n_input_channels=channels, num_classes=classes) if classifies else dict(in_channels=channels, out_channels=classes)
+    whole |= {"n_input_channels" if kind == "ResNet" else "in_channels": channels, "num_classes" if classifies else "out_channels": classes}
     net = CLASSES[kind](**{k: tuple(v) if k in ("norm", "norm_name") and not isinstance(v, str) else v for k, v in whole.items()}).float()
     state = {k: weights(k, tuple(v.shape)) for k, v in net.state_dict().items()
              if v.is_floating_point() and not k.startswith(ALIASES)}
@@ -173,7 +189,7 @@ def add_case(cases, arrays, name, kind, channels, classes, extent, arguments):
     arrays |= {f"{name}/eval/logits": want[0][kept].float().numpy(), f"{name}/train/logits": want[1][kept].float().numpy()}
     arrays |= {f"{name}/gradient/{k}": seven(v) for k, v in want[3].items()}
     arrays |= {f"{name}/after/{k}": seven(v) for k, v in want[4].items()}
-    if classifies:
+    if kind == "ResNet":
         whole["depth"] = dict(basic=18, bottleneck=50)[whole.pop("block")]
     cases.append(dict(name=name, network=kind, arguments=whole, extent=extent, image=shape, image_name=image, target="class" if classifies else "labels",
                       target_shape=target, classes=classes, loss="cross_entropy" if classifies else "dice_ce", value=want[2], heads=1, stored=step, parameters=sum(p.numel() for p in net.parameters()),
@@ -188,6 +204,14 @@ def add_counts(cases):
                           state={k: v.shape for k, v in net.state_dict().items() if v.is_floating_point()}))
 
 
+def add_efficientnets(cases):
+    for n in range(2, 8):
+        net = nets.EfficientNetBN(f"efficientnet-b{n}", pretrained=False, spatial_dims=3 if n == 2 else 2)
+        cases.append(dict(name=f"efficientnet_b{n}", network="EfficientNetBN", extent=(64,) * (3 if n == 2 else 2),
+                          parameters=sum(p.numel() for p in net.parameters()),
+                          state={k: v.shape for k, v in net.state_dict().items() if v.is_floating_point()}))
+
+
 def write(out, file):
     cases, arrays = [], {}
     for name, kind, channels, classes, extent, arguments in CASES:
@@ -195,6 +219,8 @@ def write(out, file):
             add_case(cases, arrays, name, kind, channels, classes, extent, arguments)
     if file == "networks_options":
         add_counts(cases)
+    if file == "efficientnet":
+        add_efficientnets(cases)
     (out / f"{file}.json").write_text("[\n" + ",\n".join(map(json.dumps, cases)) + "\n]\n")
     save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, out / f"{file}.safetensors")
 

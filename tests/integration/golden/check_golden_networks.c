@@ -400,6 +400,15 @@ START_TEST(swin_unetr_is_that_of_monai)
 }
 END_TEST
 
+START_TEST(efficientnets_are_those_of_monai)
+{
+    const golden_mode *m = &golden_modes[_i];
+
+    if (m->plugin != NULL && m->fill_nan && !golden_is_made_up(m))
+        each_network("efficientnet", 3, m, check_case);
+}
+END_TEST
+
 START_TEST(the_denoising_network_is_that_of_fast_ddpm)
 {
     if (!golden_is_slow(&golden_modes[_i]))
@@ -471,11 +480,17 @@ static const struct {
     { "pathology", 3, 2, "{\"depth\":18,\"use_conv\":true,\"one_logit\":true}" },
     { "xresnet50", 3, 1000, "{}" },
     { "xresnet50_10", 3, 10, "{}" },
+    { "efficientnet_b2", 3, 1000, "{\"model_name\":\"efficientnet-b2\"}" },
+    { "efficientnet_b3", 3, 1000, "{\"model_name\":\"efficientnet-b3\"}" },
+    { "efficientnet_b4", 3, 1000, "{\"model_name\":\"efficientnet-b4\"}" },
+    { "efficientnet_b5", 3, 1000, "{\"model_name\":\"efficientnet-b5\"}" },
+    { "efficientnet_b6", 3, 1000, "{\"model_name\":\"efficientnet-b6\"}" },
+    { "efficientnet_b7", 3, 1000, "{\"model_name\":\"efficientnet-b7\"}" },
 };
 
 static const char *const count_files[] = { "networks", "networks_more", "networks_real",
                                            "fast_ddpm", "resnets_real", "resnets", "swin_unetr",
-                                           "networks_options" };
+                                           "networks_options", "efficientnet" };
 
 /* The case of a name with a state, in the first file that has it, which stays open. */
 static const json_t *open_count(golden *g, const char *name)
@@ -564,6 +579,7 @@ int main(void)
     tcase_add_loop_test(c, classifiers_of_published_size_are_those_of_torchvision_monai_and_fastai,
                         0, golden_mode_count);
     tcase_add_loop_test(c, swin_unetr_is_that_of_monai, 0, golden_mode_count);
+    tcase_add_loop_test(c, efficientnets_are_those_of_monai, 0, golden_mode_count);
     tcase_add_loop_test(c, the_denoising_network_is_that_of_fast_ddpm, 0, golden_mode_count);
     tcase_add_loop_test(c, logits_in_bf16_stay_near_monai, 0, golden_bf16_mode_count);
     tcase_add_loop_test(c, names_shapes_and_counts_are_those_of_monai, 0,

@@ -375,7 +375,7 @@ static const char *const network_plugins[][2] = {
     { "VNet", "vnet" }, { "BasicUNet", "basicunet" }, { "PlainConvUNet", "plain_unet" },
     { "ResidualEncoderUNet", "residual_unet" }, { "FastDDPM", "fast_ddpm" },
     { "ResNet", "resnet" }, { "XResNet", "xresnet" },
-    { "SwinUNETR", "swin_unetr" }, { "MLP", "mlp" },
+    { "SwinUNETR", "swin_unetr" }, { "MLP", "mlp" }, { "EfficientNetBN", "efficientnet" },
 };
 
 const char *golden_network_plugin(const json_t *c)
