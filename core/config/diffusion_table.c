@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/integer.h"
+#include "base/text/text.h"
 
 /* A smaller share of the image could not be divided by in the sampler's steps. */
 #define SHARE_MIN 1e-30
@@ -44,6 +45,39 @@ void diffusion_betas(const diffusion_options *o, double *beta)
     };
 
     fill[o->betas](o, beta);
+}
+
+/* One end of the range: its key, its value, and its default as text. */
+typedef struct beta_limit {
+    const char *key;
+    double value;
+    const char *usual;
+} beta_limit;
+
+static pons_status refuse_range(config *c, const beta_limit *end, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "%s: [diffusion] %s: found %g with betas = cosine, which "
+                     "have no range\nhint: --set diffusion.betas=linear",
+                     config_origin(c, "diffusion", end->key), end->key, end->value);
+}
+
+pons_status diffusion_betas_check(config *c, const diffusion_options *o, pons_error *err)
+{
+    const beta_limit range[] = { { "beta_start", o->beta_start, DIFFUSION_BETA_START },
+                               { "beta_end", o->beta_end, DIFFUSION_BETA_END } };
+    double usual;
+    /* The line names an end that a file gives. */
+    int named = config_given(c, "diffusion", "beta_end");
+
+    for (int i = 0; i < 2 && o->betas == BETAS_COSINE; i++)
+        if (text_real(range[i].usual, &usual) && range[i].value != usual)
+            return refuse_range(c, &range[i], err);
+    if (o->beta_start <= o->beta_end)
+        return PONS_OK;
+    return pons_fail(err, PONS_CONFIG, "%s: [diffusion] %s: found %g, expected at %s %s, %g",
+                     config_origin(c, "diffusion", range[named].key), range[named].key,
+                     range[named].value, named ? "least" : "most", range[!named].key,
+                     range[!named].value);
 }
 
 /* ---- schedules ------------------------------------------------------------------------------- */
@@ -123,9 +157,6 @@ pons_status diffusion_table_make(const diffusion_options *o, diffusion_table *ou
     double *beta, share = 1;
 
     out->count = 0;
-    if (o->beta_end < o->beta_start)
-        return pons_fail(err, PONS_CONFIG, "[diffusion] beta_end: found %g, expected at least "
-                         "beta_start, %g", o->beta_end, o->beta_start);
     if (o->steps > o->timesteps)
         return pons_fail(err, PONS_CONFIG, "[diffusion] steps: found %d, expected at most "
                          "timesteps, %d", (int)o->steps, (int)o->timesteps);

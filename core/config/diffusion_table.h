@@ -9,11 +9,16 @@
 #ifndef CORE_CONFIG_DIFFUSION_TABLE_H
 #define CORE_CONFIG_DIFFUSION_TABLE_H
 
+#include "config/config.h"
 #include "config/sections.h"
 
 #include <pons/plugin.h>
 
 enum { DIFFUSION_STEPS_MAX = 256 };
+
+/* Defaults of the range of linear betas. */
+#define DIFFUSION_BETA_START "1e-4"
+#define DIFFUSION_BETA_END "0.02"
 
 typedef struct diffusion_table {
     int count;
@@ -23,7 +28,9 @@ typedef struct diffusion_table {
 
 /* beta_t of the timesteps t = 0 .. o->timesteps - 1. */
 void diffusion_betas(const diffusion_options *o, double *beta);
-/* PONS_CONFIG: the schedule has no room for the steps, or the betas fall. */
+/* PONS_CONFIG: the betas fall, or they are cosine and have a range that they do not read. */
+pons_status diffusion_betas_check(config *c, const diffusion_options *o, pons_error *err);
+/* PONS_CONFIG: the schedule has no room for the steps. */
 pons_status diffusion_table_make(const diffusion_options *o, diffusion_table *out,
                                  pons_error *err);
 

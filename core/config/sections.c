@@ -11,6 +11,7 @@
 #include "base/build_feature.h"
 #include "base/text/text.h"
 #include "config/augment_profile.h"
+#include "config/diffusion_table.h"
 
 /* Bounds of ranges. */
 #define ABOVE_0 DBL_MIN
@@ -139,8 +140,11 @@ static const pons_option data_table[] = {
     PONS_OPTIONS_END
 };
 
+#define STEPS_OPTION                                                                              \
+    PONS_TEXTS(steps_options, steps, "", "Names of the transforms, in order of application.")
+
 static const pons_option steps_table[] = {
-    PONS_TEXTS(steps_options, steps, "", "Names of the transforms, in order of application."),
+    STEPS_OPTION,
     PONS_OPTIONS_END
 };
 
@@ -148,7 +152,7 @@ static const pons_option augment_table[] = {
     PONS_CHOICE(steps_options, profile, "none", augment_profile_words,
                 "Steps with their options; sections [augment.NAME] change or add some, and steps, "
                 "if given, names those that are kept."),
-    PONS_TEXTS(steps_options, steps, "", "Names of the transforms, in order of application."),
+    STEPS_OPTION,
     PONS_OPTIONS_END
 };
 
@@ -339,7 +343,7 @@ static const pons_option predict_table[] = {
     PONS_OPTIONS_END
 };
 
-static const pons_option diffusion_table[] = {
+static const pons_option noise_table[] = {
     PONS_TEXTS(diffusion_options, modalities, "",
                "Names of the channels, as predict --target takes them; empty: the layout's, or "
                "their numbers from 0."),
@@ -347,9 +351,9 @@ static const pons_option diffusion_table[] = {
                "Modalities that the network learns to make; empty: any of them."),
     PONS_CHOICE(diffusion_options, betas, "linear", betas_words,
                 "Growth of the noise's variance over the timesteps; cosine needs no range."),
-    PONS_REAL(diffusion_options, beta_start, "1e-4", ABOVE_0, 0.999,
+    PONS_REAL(diffusion_options, beta_start, DIFFUSION_BETA_START, ABOVE_0, 0.999,
               "Variance of the noise of the first timestep where betas are linear."),
-    PONS_REAL(diffusion_options, beta_end, "0.02", ABOVE_0, 0.999,
+    PONS_REAL(diffusion_options, beta_end, DIFFUSION_BETA_END, ABOVE_0, 0.999,
               "Variance of the noise of the last timestep where betas are linear."),
     PONS_INTEGER(diffusion_options, timesteps, "1000", 2, 100000,
                  "Timesteps from an image to pure noise."),
@@ -409,7 +413,7 @@ const section_table section_tables[] = {
     SECTION(distribute, distribute_table, 0, "devices, replicas and threads"),
     SECTION(window, window_table, 0, "the sliding window of validation and prediction"),
     SECTION(predict, predict_table, 0, "the prediction on the grid of the file"),
-    { "diffusion", "noise and timesteps of task = synthesis", diffusion_table,
+    { "diffusion", "noise and timesteps of task = synthesis", noise_table,
       offsetof(sections, diffusion), sizeof(diffusion_options), 0, TASK_SYNTHESIS },
     SECTION(device, device_table, 0, "kernels and their memory"),
     SECTION(log, log_table, 0, "metrics, their outputs and intervals"),
@@ -654,7 +658,9 @@ static pons_status check_sections(config *c, const sections *s, pons_error *err)
     if (s->patch.class_weights.count > 0 && check_class_weights(c, &s->patch, err) != PONS_OK)
         return PONS_CONFIG;
     if (check_foreground_share(c, &s->patch, err) != PONS_OK
-        || check_loss_scale(c, &s->train, err) != PONS_OK)
+        || check_loss_scale(c, &s->train, err) != PONS_OK
+        || (s->experiment.task == TASK_SYNTHESIS
+            && diffusion_betas_check(c, &s->diffusion, err) != PONS_OK))
         return PONS_CONFIG;
     for (int i = 0; i < s->window.mirror.count; i++)
         for (int j = 0; j < i; j++)

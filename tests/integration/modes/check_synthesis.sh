@@ -215,5 +215,10 @@ refused "[diffusion] targets: found 't1', expected some of contrast0 contrast1 c
 refused "[diffusion] targets: found 'contrast1' twice" --set "diffusion.targets=contrast1 contrast1"
 refused "[train] best is 'psnr.contrast0', a modality that is not among [diffusion] targets" \
     --set diffusion.targets=contrast1 --set train.best=psnr.contrast0
+refused "--set: [diffusion] beta_start: found 0.001 with betas = cosine" --set diffusion.beta_start=1e-3
+refused "--set: [diffusion] beta_start: found 0.5, expected at most beta_end, 0.02" --set diffusion.betas=linear \
+    --set diffusion.beta_start=0.5
+refused "--set: [diffusion] beta_end: found 1e-05, expected at least beta_start, 0.0001" --set diffusion.betas=linear \
+    --set diffusion.beta_end=1e-5
 refused "expected at most timesteps, 5" --set diffusion.timesteps=5
 finish
