@@ -48,6 +48,18 @@ pons_status classes_check_list(const char *key, const pons_reals *list, int expe
     return pons_option_fail(err, key, "found %d numbers, expected 1 or %d", list->count, expected);
 }
 
+int classes_weighed(const pons_reals *list, bool include_background, const pons_task *task)
+{
+    int counted = classes_counted(include_background, task);
+
+    return counted > 1 && list->count == task->classes ? task->classes : counted;
+}
+
+int classes_first_weight(const pons_reals *list, int counted)
+{
+    return list->count > counted ? list->count - counted : 0;
+}
+
 pons_node *classes_vector(pons_graph *g, const pons_reals *list, int first, int count)
 {
     if (list->count == 0)

@@ -16,6 +16,13 @@ pons_status classes_check_target(const pons_task *task, pons_error *err);
 /* Refuse include_background = no of regions (PONS_CONFIG). */
 pons_status classes_check_background(bool include_background, const pons_task *task,
                                      pons_error *err);
+/*
+ * The number of weights that a list has to have: one for each class that counts, or for all classes
+ * if several count.
+ */
+int classes_weighed(const pons_reals *list, bool include_background, const pons_task *task);
+/* The index of the first weight that is read: a list of all classes has the background's too. */
+int classes_first_weight(const pons_reals *list, int counted);
 /* Refuse a list of option 'key' with other than 0, 1 or 'expected' numbers (PONS_CONFIG). */
 pons_status classes_check_list(const char *key, const pons_reals *list, int expected,
                                pons_error *err);

@@ -12,7 +12,7 @@ static const pons_option options[] = { DICE_TERM_OPTIONS, PONS_OPTIONS_END };
 
 static pons_status check(const dice_term *d, const pons_task *task, pons_error *err)
 {
-    if (dice_term_check(d, task, dice_term_classes(d, task), err) != PONS_OK)
+    if (dice_term_check_alone(d, task, err) != PONS_OK)
         return err->status;
     return d->weight.count == 0 || dice_term_weighs(d, task) ? PONS_OK
                                                              : dice_term_idle_weight(err);
@@ -27,7 +27,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     if (classes_check_target(task, err) != PONS_OK || check(&c->dice, task, err) != PONS_OK)
         return err->status;
     *value = dice_term_value(g, &c->dice, task, pons_probabilities(g, logits, target),
-                             pons_target_one_hot(g, task, target), voxels_valid(g, target), 0);
+                             pons_target_one_hot(g, task, target), voxels_valid(g, target));
     return pons_graph_status(g, err);
 }
 

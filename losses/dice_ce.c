@@ -52,7 +52,6 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
                          pons_error *err)
 {
     const dice_ce *c = config;
-    int first = task->classes - dice_term_classes(&c->dice, task);
 
     if (classes_check_target(task, err) != PONS_OK || check(c, task, err) != PONS_OK)
         return err->status;
@@ -60,7 +59,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     pons_node *valid = voxels_valid(g, target);
     pons_node *t = pons_target_one_hot(g, task, target);
     pons_node *dice = dice_term_value(g, &c->dice, task, pons_probabilities(g, logits, target), t,
-                                      valid, first);
+                                      valid);
     entropy e = { (reduction)c->dice.overlap.reduction, c->label_smoothing,
                   classes_vector(g, &c->dice.weight, 0, task->classes), valid };
     pons_node *entropy = task->classes == 1 ? entropy_binary(g, &e, logits, t)

@@ -35,13 +35,13 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
                            c->alpha, c->dice.weight };
 
     if (classes_check_target(task, err) != PONS_OK
-        || dice_term_check(&c->dice, task, dice_term_classes(&c->dice, task), err) != PONS_OK)
+        || dice_term_check_alone(&c->dice, task, err) != PONS_OK)
         return err->status;
 
     pons_node *valid = voxels_valid(g, target);
     pons_node *t = pons_target_one_hot(g, task, target);
     pons_node *dice = dice_term_value(g, &c->dice, task, pons_probabilities(g, logits, target), t,
-                                      valid, 0);
+                                      valid);
     pons_node *focal = focal_term_value(g, &f, task, logits, t, valid);
     *value = pons_add(g, pons_scale(g, dice, c->lambda_dice),
                       pons_scale(g, focal, c->lambda_focal));

@@ -16,6 +16,12 @@ pons_status dice_term_check(const dice_term *d, const pons_task *task, int expec
     return classes_check_list("weight", &d->weight, expected, err);
 }
 
+pons_status dice_term_check_alone(const dice_term *d, const pons_task *task, pons_error *err)
+{
+    return dice_term_check(d, task, classes_weighed(&d->weight, d->overlap.include_background,
+                                                    task), err);
+}
+
 bool dice_term_weighs(const dice_term *d, const pons_task *task)
 {
     return d->weight.count > 0 && dice_term_classes(d, task) > 1;
@@ -28,10 +34,10 @@ pons_status dice_term_idle_weight(pons_error *err)
 }
 
 pons_node *dice_term_value(pons_graph *g, const dice_term *d, const pons_task *task,
-                           pons_node *probabilities, pons_node *target, pons_node *valid,
-                           int first_weight)
+                           pons_node *probabilities, pons_node *target, pons_node *valid)
 {
     const overlap *o = &d->overlap;
+    int counted = dice_term_classes(d, task);
     overlap_sums s = overlap_sum(g, o, d->squared_pred, probabilities, target, valid);
     pons_node *below = pons_add(g, s.predicted, s.wanted);
 
@@ -43,7 +49,8 @@ pons_node *dice_term_value(pons_graph *g, const dice_term *d, const pons_task *t
     pons_node *value = pons_add_scalar(g, pons_neg(g, dice), 1);
 
     if (dice_term_weighs(d, task))
-        value = pons_mul(g, value, classes_vector(g, &d->weight, first_weight,
-                                                  dice_term_classes(d, task)));
+        value = pons_mul(g, value, classes_vector(g, &d->weight,
+                                                  classes_first_weight(&d->weight, counted),
+                                                  counted));
     return overlap_reduce(g, o, value);
 }

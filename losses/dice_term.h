@@ -20,13 +20,15 @@ typedef struct dice_term {
               "Square probabilities and target in the denominator."),                             \
     PONS_FLAG(dice_term, jaccard, "no", "Intersection over union instead of Dice."),              \
     PONS_REALS(dice_term, weight, "", 0, 1e6, "Factor on each class; one number stands for all; " \
-               "Dice of a single class has none.")
+               "Dice of a single class has none, and reads none of a background left out.")
 
 /* The number of classes in the Dice term. */
 int dice_term_classes(const dice_term *d, const pons_task *task);
 /* Refuse a number of weights other than 0, 1 and 'expected', and a background of regions. */
 pons_status dice_term_check(const dice_term *d, const pons_task *task, int expected,
                             pons_error *err);
+/* The same where nothing but Dice has the weights: a background left out may have one or not. */
+pons_status dice_term_check_alone(const dice_term *d, const pons_task *task, pons_error *err);
 /*
  * Whether the Dice term is multiplied by the weights. As in MONAI's DiceLoss it is if it counts
  * several classes. On a single class a weight would only be a factor of the whole term.
@@ -39,11 +41,10 @@ pons_status dice_term_idle_weight(pons_error *err);
  * voxels of a case (batch: of all cases), is
  *   1 - (2 tp + smooth_nr) / (P + G + smooth_dr)            jaccard: 2 (P + G - tp) below
  *
- * The term of one of several classes is multiplied by weight[first_weight + class], then reduced.
+ * The term of one of several classes is multiplied by its weight, then reduced.
  * probabilities, target: [N, D, H, W, C].
  */
 pons_node *dice_term_value(pons_graph *g, const dice_term *d, const pons_task *task,
-                           pons_node *probabilities, pons_node *target, pons_node *valid,
-                           int first_weight);
+                           pons_node *probabilities, pons_node *target, pons_node *valid);
 
 #endif

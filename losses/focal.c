@@ -16,7 +16,8 @@ static const pons_option options[] = {
     PONS_REAL(focal, gamma, "2", 0, 100, "How strongly easy voxels are played down."),
     PONS_REALS(focal, alpha, "", 0, 1, "Factor on foreground; background gets 1 - alpha.",
                .count_max = 1),
-    PONS_REALS(focal, weight, "", 0, 1e6, "Factor on each class; one number stands for all."),
+    PONS_REALS(focal, weight, "", 0, 1e6, "Factor on each class; one number stands for all. A "
+               "background that does not count may have one."),
     PONS_CHOICE(focal, reduction, "mean", reductions, "Over cases, classes and voxels, or the sum "
                 "over cases and classes."),
     PONS_OPTIONS_END
@@ -29,8 +30,8 @@ static pons_status check(const focal *c, bool softmax, const pons_task *task, po
     if (softmax && !c->include_background && c->alpha.count > 0)
         return pons_option_fail(err, "alpha", "found %g, expected none with softmax and without "
                                 "background: it would be one factor for all", c->alpha.item[0]);
-    return classes_check_list("weight", &c->weight, classes_counted(c->include_background, task),
-                              err);
+    return classes_check_list("weight", &c->weight,
+                              classes_weighed(&c->weight, c->include_background, task), err);
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,

@@ -59,7 +59,8 @@ pons_node *focal_term_value(pons_graph *g, const focal_term *f, const pons_task 
 {
     bool background = f->include_background;
     int classes = classes_counted(background, task);
-    pons_node *mean, *weights = classes_vector(g, &f->weight, 0, classes);
+    pons_node *mean, *weights = classes_vector(
+        g, &f->weight, classes_first_weight(&f->weight, classes), classes);
 
     if (f->softmax)
         mean = mean_of_voxels(g, exclusive(g, f, classes_kept(g, background, task, x),

@@ -52,8 +52,7 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
         return err->status;
 
     pons_node *t = pons_target_one_hot(g, task, target), *valid = voxels_valid(g, target);
-    pons_node *dice = dice_term_value(g, &d, task, pons_probabilities(g, logits, target), t, valid,
-                                      0);
+    pons_node *dice = dice_term_value(g, &d, task, pons_probabilities(g, logits, target), t, valid);
     pons_node *entropy = cross_entropy(g, regions, logits, t, valid);
 
     *value = pons_add(g, pons_scale(g, entropy, c->weight_ce),

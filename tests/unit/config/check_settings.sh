@@ -216,6 +216,8 @@ check "and repeats the run" [ "$(losses rare)" = "$(losses rare_again)" ]
 for refusal in "bce|the loss 'bce' takes no weights of classes, expected one such as dice_ce or cross_entropy" "dice_ce\\nweight = 1 2|class_weights is auto and weight is given"; do
     found=3 refused "${refusal#*|}" -e "s/^plugin = dice\$/plugin = ${refusal%%|*}\\nclass_weights = auto/"
 done
+check "and those of the others alone where the background does not count" "$program" train rare.ini \
+    --set loss.plugin=focal --set loss.include_background=no --set experiment.name=rare_focal
 found=3 refused "class_weights is auto with regions" -e 's/^plugin = dice$/&\nclass_weights = auto/' -e 's/^\[data\]/&\nregions = all:1/'
 
 cd / || exit 1
