@@ -110,6 +110,8 @@ typedef struct job {
 
 /* Rules of a task: the flags that it knows, the files of a case, and what is written. */
 typedef struct predict_task {
+    task_kind task;
+    const char *output;      /* ending of -o with which the rules hold; "": any                   */
     pons_status (*check)(const job *j, pons_error *err);
     /* The length of a file's stem without the end that tells its channel. */
     size_t (*stem)(const job *j, const char *stem);
@@ -345,6 +347,17 @@ static pons_status name_by_bids(job *j, pons_error *err)
     return PONS_OK;
 }
 
+/* Whether a path ends as a file's name does: with a dot and at most 4 letters and digits. */
+static bool has_ending(const char *path)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    const char *dot = strrchr(path, '.');
+    size_t size = dot != NULL ? strlen(dot + 1) : 0;
+
+    return size > 0 && size <= 4 && strspn(dot + 1, letters) == size
+        && strspn(dot + 1, "0123456789") < size;
+}
+
 /* Expect -o to be a file for one image, else a folder. */
 static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
 {
@@ -356,9 +369,10 @@ static pons_status check_volumes(job *j, bool of_folder, pons_error *err)
     if (!j->folder && file_kind_ending(output, FILE_VOLUME) == 0)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .nii or .nii.gz for one image",
                          output);
-    if (j->folder && file_kind_ending(output, FILE_VOLUME) > 0 && !folder_is_there(output))
-        return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d images", output,
-                         j->case_count);
+    if (j->folder && has_ending(output) && !folder_is_there(output))
+        return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d image%s\n"
+                         "hint: with '/' at its end the name is that of a folder", output,
+                         j->case_count, text_plural(j->case_count));
     return j->flags->bids ? name_by_bids(j, err) : PONS_OK;
 }
 
@@ -871,28 +885,27 @@ static pons_status predict_slides(job *j, pons_error *err)
     return err->status;
 }
 
-static const predict_task tasks[TASK_COUNT] = {
-    [TASK_SEGMENTATION] = { check_segmentation, channel_stem, false, false, arrange_segmentation,
-                            check_volumes, false, write_segmentation, tell_volume, ".nii.gz",
-                            predict_volumes },
-    [TASK_SYNTHESIS] = { check_synthesis, modality_stem, true, true, arrange_synthesis,
-                         check_volumes, false, write_synthesis, tell_volume, ".nii.gz",
-                         predict_volumes },
-    [TASK_CLASSIFICATION] = { check_classification, channel_stem, false, false,
-                              arrange_segmentation, check_table, true, write_classes, tell_classes,
-                              "", predict_volumes },
+static const predict_task tasks[] = {
+    { TASK_SEGMENTATION, "", check_segmentation, channel_stem, false, false, arrange_segmentation,
+      check_volumes, false, write_segmentation, tell_volume, ".nii.gz", predict_volumes },
+    { TASK_SYNTHESIS, "", check_synthesis, modality_stem, true, true, arrange_synthesis,
+      check_volumes, false, write_synthesis, tell_volume, ".nii.gz", predict_volumes },
+    { TASK_CLASSIFICATION, ".csv", check_classification, channel_stem, false, false,
+      arrange_segmentation, check_table, true, write_classes, tell_classes, "", predict_volumes },
+    /* Patches of slides. */
+    { TASK_CLASSIFICATION, "", check_classification, channel_stem, false, false,
+      arrange_segmentation, check_maps, false, NULL, NULL, ".tiff", predict_slides },
 };
-/* A classification whose output is no table predicts the patches of slides. */
-static const predict_task slides = { check_classification, channel_stem, false, false,
-                                     arrange_segmentation, check_maps, false, NULL, NULL, ".tiff",
-                                     predict_slides };
 
+/* The first rules of the networks' task that hold with the ending of -o. */
 static const predict_task *task_of(const job *j)
 {
     task_kind task = predictor_experiment(j->member[0])->sections.experiment.task;
+    const predict_task *t = tasks;
 
-    return task == TASK_CLASSIFICATION && !text_ends_with(j->flags->output, ".csv") ? &slides
-                                                                                     : &tasks[task];
+    while (t->task != task || !text_ends_with(j->flags->output, t->output))
+        t++;
+    return t;
 }
 
 /* Record a case that could not be read. Other cases are still written. */

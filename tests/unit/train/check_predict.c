@@ -210,6 +210,7 @@ START_TEST(one_image_goes_to_a_file_several_to_a_folder)
     copy_image("scans/a,b.nii.gz");
     PREDICT_TO(0, "a,b -> ab.nii", "scans/a,b.nii.gz", "-o", "ab.nii");
     PREDICT_TO(2, "-o 'two.nii.gz': expected a folder for 2 images", "scans", "-o", "two.nii.gz");
+    PREDICT_TO(2, "-o 'two.txt': expected a folder for 2 images", "scans", "-o", "two.txt");
     PREDICT_TO(0, "a,b -> two/a,b.nii.gz", "scans", "-o", "two", "--logits");
     EXISTS("two/a_logits.nii.gz");
     copy_image("scans/a.nii");
