@@ -15,7 +15,8 @@ plugins_models_segresnet_la_SOURCES = plugins/models/segresnet.c $(UPSAMPLE)
 UNET_BLOCK = plugins/models/unet_block.c plugins/models/unet_block.h
 plugins_models_dynunet_la_SOURCES = plugins/models/dynunet.c $(UNET_BLOCK)
 plugins_models_swin_unetr_la_SOURCES = plugins/models/swin_unetr.c $(UNET_BLOCK) \
-	plugins/models/window_attention.c plugins/models/window_attention.h
+	plugins/models/swin_block.c plugins/models/swin_block.h plugins/models/window_attention.c \
+	plugins/models/window_attention.h
 NNUNET_BLOCKS = plugins/models/nnunet_blocks.c plugins/models/nnunet_blocks.h
 plugins_models_plain_unet_la_SOURCES = plugins/models/plain_unet.c $(NNUNET_BLOCKS)
 plugins_models_residual_unet_la_SOURCES = plugins/models/residual_unet.c $(NNUNET_BLOCKS)

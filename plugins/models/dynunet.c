@@ -22,11 +22,11 @@ typedef struct dynunet {
     bool affine, deep_supervision, res_block, trans_bias;
 } dynunet;
 
-enum { LEVELS_MAX = 16 };
+enum { LEVELS_MAX = 16, FILTERS_MOST = 320, FLAT_FILTERS_MOST = 512 };
 
 static const pons_option options[] = {
     PONS_TRIPLES(dynunet, kernel_size, NULL, 1, 31, "Extent of the convolutions of each level."),
-    PONS_TRIPLES(dynunet, strides, NULL, 1, 64, "Stride into each level, the first usually 1.",
+    PONS_TRIPLES(dynunet, strides, NULL, 1, 64, "Stride into each level, the first 1.",
                  .count_min = 3, .count_max = LEVELS_MAX),
     PONS_TRIPLES(dynunet, upsample_kernel_size, NULL, 1, 64,
                  "Stride and extent of the transposed convolutions: strides without the first."),
@@ -89,15 +89,31 @@ static pons_status refuse_count(const char *key, int found, int expected, pons_e
     return pons_option_fail(err, key, "found %d items, expected %d", found, expected);
 }
 
-/* Kernels must cover strides. Upsampling must restore the extents of the encoder. */
+/* Features of a level; 'most' where they are doubled. */
+static int64_t features_of(const dynunet *c, int level, int64_t most)
+{
+    int64_t doubled = INT64_C(32) << level;
+
+    return c->filters.count > 0 ? c->filters.item[level] : doubled < most ? doubled : most;
+}
+
+/*
+ * Kernels must cover strides, and those of even extent change the extent of a map. Upsampling must
+ * restore the extents of the encoder.
+ */
 static pons_status check_level(const dynunet *c, int level, pons_error *err)
 {
     const int *kernel = c->kernel_size.item[level], *stride = c->strides.item[level];
 
     for (int i = 0; i < 3; i++) {
-        if (kernel[i] - stride[i] + 1 < 0 || (c->res_block && stride[i] > 2))
-            return pons_option_fail(err, "strides", "found %d in level %d, expected at most %d",
-                                    stride[i], level, c->res_block ? 2 : kernel[i] + 1);
+        int most = level == 0 ? 1 : c->res_block && kernel[i] > 1 ? 2 : kernel[i] + 1;
+        if (kernel[i] % 2 == 0)
+            return pons_option_fail(err, "kernel_size", "found %d in level %d, expected an odd "
+                                    "extent such as %d", kernel[i], level, kernel[i] + 1);
+        if (stride[i] > most)
+            return pons_option_fail(err, "strides", "found %d in level %d, expected at most %d%s",
+                                    stride[i], level, most, level == 0 ? "" : most > kernel[i]
+                                    ? ", 1 more than the kernel's extent" : " with res_block");
         if (level > 0 && c->upsample_kernel_size.item[level - 1][i] != stride[i])
             return pons_option_fail(err, "upsample_kernel_size", "found %d in item %d, expected "
                                     "the stride of level %d, %d",
@@ -122,20 +138,11 @@ static pons_status check(const void *config, pons_error *err)
         return pons_option_fail(err, "deep_supr_num", "found %d, expected at most %d",
                                 (int)c->deep_supr_num, levels - 2);
     for (int i = 0; i < levels; i++)
-        if (check_level(c, i, err) != PONS_OK)
+        if (check_level(c, i, err) != PONS_OK
+            || unet_check_groups(c->norm_name, c->num_groups, features_of(c, i, FILTERS_MOST), i,
+                                 err) != PONS_OK)
             return err->status;
     return PONS_OK;
-}
-
-static void choose_filters(net *n, bool flat)
-{
-    int64_t most = flat ? 512 : 320;
-
-    for (int i = 0; i < n->levels; i++) {
-        int64_t doubled = INT64_C(32) << i;
-        n->filters[i] = n->c->filters.count > 0 ? n->c->filters.item[i]
-                      : doubled < most ? doubled : most;
-    }
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,
@@ -149,8 +156,8 @@ static pons_status build(pons_graph *g, const void *config, const pons_task *tas
     pons_node *at[LEVELS_MAX], *x = pons_input_named(g, inputs, "image");
     pons_shape full = pons_shape_of(x);
 
-    choose_filters(&n, task->flat);
     for (int i = 0; i < n.levels; i++) {
+        n.filters[i] = features_of(c, i, task->flat ? FLAT_FILTERS_MOST : FILTERS_MOST);
         unet_layer first = { n.filters[i], c->kernel_size.item[i], c->strides.item[i], false,
                              false };
         at[i] = x = unet_block(g, &n.style, down_name(&n, i), &first, c->res_block, x);

@@ -10,8 +10,8 @@
  *
  * The skips s are res(image), res(norm(embed)), res(norm(stage1)) and so on. Norms are layer norms.
  */
+#include "swin_block.h"
 #include "unet_block.h"
-#include "window_attention.h"
 
 enum { STAGES = 4 };
 
@@ -71,76 +71,6 @@ static const pons_norm skip_norm = { .kind = PONS_NORM_LAYER };
 static const unet_style plain_style = { .norm = { .kind = PONS_NORM_INSTANCE },
                                         .act = PONS_ACT_LEAKYRELU };
 
-/* ---- transformer ----------------------------------------------------------------------------- */
-
-/* Zero x for whole cases; the scale of the others is that of dropout. */
-static pons_node *drop_path(const net *n, const char *name, double p, pons_node *x)
-{
-    const int64_t shape[5] = { pons_shape_of(x).extent[0], 1, 1, 1, 1 };
-    pons_node *kept;
-
-    if (p <= 0)
-        return x;
-    kept = pons_broadcast(n->g, pons_scalar(n->g, 1), pons_shape_make(5, shape));
-    return pons_mul(n->g, x, pons_dropout(n->g, kept, p, name));
-}
-
-static pons_node *perceptron(const net *n, const char *name, pons_node *x)
-{
-    pons_graph *g = n->g;
-    int64_t width = pons_channels_of(x);
-
-    x = pons_layer_linear(g, pons_name(g, "%s.linear1", name),
-                          (int64_t)((double)width * n->c->mlp_ratio), x);
-    x = pons_dropout(g, pons_gelu(g, x), n->c->drop_rate, pons_name(g, "%s.drop1", name));
-    x = pons_layer_linear(g, pons_name(g, "%s.linear2", name), width, x);
-    return pons_dropout(g, x, n->c->drop_rate, pons_name(g, "%s.drop2", name));
-}
-
-static pons_node *block(net *n, const char *name, const window_attention *a, pons_node *x)
-{
-    pons_graph *g = n->g;
-    double p = n->blocks > 1 ? n->c->dropout_path_rate * n->block / (n->blocks - 1) : 0;
-    pons_node *y = pons_layer_norm(g, pons_name(g, "%s.norm1", name), &layer_norm, x);
-
-    n->block++;
-    y = attend_in_windows(g, pons_name(g, "%s.attn", name), a, y);
-    x = pons_add(g, x, drop_path(n, pons_name(g, "%s.drop_path1", name), p, y));
-    y = pons_layer_norm(g, pons_name(g, "%s.norm2", name), &layer_norm, x);
-    y = perceptron(n, pons_name(g, "%s.mlp", name), y);
-    return pons_add(g, x, drop_path(n, pons_name(g, "%s.drop_path2", name), p, y));
-}
-
-/* The order of the voxels of a cube in D, H, W; a 2D network has those with D = 0. */
-static const int64_t merge_orders[][8][3] = {
-    { { 0, 0, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 },
-      { 1, 1, 0 }, { 1, 0, 1 }, { 0, 1, 1 }, { 1, 1, 1 } },
-    { { 0, 0, 0 }, { 0, 0, 1 }, { 0, 1, 0 }, { 0, 1, 1 },
-      { 1, 0, 0 }, { 1, 0, 1 }, { 1, 1, 0 }, { 1, 1, 1 } },
-};
-
-static pons_node *merge(const net *n, const char *name, pons_node *x)
-{
-    pons_graph *g = n->g;
-    pons_shape s = pons_shape_of(x);
-    const int64_t (*order)[3] = merge_orders[n->flat ? 0 : n->c->downsample];
-    const int64_t step[5] = { 1, n->flat ? 1 : 2, 2, 2, 1 };
-    pons_node *part[8];
-    int parts = 0;
-
-    for (int i = 1; i < 4; i++)
-        s.extent[i] /= step[i];
-    for (int i = 0; i < 8; i++)
-        if (!n->flat || order[i][0] == 0)
-            part[parts++] = pons_crop(g, x, (int64_t[]){ 0, order[i][0], order[i][1], order[i][2],
-                                                         0 }, s.extent, step);
-    x = pons_layer_norm(g, pons_name(g, "%s.norm", name), &layer_norm,
-                        pons_concatenate(g, parts, part, 4));
-    return pons_layer_projection(g, pons_name(g, "%s.reduction", name), 2 * s.extent[4], x);
-}
-
-/* ---- convolutions ---------------------------------------------------------------------------- */
-
 static pons_node *residual(const net *n, const unet_style *s, const char *name, int64_t out,
                            pons_node *x)
 {
@@ -171,19 +101,24 @@ static pons_node *stage(net *n, int i, pons_node *x)
     const swin_unetr *c = n->c;
     pons_graph *g = n->g;
     const char *name = pons_name(g, "swinViT.layers%d.0", i + 1);
-    window_attention a = { .window = { n->flat ? 1 : c->window_size[0], c->window_size[1],
-                                       c->window_size[2] },
-                           .heads = c->num_heads.item[i], .qkv_bias = c->qkv_bias,
-                           .attention_drop = c->attn_drop_rate, .projection_drop = c->drop_rate };
+    swin_block b = {
+        .attention = { .window = { n->flat ? 1 : c->window_size[0], c->window_size[1],
+                                   c->window_size[2] },
+                       .heads = c->num_heads.item[i], .qkv_bias = c->qkv_bias,
+                       .attention_drop = c->attn_drop_rate, .projection_drop = c->drop_rate },
+        .mlp_ratio = c->mlp_ratio, .drop = c->drop_rate
+    };
 
     if (c->use_v2)
         x = residual(n, &plain_style, pons_name(g, "swinViT.layers%dc.0.layer", i + 1),
                      pons_channels_of(x), x);
-    for (int k = 0; k < c->depths.item[i]; k++) {
-        a.shifted = k % 2 == 1;
-        x = block(n, pons_name(g, "%s.blocks.%d", name, k), &a, x);
+    for (int k = 0; k < c->depths.item[i]; k++, n->block++) {
+        b.attention.shifted = k % 2 == 1;
+        b.skip = n->blocks > 1 ? c->dropout_path_rate * n->block / (n->blocks - 1) : 0;
+        x = swin_block_apply(g, pons_name(g, "%s.blocks.%d", name, k), &b, x);
     }
-    return merge(n, pons_name(g, "%s.downsample", name), x);
+    return swin_merge(g, pons_name(g, "%s.downsample", name), (swin_order)c->downsample, n->flat,
+                      x);
 }
 
 static pons_node *embed(const net *n, pons_node *x)
@@ -210,7 +145,7 @@ static pons_status check(const void *config, pons_error *err)
             return pons_option_fail(err, "num_heads", "found %d in stage %d, expected a divisor of "
                                     "its %d features", (int)c->num_heads.item[i], i,
                                     (int)c->feature_size << i);
-    return PONS_OK;
+    return unet_check_groups(c->norm_name, c->num_groups, c->feature_size, 0, err);
 }
 
 static pons_status build(pons_graph *g, const void *config, const pons_task *task,

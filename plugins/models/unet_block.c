@@ -7,6 +7,15 @@
 
 static const int one[3] = { 1, 1, 1 };
 
+pons_status unet_check_groups(int norm, int64_t groups, int64_t features, int level,
+                              pons_error *err)
+{
+    if (norm != PONS_NORM_GROUP || features % groups == 0)
+        return PONS_OK;
+    return pons_option_fail(err, "num_groups", "found %d, expected a divisor of the %lld features "
+                            "of level %d", (int)groups, (long long)features, level);
+}
+
 pons_node *unet_convolve(pons_graph *g, const unet_style *s, const char *name, const unet_layer *l,
                          pons_node *x)
 {

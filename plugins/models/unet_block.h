@@ -21,6 +21,12 @@ typedef struct unet_layer {
     bool bias, transposed;
 } unet_layer;
 
+/*
+ * Refuse the option num_groups if 'norm' is by groups and they are no divisor of the features of a
+ * level.
+ */
+pons_status unet_check_groups(int norm, int64_t groups, int64_t features, int level,
+                              pons_error *err);
 /* The padding is half of kernel - stride + 1, rounded down. */
 pons_node *unet_convolve(pons_graph *g, const unet_style *s, const char *name, const unet_layer *l,
                          pons_node *x);

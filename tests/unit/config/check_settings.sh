@@ -127,6 +127,23 @@ refused() {
 
 refused "x.ini:6: [patch] extent: patch 15 is not divisible by 2 along i" -e 's/^extent = .*/extent = 15/'
 refused "x.ini:10: [model] strides: found 2 items" -e 's/^strides = .*/strides = 2 2/'
+# network TEXT NAME SETTING...: the network NAME is refused.
+network() {
+    text=$1 name=$2 settings=
+    shift 2
+    for setting; do
+        settings="$settings\\n$setting"
+    done
+    refused "[model] $text" -e "s/^plugin = unet/plugin = $name$settings/; /^channels/d; s/^strides = 2\$//; s/^extent.*/extent = 32/"
+}
+network "num_groups: found 3, expected a divisor of the 4 features of level 0" dynunet "kernel_size = 3 3 3" \
+    "strides = 1 2 2" "upsample_kernel_size = 2 2" "filters = 4 8 8" "norm_name = group" "num_groups = 3"
+network "kernel_size: found 2 in level 1, expected an odd extent such as 3" dynunet "kernel_size = 3 2 3" \
+    "strides = 1 2 2" "upsample_kernel_size = 2 2"
+network "strides: found 2 in level 0, expected at most 1" dynunet "kernel_size = 3 3 3" "strides = 2 2 2" \
+    "upsample_kernel_size = 2 2"
+network "num_groups: found 5, expected a divisor of the 24 features of level 0" swin_unetr "norm_name = group" \
+    "num_groups = 5"
 refused "x.ini:13: [loss] weight: found 3 numbers" -e 's/^plugin = dice$/&\nweight = 1 2 3/'
 alone="x.ini:13: [loss] weight: it would change nothing: Dice counts one class here"
 refused "$alone" -e 's/^plugin = dice$/&\nweight = 5\ninclude_background = no/'
