@@ -16,6 +16,8 @@
 #define TRACKED ".num_batches_tracked"
 #define VARIANCE ".running_var"
 
+enum { TOLD_MAX = 20 }; /* differences with a line each                                           */
+
 /* A convolution's weight: its axes are in another order in a file. */
 static bool is_kernel(const storage_tensor *t)
 {
@@ -116,12 +118,18 @@ static bool visit(const storage *s, unsigned groups, const tensor_format *format
     return true;
 }
 
+static int differences(const origin *o)
+{
+    return o->missing + o->unknown + o->misshapen;
+}
+
 /* One difference: false where it ends the comparison. */
 static bool differs(origin *o, int *count, pons_error *problem, pons_error *err)
 {
     ++*count;
     if (o->tell != NULL) {
-        o->tell(o->context, problem->text);
+        if (differences(o) <= TOLD_MAX)
+            o->tell(o->context, problem->text);
         return true;
     }
     pons_fail(err, problem->status, "%s", problem->text);
@@ -427,6 +435,14 @@ pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *fi
     return with_prefix(&o, read_tensors, err);
 }
 
+static void tell_more(const origin *o)
+{
+    char line[512];
+
+    snprintf(line, sizeof line, "'%.400s': and %d more", o->where, differences(o) - TOLD_MAX);
+    o->tell(o->context, line);
+}
+
 pons_status tensor_names_compare(const storage *s, unsigned groups, const safetensors *file,
                                  const char *where, const tensor_format *format,
                                  void (*tell)(void *context, const char *line), void *context,
@@ -435,7 +451,9 @@ pons_status tensor_names_compare(const storage *s, unsigned groups, const safete
     origin o = { .s = s, .groups = groups, .file = file, .where = where, .format = format,
                  .tell = tell, .context = context };
 
-    if (with_prefix(&o, compare, err) == PONS_OK && o.missing + o.unknown + o.misshapen > 0)
+    if (with_prefix(&o, compare, err) == PONS_OK && differences(&o) > TOLD_MAX)
+        tell_more(&o);
+    if (err->status == PONS_OK && differences(&o) > 0)
         pons_fail(err, PONS_CONFIG, "'%s' is not of this network: %d tensors are missing, %d are "
                   "not part of it, %d have another shape", where, o.missing, o.unknown,
                   o.misshapen);

@@ -37,8 +37,8 @@ enum {
 pons_status tensor_names_read(storage *s, unsigned groups, const safetensors *file,
                               const char *where, const tensor_format *format, pons_error *err);
 /*
- * Compare names and shapes only, and pass each difference as one line to 'tell'. PONS_CONFIG: there
- * were some; the text counts them.
+ * Compare names and shapes only, and pass each difference as one line to 'tell', after 20 of them
+ * their number. PONS_CONFIG: there were some; the text counts them.
  */
 pons_status tensor_names_compare(const storage *s, unsigned groups, const safetensors *file,
                                  const char *where, const tensor_format *format,

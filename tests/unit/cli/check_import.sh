@@ -183,6 +183,8 @@ check "the other shape is named" grep -q "has shape \[2, 2\], expected \[2, 1, 3
 check "one line each" [ "$(grep -c "^error: " err)" -eq 4 ]
 check "channels of the image are an option" refused 3 "expected [2, 2, 3, 3, 3]" "$given/unet.pt" --channels 2
 check "another prefix has nothing" refused 3 "are missing" "$given/unet_old.pth" --prefix other.
+check "twenty lines name what is missing" [ "$(grep -c "' is missing, expected shape" err)" = 20 ]
+check "and their number ends the list" grep -q "': and [1-9][0-9]* more$" err
 check "an infinite element is refused" refused 4 "is inf, expected a finite number" "$given/infinite.pt"
 check "an element beyond float32 is refused" refused 4 "is 1e+300, expected a finite number" "$given/huge.pt"
 check "which prediction refuses too" ends 4 "is 1e+300, expected a finite number of float32" \
