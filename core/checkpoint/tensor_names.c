@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/finite.h"
 #include "base/integer.h"
 #include "base/text/text.h"
 #include "base/whole.h"
@@ -181,11 +182,21 @@ static double *values_of(const safetensor *found, const char *name, pons_error *
     return values;
 }
 
+/* Whether the elements have the storage's type, so that they need no conversion. */
+static bool is_same_type(const safetensor *found, const tensor_format *format)
+{
+    return found->type == SAFETENSORS_F32 && !format->wide;
+}
+
 static bool check_values(const storage_tensor *t, void *context)
 {
     const visit_state *v = context;
     const origin *o = v->origin;
     const safetensor *found = tensor_names_find(o->file, o->format, t->name);
+
+    if (is_same_type(found, o->format) && floats_are_finite(found->data, found->count))
+        return true;
+
     double *values = values_of(found, t->name, v->err);
     bool wide = o->format->wide;
     int64_t i = 0;
@@ -201,13 +212,27 @@ static bool check_values(const storage_tensor *t, void *context)
     return v->err->status == PONS_OK;
 }
 
+/* Elements of the storage's type. A file may have them at any address. */
+static void copy_values(const storage_tensor *t, const tensor_format *format, const char *from)
+{
+    float *to = t->memory;
+
+    for (int64_t i = 0; i < shape_count(t->shape); i++)
+        memcpy(&to[i], from + index_in_file(t, format, i) * (int64_t)sizeof *to, sizeof *to);
+}
+
 static bool fill_values(const storage_tensor *t, void *context)
 {
     const visit_state *v = context;
     const tensor_format *format = v->origin->format;
     const safetensor *found = tensor_names_find(v->origin->file, format, t->name);
-    double *values = values_of(found, t->name, v->err);
 
+    if (is_same_type(found, format)) {
+        copy_values(t, format, found->data);
+        return true;
+    }
+
+    double *values = values_of(found, t->name, v->err);
     for (int64_t i = 0; values != NULL && i < found->count; i++) {
         double value = values[index_in_file(t, format, i)];
         if (format->wide)
