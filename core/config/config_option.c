@@ -100,6 +100,12 @@ static void count_text(const pons_option *o, char *text, size_t size)
                  o->count_min + 1 == o->count_max ? "or" : "to", o->count_max);
 }
 
+/* Whether an option has one value only, as a size of a network that others have too. */
+static bool has_one_choice(const pons_option *o)
+{
+    return o->type == PONS_OPTION_CHOICE && o->choices[0] != NULL && o->choices[1] == NULL;
+}
+
 const char *option_expected(const pons_option *option, char *text, size_t size)
 {
     char range[96] = "", counts[48];
@@ -107,6 +113,10 @@ const char *option_expected(const pons_option *option, char *text, size_t size)
     bool single = option->count_max == 1 && name[strlen(name) - 1] == 's';
     size_t used;
 
+    if (has_one_choice(option)) {
+        snprintf(text, size, "%s", option->choices[0]);
+        return text;
+    }
     if (type_facts[option->type].ranged)
         range_text(option, type_facts[option->type].whole, range, sizeof range);
     count_text(option, counts, sizeof counts);
@@ -130,7 +140,7 @@ static pons_status refuse_value(const parsing *p, const char *found)
     option_expected(p->option, expected, sizeof expected);
     for (const char *const *word = p->option->choices; word != NULL && *word != NULL; word++)
         text_guess_try(&guess, *word);
-    if (p->option->type == PONS_OPTION_CHOICE && guess.best != NULL)
+    if (p->option->type == PONS_OPTION_CHOICE && !has_one_choice(p->option) && guess.best != NULL)
         return pons_fail(p->err, PONS_CONFIG, "%s = '%s': expected %s; did you mean '%s'?",
                          p->where, p->value, expected, guess.best);
     if (found != NULL && strcmp(found, p->value) != 0)

@@ -142,6 +142,7 @@ network "kernel_size: found 2 in level 1, expected an odd extent such as 3" dynu
     "strides = 1 2 2" "upsample_kernel_size = 2 2"
 network "strides: found 2 in level 0, expected at most 1" dynunet "kernel_size = 3 3 3" "strides = 2 2 2" \
     "upsample_kernel_size = 2 2"
+network "patch_size = '4': expected 2" swin_unetr "patch_size = 4"
 network "num_groups: found 5, expected a divisor of the 24 features of level 0" swin_unetr "norm_name = group" \
     "num_groups = 5"
 refused "x.ini:13: [loss] weight: found 3 numbers" -e 's/^plugin = dice$/&\nweight = 1 2 3/'
