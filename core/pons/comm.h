@@ -17,6 +17,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 /* The place of this process among the others. */
 typedef struct pons_comm_rank_info {
     int rank, size;       /* 0 <= rank < size                                                     */
@@ -103,5 +105,7 @@ typedef struct pons_comm_operations {
 #define PONS_COMM(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
     PONS_PLUGIN_DEFINE_(PONS_KIND_COMM, pons_comm_operations, NAME, VERSION, SUMMARY,             \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

@@ -14,6 +14,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 /* ---- map programs ---------------------------------------------------------------------------- */
 
 /*
@@ -468,5 +470,7 @@ typedef struct pons_device_operations {
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                  \
     PONS_PLUGIN_DEFINE_(PONS_KIND_DEVICE, pons_device_operations, NAME, VERSION, SUMMARY,         \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

@@ -19,6 +19,8 @@
 
 #include <pons/plugin.h>
 
+PONS_C_BEGIN
+
 #define PONS_RANK_MAX 6
 
 typedef struct pons_graph pons_graph;
@@ -284,5 +286,7 @@ pons_node *pons_dropout_channels(pons_graph *g, pons_node *x, double p, const ch
 
 /* Assign a parameter or slot its value after the step. All assignments act together (R8). */
 void pons_assign(pons_graph *g, pons_node *leaf, pons_node *value);
+
+PONS_C_END
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <pons/model.h>
 
+PONS_C_BEGIN
+
 /* The function from logits to probabilities. AUTO: softmax for several classes, else sigmoid. */
 typedef enum pons_activation {
     PONS_ACTIVATION_AUTO = 0,
@@ -51,5 +53,7 @@ pons_node *pons_batch_sum(pons_graph *g, pons_node *x, unsigned axes);
 #define PONS_LOSS(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
     PONS_PLUGIN_DEFINE_(PONS_KIND_LOSS, pons_loss_operations, NAME, VERSION, SUMMARY,             \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

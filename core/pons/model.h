@@ -10,6 +10,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 typedef enum pons_target_kind {
     PONS_TARGET_LABELS = 1, /* u8 [N, D, H, W, 1], class ids 0 .. classes - 1; or pons_task.whole */
     PONS_TARGET_REGIONS,    /* u8 [N, D, H, W, R], 0 or 1, may overlap                            */
@@ -73,5 +75,7 @@ pons_status pons_strides_divisor(const pons_triples *strides, int divisor[3], po
 #define PONS_MODEL(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                   \
     PONS_PLUGIN_DEFINE_(PONS_KIND_MODEL, pons_model_operations, NAME, VERSION, SUMMARY,           \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

@@ -16,6 +16,8 @@
 
 #include <pons/model.h>
 
+PONS_C_BEGIN
+
 /* Extent of the last axis: the channels of a feature map. */
 int64_t pons_channels_of(const pons_node *x);
 /* The parameter NAME.END: a vector of 'count' equal values. */
@@ -105,5 +107,7 @@ extern const char *const pons_act_names[];
 
 /* prelu has one slope, NAME.weight, 0.25 at first; that of leakyrelu is 0.01. */
 pons_node *pons_layer_act(pons_graph *g, const char *name, pons_act act, pons_node *x);
+
+PONS_C_END
 
 #endif

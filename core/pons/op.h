@@ -26,6 +26,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 #define PONS_OP_INPUTS_MAX 8
 
 /*
@@ -92,5 +94,7 @@ typedef struct pons_op_operations {
 #define PONS_OP(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                      \
     PONS_PLUGIN_DEFINE_(PONS_KIND_OP, pons_op_operations, NAME, VERSION, SUMMARY,                 \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

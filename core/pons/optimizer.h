@@ -10,6 +10,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 typedef enum pons_slot_kind {
     PONS_SLOT_ELEMENT = 1, /* one number per element, the parameter's shape                       */
     PONS_SLOT_TENSOR       /* one number per parameter, rank 0                                    */
@@ -45,5 +47,7 @@ typedef struct pons_optimizer_operations {
 #define PONS_OPTIMIZER(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                               \
     PONS_PLUGIN_DEFINE_(PONS_KIND_OPTIMIZER, pons_optimizer_operations, NAME, VERSION, SUMMARY,   \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

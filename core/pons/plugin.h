@@ -30,6 +30,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The functions have the linkage of C, also in C++. */
+#ifdef __cplusplus
+#define PONS_C_BEGIN extern "C" {
+#define PONS_C_END }
+#else
+#define PONS_C_BEGIN
+#define PONS_C_END
+#endif
+
+PONS_C_BEGIN
+
 #define PONS_ABI_MAJOR 2
 #define PONS_ABI_MINOR 0
 
@@ -260,5 +271,7 @@ typedef struct pons_note {
     _Static_assert(_Generic(&(OPERATIONS), const TYPE *: 1, default: 0),                          \
                    "the operations of this kind are a static const " #TYPE);                      \
     _Static_assert(sizeof(#NAME) <= PONS_NAME_SIZE, "the name has more than 47 characters")
+
+PONS_C_END
 
 #endif

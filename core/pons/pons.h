@@ -19,6 +19,8 @@
 #include <pons/train.h>
 #include <pons/transform.h>
 
+PONS_C_BEGIN
+
 /* "1.0.0" */
 const char *pons_version(void);
 /*
@@ -31,5 +33,7 @@ const char *pons_version(void);
 void pons_process_prepare(void);
 /* Run the command line; returns the exit code. One call at a time. */
 int pons_main(int argc, char **argv);
+
+PONS_C_END
 
 #endif

@@ -34,6 +34,8 @@
 
 #include <pons/transform.h>
 
+PONS_C_BEGIN
+
 /* ---- open ------------------------------------------------------------------------------------ */
 
 typedef struct pons_predictor pons_predictor;
@@ -139,5 +141,7 @@ typedef enum pons_result {
 
 /* NULL: the result was not requested, or the network has none of this kind. */
 const pons_volume *pons_prediction_volume(const pons_prediction *r, pons_result result);
+
+PONS_C_END
 
 #endif

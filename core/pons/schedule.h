@@ -10,6 +10,8 @@
 
 #include <pons/plugin.h>
 
+PONS_C_BEGIN
+
 typedef struct pons_schedule_operations {
     pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
     double (*factor)(const void *config, double t, double total);
@@ -18,5 +20,7 @@ typedef struct pons_schedule_operations {
 #define PONS_SCHEDULE(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                \
     PONS_PLUGIN_DEFINE_(PONS_KIND_SCHEDULE, pons_schedule_operations, NAME, VERSION, SUMMARY,     \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

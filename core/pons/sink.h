@@ -13,6 +13,8 @@
 #include <pons/plugin.h>
 #include <stdio.h>
 
+PONS_C_BEGIN
+
 typedef struct pons_metric {
     const char *name; /* "loss", "dice.spleen"                                                    */
     double value;     /* NaN: not defined                                                         */
@@ -49,5 +51,7 @@ pons_status pons_sink_file(const char *path, const char *mode, FILE **file, pons
 #define PONS_SINK(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                    \
     PONS_PLUGIN_DEFINE_(PONS_KIND_SINK, pons_sink_operations, NAME, VERSION, SUMMARY,             \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

@@ -20,6 +20,8 @@
 
 #include <pons/sink.h>
 
+PONS_C_BEGIN
+
 typedef struct pons_training {
     uint32_t size;
     const char *file;         /* INI file; NULL: 'set' has all values                             */
@@ -50,5 +52,7 @@ typedef struct pons_training {
  * not finite. A checkpoint written before an error stays.
  */
 pons_status pons_train(const pons_training *training, pons_error *err);
+
+PONS_C_END
 
 #endif

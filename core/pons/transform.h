@@ -15,6 +15,8 @@
 
 #include <pons/graph.h>
 
+PONS_C_BEGIN
+
 /* ---- volumes --------------------------------------------------------------------------------- */
 
 /*
@@ -271,5 +273,7 @@ typedef struct pons_transform_operations {
 #define PONS_TRANSFORM(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                               \
     PONS_PLUGIN_DEFINE_(PONS_KIND_TRANSFORM, pons_transform_operations, NAME, VERSION, SUMMARY,   \
                         OPERATIONS, OPTIONS)
+
+PONS_C_END
 
 #endif

@@ -14,6 +14,12 @@ changed=$(nm -D --defined-only "$library" | awk '{ print $3 }' | LC_ALL=C sort |
     LC_ALL=C comm -3 "$source/tests/unit/plugin/exports" - | tr '\n' ' ')
 [ -z "$changed" ] || fail "symbols are not those of tests/unit/plugin/exports (first column: gone): $changed"
 
+# The soname that docs/embedding.md tells programs.
+checks=$((checks + 1))
+soname=$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+[ -n "$soname" ] && grep -q "soname is \`$soname\`" "$source/docs/embedding.md" ||
+    fail "the soname is '$soname', docs/embedding.md has another"
+
 # exports LIBRARY NAME
 exports() { nm -D --defined-only "$1" | grep " $2\$"; }
 check "the program's entry is exported" exports "$library" pons_main

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Plugins built with the installed headers alone pass the conformance test, and train in fp32 and
 # bf16 with a loss that falls. OUTSIDE_CC and OUTSIDE_DEFS are the compiler and flags of the tree's
-# plugins.
+# plugins, OUTSIDE_CXX the compiler of C++.
 set -eu
 
 srcdir=$(cd "${srcdir:-.}" && pwd)
@@ -126,6 +126,15 @@ cp -r "$srcdir/examples/embed" embed
 make -s -C embed CC="$OUTSIDE_CC" >build.log 2>&1 || { cat build.log >&2; fail "examples/embed does not build"; }
 embed/volumes runs/fp32 phantom/imagesTr/phantom_000.nii.gz >volumes.txt 2>&1 ||
     { cat volumes.txt >&2; fail "examples/embed/volumes failed"; }
+# The headers are those of a C++ program too.
+if $OUTSIDE_CXX --version >/dev/null 2>&1; then
+    # shellcheck disable=SC2046 # lists of words
+    $OUTSIDE_CXX -std=c++2a -x c++ embed/volumes.c -x none $(pkg-config --cflags --libs pons) -o embed/volumes_cxx \
+        >build.log 2>&1 || { cat build.log >&2; fail "examples/embed/volumes.c does not build as C++"; }
+    embed/volumes_cxx runs/fp32 phantom/imagesTr/phantom_000.nii.gz | cmp - volumes.txt ||
+        fail "volumes.c finds other volumes in C++"
+    passed=$((passed + 1))
+fi
 "$pons" evaluate --prediction out.nii.gz --label out.nii.gz --labels thing:1 --json >out.json
 found=$(sed -n '2s/.*: \([0-9]*\) voxels.*/\1/p' volumes.txt)
 grep -q "\"voxels\":{\"prediction\":$found," out.json ||
