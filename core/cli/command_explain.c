@@ -6,11 +6,11 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
-#include "base/integer.h"
 #include "base/system/memory_limit.h"
 #include "base/text/text.h"
 #include "bench/memory_estimate.h"
 #include "cli/command.h"
+#include "cli/explain_kernels.h"
 #include "cli/explain_prediction.h"
 #include "config/memory_hints.h"
 #include "device/local_comm.h"
@@ -30,8 +30,6 @@ static const pons_option flags[] = {
     PONS_FLAG(explain_flags, schedule, "no", "The learning rate over the steps."),
     PONS_OPTIONS_END
 };
-
-static const char *const sections_of[] = { "begin", "micro", "reduce", "update" };
 
 typedef struct explained {
     experiment *experiment;
@@ -72,29 +70,13 @@ static void print_json(const explained *x)
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         printf("%s\n{\"section\":\"%s\",\"kind\":\"%s\",\"name\":", i > 0 ? "," : "",
-               sections_of[k.section], k.kind);
+               explain_section_name(k.section), k.kind);
         put_name(x, i);
         printf(",\"implementation\":\"%s\",\"bytes\":%" PRIu64 ",\"flop\":%" PRIu64
                ",\"arena\":%zu,\"nodes\":%d}", k.implementation != NULL ? k.implementation : "",
                k.bytes, k.flop, k.arena, k.nodes);
     }
     puts("]}");
-}
-
-void explain_print_kernels(const program *p, const program_facts *facts)
-{
-    printf("%-7s %-28s %-16s %6s %10s %11s  %s\n", "section", "kernel", "by", "nodes", "moved",
-           "operations", "memory alive");
-    for (int i = 0; i < facts->kernel_count; i++) {
-        static const char bar[] = "########################################";
-        kernel_facts k = program_kernel(p, i);
-        int size = facts->arena > 0 ? (int)(40.0 * (double)k.arena / (double)facts->arena) : 0;
-        char moved[32], flop[32], alive[32];
-        printf("%-7s %-28.28s %-16s %6d %10s %11s  %10s %.*s %s\n", sections_of[k.section], k.kind,
-               k.implementation != NULL ? k.implementation : "", k.nodes,
-               text_amount((double)k.bytes, "B", moved), text_amount((double)k.flop, "FLOP", flop),
-               text_amount((double)k.arena, "B", alive), min_int(size, 40), bar, k.name);
-    }
 }
 
 static void print_table(const explained *x)

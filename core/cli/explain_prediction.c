@@ -10,6 +10,7 @@
 #include "base/file/json.h"
 #include "base/text/text.h"
 #include "bench/memory_estimate.h"
+#include "cli/explain_kernels.h"
 #include "data/reader/volume_read.h"
 #include "infer/predict.h"
 #include "nnunet/nnunet_model.h"

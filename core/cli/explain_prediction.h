@@ -5,10 +5,7 @@
 #define CORE_CLI_EXPLAIN_PREDICTION_H
 
 #include "cli/command.h"
-#include "graph/program/explain.h"
 
-/* The table of a program's kernels. */
-void explain_print_kernels(const program *p, const program_facts *facts);
 /*
  * Print what pons predict would do with a run, a checkpoint or a folder of nnU-Net, the first
  * argument, on the image that is the second, if there is one.

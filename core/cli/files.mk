@@ -5,6 +5,7 @@ libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command
 	core/cli/command_report.c core/cli/command_train.c core/cli/command_train.h core/cli/commands.c \
 	core/cli/environment.c core/cli/environment.h \
 	core/cli/evaluate_slides.c core/cli/evaluate_slides.h \
+	core/cli/explain_kernels.c core/cli/explain_kernels.h \
 	core/cli/explain_prediction.c core/cli/explain_prediction.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
