@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/file/json.h"
@@ -123,6 +125,14 @@ static const char *first_network(forecast *f, const char *run, pons_error *err)
     return arena_format(f->memory, "%s/%s", run, folds.name[0]);
 }
 
+/* The first of the files of an image, which may be a list of channels "a.nii.gz,b.nii.gz". */
+static const char *first_file(arena *memory, const char *image)
+{
+    size_t size = access(image, F_OK) == 0 ? strlen(image) : strcspn(image, ",");
+
+    return arena_format(memory, "%.*s", (int)size, image);
+}
+
 static pons_status open_first(forecast *f, pons_error *err)
 {
     const invocation *call = f->call;
@@ -153,11 +163,12 @@ static void describe(forecast *f)
 
 pons_status explain_prediction(const invocation *call, bool json, pons_error *err)
 {
-    forecast f = { .call = call, .memory = arena_new(),
-                   .image = call->argument_count > 1 ? call->argument[1] : NULL };
+    forecast f = { .call = call, .memory = arena_new() };
 
     if (f.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (call->argument_count > 1)
+        f.image = first_file(f.memory, call->argument[1]);
     if (open_first(&f, err) == PONS_OK) {
         describe(&f);
         if (json)

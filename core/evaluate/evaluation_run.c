@@ -338,6 +338,16 @@ static pons_status keep_classes(evaluation *e, const data_class *known, int know
                                       "before it", run);
 }
 
+/* Whether --set names the images of a dataset. */
+static bool names_dataset(const predict_source *source)
+{
+    for (int i = 0; i < source->set_count; i++)
+        if (strncmp(source->set[i], "data.source", strlen("data.source")) == 0
+            || strncmp(source->set[i], "data.image", strlen("data.image")) == 0)
+            return true;
+    return false;
+}
+
 /* Open the configuration of a run's data; that of a fold of nnU-Net has them from --set alone. */
 static pons_status open_config(const evaluation *e, const predict_source *source, config **out,
                                pons_error *err)
@@ -347,6 +357,9 @@ static pons_status open_config(const evaluation *e, const predict_source *source
     if (!nnunet_is_fold(source->run))
         return config_open(arena_format(e->memory, "%s/resolved.ini", source->run),
                            source->set_count, source->set, out, err);
+    if (!names_dataset(source))
+        return pons_fail(err, PONS_USAGE, "'%s' is a model of nnU-Net, which names no dataset"
+                         "\nhint: --set data.source=DATASET", source->run);
     if (nnunet_model_open(source->run, &m, err) == PONS_OK)
         nnunet_model_config(m, source->set_count, source->set, out, err);
     nnunet_model_close(m);

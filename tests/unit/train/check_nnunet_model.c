@@ -958,7 +958,7 @@ END_TEST
 START_TEST(a_prediction_is_explained)
 {
     begin_model();
-    EXPECT(0, NULL, "explain", "m", "in/a_0000.nii.gz", "--json");
+    EXPECT(0, NULL, "explain", "m", "in/a_0000.nii.gz,in/a_0001.nii.gz", "--json");
     json_t *found = root_json("out");
     ck_assert_str_eq(json_string_value(json_at(found, "network")), "residual_unet");
     ck_assert_int_eq(json_integer_value(json_at(found, "parameter_count")), 19238);
@@ -1016,7 +1016,7 @@ START_TEST(folds_are_evaluated_on_what_they_held_out)
     EXPECT(0, NULL, "evaluate", "--run", "m/fold_0", "--set", "data.source=d", "--set",
            "data.fold=1");
     ck_assert_ptr_nonnull(strstr(root_text("out"), "\nb "));
-    EXPECT(3, "neither 'source' nor 'image' is given", "evaluate", "--run", "m");
+    EXPECT(2, "'m/fold_0' is a model of nnU-Net, which names no dataset", "evaluate", "--run", "m");
     remove_root();
 }
 END_TEST
