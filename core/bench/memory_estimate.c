@@ -292,7 +292,7 @@ void memory_estimate_prediction(const replicas *r, int networks, const volume_fa
     f.arena = (double)facts.arena * r->count * networks;
     f.parameters = (double)facts.parameters * r->count * networks;
     f.scratch = (double)(facts.packed + facts.inputs) * r->count * networks;
-    f.libraries = fmax(resident_bytes() - (double)facts.parameters * r->count, 0);
+    f.libraries = fmax(memory_resident_bytes() - (double)facts.parameters * r->count, 0);
     f.image = 4.0 * e->task.channels * (read + voxels);
     f.planes = (double)window_blend_bytes(&w, f.extent, classes)
                + 4.0 * classes * (double)(f.extent[1] * f.extent[2])

@@ -1,16 +1,17 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
 	core/cli/command.h core/cli/command_config.c core/cli/command_devices.c core/cli/command_doctor.c \
-	core/cli/command_evaluate.c core/cli/command_explain.c core/cli/command_export.c core/cli/command_launch.c \
-	core/cli/command_report.c core/cli/command_train.c core/cli/command_train.h core/cli/commands.c \
-	core/cli/environment.c core/cli/environment.h \
-	core/cli/evaluate_slides.c core/cli/evaluate_slides.h \
-	core/cli/explain_kernels.c core/cli/explain_kernels.h \
-	core/cli/explain_prediction.c core/cli/explain_prediction.h \
+	core/cli/command_launch.c core/cli/command_report.c core/cli/command_train.c core/cli/command_train.h \
+	core/cli/commands.c core/cli/environment.c core/cli/environment.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
-libcore_la_SOURCES += core/cli/exchange/bundle_network.c \
-	core/cli/exchange/bundle_network.h core/cli/exchange/command_import.c \
+libcore_la_SOURCES += core/cli/evaluate/command_evaluate.c core/cli/evaluate/evaluate_slides.c \
+	core/cli/evaluate/evaluate_slides.h
+libcore_la_SOURCES += core/cli/explain/command_explain.c core/cli/explain/explain_kernels.c \
+	core/cli/explain/explain_kernels.h core/cli/explain/explain_prediction.c \
+	core/cli/explain/explain_prediction.h
+libcore_la_SOURCES += core/cli/exchange/bundle_network.c core/cli/exchange/bundle_network.h \
+	core/cli/exchange/command_export.c core/cli/exchange/command_import.c \
 	core/cli/exchange/export_folder.c core/cli/exchange/export_folder.h \
 	core/cli/exchange/export_nnunet.c core/cli/exchange/export_nnunet.h \
 	core/cli/exchange/option_json.c core/cli/exchange/option_json.h
@@ -50,8 +51,8 @@ libcore_la_SOURCES += core/cli/init/command_init.c core/cli/init/ini_text.c core
 	core/cli/init/init_plan.c core/cli/init/init_plan.h core/cli/init/init_plan_ini.c \
 	core/cli/init/init_plan_table.c core/cli/init/init_plan_trial.c
 # The sources that 'pons plugin new' writes are those of the pages.
-PLUGIN_PAGES = docs/plugins/loss.md docs/plugins/model.md docs/plugins/op.md docs/plugins/optimizer.md \
-	docs/plugins/schedule.md docs/plugins/sink.md docs/plugins/transform.md
+PLUGIN_PAGES = docs/kinds/loss.md docs/kinds/model.md docs/kinds/op.md docs/kinds/optimizer.md \
+	docs/kinds/schedule.md docs/kinds/sink.md docs/kinds/transform.md
 nobase_dist_doc_DATA += $(PLUGIN_PAGES)
 EXTRA_DIST += core/cli/plugin/templates.awk
 BUILT_SOURCES += core/cli/plugin/plugin_templates.h

@@ -71,13 +71,6 @@ int64_t window_scheduler_slab(const int64_t extent[3], int classes)
 
 /* ---- prepare --------------------------------------------------------------------------------- */
 
-int64_t window_scheduler_slab(const int64_t extent[3], int classes)
-{
-    int64_t plane = extent[1] * extent[2] * classes * (int64_t)sizeof(float);
-
-    return max_i64(SLAB / plane, SLAB_PLANES);
-}
-
 static pons_status prepare_item(scheduler *s, int number, pons_error *err)
 {
     item *i = &s->item[number];

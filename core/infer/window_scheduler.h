@@ -65,7 +65,5 @@ int64_t window_scheduler_slab(const int64_t extent[3], int classes);
  */
 pons_status window_scheduler_run(const replicas *r, const window_scheduler_work *work,
                                  pons_error *err);
-/* Planes that 'take' is given at a time, at most. */
-int64_t window_scheduler_slab(const int64_t extent[3], int classes);
 
 #endif

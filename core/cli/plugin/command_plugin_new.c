@@ -1,7 +1,7 @@
 /*
  * command_plugin_new.c - pons plugin new: the source of a plugin, which trains as written.
  *
- * The sources are those of docs/plugins, under the name of the new plugin. A Makefile, an
+ * The sources are those of docs/kinds, under the name of the new plugin. A Makefile, an
  * experiment and a test are written beside them.
  */
 #include <ctype.h>
@@ -307,7 +307,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (j.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    j.folder = f->output[0] != '\0' ? f->output : j.name;
+    j.folder = f->output != NULL && f->output[0] != '\0' ? f->output : j.name;
     if (check_names(&j, err) == PONS_OK && write_files(&j, err) == PONS_OK)
         log_line(call->log, "wrote %s/%s.c, %s.ini, Makefile and check.sh\nhint: make -C %s check",
                  j.folder, j.name, j.name, shell_word_bare(word, sizeof word, j.folder));

@@ -1,6 +1,6 @@
-# The C sources in docs/plugins/KIND.md, as tables for command_plugin_new.c. A source begins with a comment that names
+# The C sources in docs/kinds/KIND.md, as tables for command_plugin_new.c. A source begins with a comment that names
 # its file: /* KIND/NAME.c - ...; the first of a page is the plugin of that kind.
-BEGIN { print "/* Generated from docs/plugins by core/cli/plugin/templates.awk. */" }
+BEGIN { print "/* Generated from docs/kinds by core/cli/plugin/templates.awk. */" }
 /^```c$/ { code = 1; named = 0; next }
 /^```$/ { if (code) print "    NULL\n};"; code = 0 }
 !code { next }

@@ -81,7 +81,7 @@ expect 2 stderr "unknown command 'hlep'; did you mean 'help'?" hlep
 expect 2 stderr "'--set' stands before the command, expected it behind" --set train.steps=1 train a.ini
 expect 2 stderr "unknown command 'plugin lst'; did you mean 'plugin list'?" plugin lst
 # No command name is close to these, so that no suggestion is made.
-expect 2 stderr "unknown command 'plugin new'" plugin new loss mine
+expect 2 stderr "unknown command 'plugin make'" plugin make loss mine
 expect 2 stderr "hint: pons plugin --help" plugin make loss mine
 expect 2 stderr "unknown kind 'los', expected one of loss, model" plugin new los mine
 expect 2 stderr "there is no template of kind 'device'" plugin new device mine

@@ -36,16 +36,16 @@ PKG_CONFIG_PATH=$(dirname "$(find "$work/root" -name pons.pc)")
 libraries=$(dirname "$PKG_CONFIG_PATH")
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR="$work/root"
 
-# The examples of docs/plugins begin with a comment that names their file: /* KIND/NAME.c - ...
+# The examples of docs/kinds begin with a comment that names their file: /* KIND/NAME.c - ...
 mkdir "$work/guide"
 awk -v folder="$work/guide" '
     /^```c$/ { code = 1; file = ""; next }
     /^```$/ { if (file != "") close(file); code = 0 }
     code && file == "" { path = $2; kind = path; sub("/.*", "", kind)
                          system("mkdir -p " folder "/" kind); file = folder "/" path }
-    code { print > file }' "$srcdir"/docs/plugins/*.md
+    code { print > file }' "$srcdir"/docs/kinds/*.md
 examples=$(cd "$work/guide" && find . -name '*.c' | sed 's/^\.\///; s/\.c$//' | sort)
-[ "$(echo "$examples" | wc -l)" -ge 8 ] || fail "docs/plugins has the examples: $examples"
+[ "$(echo "$examples" | wc -l)" -ge 8 ] || fail "docs/kinds has the examples: $examples"
 make -s -C "$work" -f "$srcdir/tests/outside/Makefile" SOURCE="$srcdir/tests/outside" GUIDE="$work/guide" \
     DEFS="$OUTSIDE_DEFS" CC="$OUTSIDE_CC" >"$work/build.log" 2>&1 || {
     cat "$work/build.log" >&2

@@ -1,7 +1,7 @@
 /*
  * explain_prediction.c - open a trained network, and print its kernels, windows and memory.
  */
-#include "cli/explain_prediction.h"
+#include "cli/explain/explain_prediction.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/file/json.h"
 #include "base/text/text.h"
 #include "bench/memory_estimate.h"
-#include "cli/explain_kernels.h"
+#include "cli/explain/explain_kernels.h"
 #include "data/reader/volume_read.h"
 #include "infer/predict.h"
 #include "nnunet/nnunet_model.h"

@@ -1,8 +1,8 @@
 /*
  * evaluate_slides.h - pons evaluate --metrics froc: maps of slides against masks of lesions.
  */
-#ifndef CORE_CLI_EVALUATE_SLIDES_H
-#define CORE_CLI_EVALUATE_SLIDES_H
+#ifndef CORE_CLI_EVALUATE_EVALUATE_SLIDES_H
+#define CORE_CLI_EVALUATE_EVALUATE_SLIDES_H
 
 #include "evaluate/slide_detection.h"
 

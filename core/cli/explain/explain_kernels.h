@@ -1,8 +1,8 @@
 /*
  * explain_kernels.h - the kernels of a program as a table.
  */
-#ifndef CORE_CLI_EXPLAIN_KERNELS_H
-#define CORE_CLI_EXPLAIN_KERNELS_H
+#ifndef CORE_CLI_EXPLAIN_EXPLAIN_KERNELS_H
+#define CORE_CLI_EXPLAIN_EXPLAIN_KERNELS_H
 
 #include "graph/program/explain.h"
 

@@ -1,8 +1,8 @@
 /*
  * explain_prediction.h - the network, windows and memory of a prediction, before it runs.
  */
-#ifndef CORE_CLI_EXPLAIN_PREDICTION_H
-#define CORE_CLI_EXPLAIN_PREDICTION_H
+#ifndef CORE_CLI_EXPLAIN_EXPLAIN_PREDICTION_H
+#define CORE_CLI_EXPLAIN_EXPLAIN_PREDICTION_H
 
 #include "cli/command.h"
 

@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
-#include "cli/evaluate_slides.h"
+#include "cli/evaluate/evaluate_slides.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
 #include "evaluate/comparison.h"

@@ -1,7 +1,7 @@
 /*
  * explain_kernels.c - print the kernels of a program, each in a line.
  */
-#include "cli/explain_kernels.h"
+#include "cli/explain/explain_kernels.h"
 
 #include <stdio.h>
 

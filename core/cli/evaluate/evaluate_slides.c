@@ -1,7 +1,7 @@
 /*
  * evaluate_slides.c - find the mask of each map.
  */
-#include "cli/evaluate_slides.h"
+#include "cli/evaluate/evaluate_slides.h"
 
 #include <stdio.h>
 #include <string.h>
