@@ -90,6 +90,9 @@ for extent in 64 128 256; do
     # shellcheck disable=SC2086
     trains fast_ddpm_$extent $synthesis --set train.micro_batches=2
 done
+for preset in 128_two large local production; do
+    check "fast_ddpm_$preset is explained as it is" "$program" explain fast_ddpm_$preset.ini
+done
 job nobrainer_brain $head
 job nobrainer_demo $head
 job smartcache_ddp $head
@@ -165,7 +168,10 @@ else
     picture_job imagefolder_resnet50 imagenet n01440764 n01443537 n01484850 -- --set patch.extent="1 32 32" \
         --set preprocess.resize.extent=36 --set preprocess.center_crop.extent="0 32 32" --set model.depth=10 \
         --set train.batch=2 --set train.micro_batches=2
-    precision="--set train.precision=bf16" # no processor computes in fp16
+    # No processor computes in fp16; the file as it is says so.
+    unchanged() { "$program" explain "$1" >log 2>&1 || grep -q 'precision fp16 does not exist on a cpu' log; }
+    check "imagewoof_xresnet50 is read as it is" unchanged imagewoof_xresnet50.ini
+    precision="--set train.precision=bf16"
     picture_job imagewoof_xresnet50 imagewoof2-320 n02086240 n02087394 -- --set patch.extent="1 32 32" \
         --set preprocess.resize.extent="1 36 36" --set preprocess.center_crop.extent="0 32 32" \
         --set model.depth=18 --set train.batch=2
@@ -206,6 +212,11 @@ if "$program" doctor 2>/dev/null | grep -q '^openslide.*: yes'; then
     check "$job trains" learned "$program" train
     check "$job has the parameters of the guide" grep -q ' 11177025 parameters' runs/$job-debug/log.txt
     check "$job is scored" scored $job
+    if "$program" doctor 2>/dev/null | grep -q '^libtiff.*: yes'; then
+        check "$job predicts a slide" "$program" predict -q runs/$job-debug training/images/tumor_003.tif \
+            -o out/$job.tiff --stride 128
+        check "$job has a map" test -s out/$job.tiff
+    fi
     sed -i "s/^name = .*/name = $job-two/" $job.ini
     check "$job trains on two ranks" learned "$program" launch -n 2 -- train
     check "$job is scored from two ranks" scored $job-two
@@ -215,6 +226,7 @@ fi
 
 # A file of another name would be a job that this test does not run.
 known="brain brats brats_ddp camelyon_resnet18 datasets_speed deep fast_ddpm fast_ddpm_64 fast_ddpm_128 fast_ddpm_256 \
+fast_ddpm_128_two fast_ddpm_large fast_ddpm_local fast_ddpm_production \
 head_t1 imagefolder_resnet50 imagewoof_xresnet50 mnist_mlp mnist_mlp_ddp nobrainer_brain nobrainer_demo \
 smartcache_ddp spleen spleen_fast"
 for file in *.ini; do
