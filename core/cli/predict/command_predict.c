@@ -315,8 +315,10 @@ static pons_status list_cases(job *j, pons_error *err)
 
     j->datasets = arena_alloc(j->memory, (size_t)call->argument_count * sizeof *j->datasets);
     for (int i = 1; i < call->argument_count; i++) {
-        bool listed = predict_dataset_is(call->argument[i], kind_of_files(j));
-        if (!listed && !folder_is_there(call->argument[i])) {
+        bool folder = folder_is_there(call->argument[i]);
+        bool listed = !(folder && makes_maps(j))
+                      && predict_dataset_is(call->argument[i], kind_of_files(j));
+        if (!listed && !folder) {
             if (!add_channel(j, call->argument[i]))
                 add_list(j, call->argument[i]);
             continue;

@@ -426,6 +426,8 @@ START_TEST(bad_input_ends_with_one_line_and_no_map)
     MAP(2, "--split has no effect", "s.tif", in_root("x.tiff"), "--split", "test");
     MAP(2, "--stride is for maps", "list.csv", in_root("x.csv"), "--stride", "4");
     MAP(2, "-o map.tiff writes the probability map", "s.tif", in_root("x.csv"));
+    ck_assert_int_eq(mkdir(in_root("empty"), 0700), 0);
+    MAP(4, "empty' holds no whole-slide image", "empty", in_root("x/"));
     MAP(2, "-o classes.csv writes a row for each patch", "list.csv", in_root("x/"));
     MAP(4, "but the network sees level 5", "s.tif", in_root("x.tiff"), "--set",
         "data.slide_level=5");
