@@ -30,10 +30,21 @@ static void set_palette(png_structp png, png_infop info, const png_source *s)
     png_set_PLTE(png, info, color, s->colors);
 }
 
+/* The caller reports a failure; libpng would print lines of its own. */
+static void end_write(png_structp png, png_const_charp text)
+{
+    png_longjmp(png, 1);
+}
+
+static void ignore_warning(png_structp png, png_const_charp text)
+{
+}
+
 /* libpng returns by longjmp on errors; no frame between holds a resource of this program. */
 static bool encode_png(FILE *file, const png_source *s)
 {
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
+    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, end_write,
+                                              ignore_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
 
     if (!info || setjmp(png_jmpbuf(png))) {
