@@ -11,9 +11,13 @@ libcore_la_SOURCES += core/cli/explain/command_explain.c core/cli/explain/explai
 	core/cli/explain/explain_kernels.h core/cli/explain/explain_prediction.c \
 	core/cli/explain/explain_prediction.h
 libcore_la_SOURCES += core/cli/exchange/bundle_network.c core/cli/exchange/bundle_network.h \
+	core/cli/exchange/bundle_state.c core/cli/exchange/bundle_state.h \
+	core/cli/exchange/bundle_transforms.c core/cli/exchange/bundle_transforms.h \
 	core/cli/exchange/command_export.c core/cli/exchange/command_import.c \
+	core/cli/exchange/export_bundle.c core/cli/exchange/export_bundle.h \
 	core/cli/exchange/export_folder.c core/cli/exchange/export_folder.h \
 	core/cli/exchange/export_nnunet.c core/cli/exchange/export_nnunet.h \
+	core/cli/exchange/monai_classes.c core/cli/exchange/monai_classes.h \
 	core/cli/exchange/option_json.c core/cli/exchange/option_json.h
 libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Exported runs in nnU-Net, beside 'pons predict' of the run.
+"""Exported runs in nnU-Net and MONAI, beside 'pons predict' of the run.
 
 usage: export.py PONS [FOLDER]
 
-Each run has a few steps of training on a phantom. nnU-Net's predictor opens the folder of 'pons export --nnunet', with
-windows added in float32 in place of half precision. Prints the largest difference of logits over the largest logit, which must be at most 1e-4, and the share of
-equal labels, at least 99.9 %.
+Needs nnunetv2, MONAI, pytorch-ignite and fire. Each run has a few steps of training on a phantom. nnU-Net's predictor
+opens the folder of 'pons export --nnunet', with windows added in float32 in place of half precision; MONAI's parser
+makes the parts of the bundle of 'pons export --bundle'. Prints the largest difference of logits over the largest logit,
+which must be at most 1e-4, and the share of equal labels, at least 99.9 %. The programs' own commands run, too.
 """
 import functools
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -125,6 +127,29 @@ def nnunet_logits(model, image):
     return numpy.asarray(nibabel.load(folder / "seg.nii.gz").dataobj), logits.transpose(3, 2, 1, 0), box[::-1]
 
 
+def same_labels(name, file, own, least=0.999):
+    """Compare labels that a program's own command wrote."""
+    equal = float((numpy.asarray(nibabel.load(file).dataobj) == own).mean())
+    print(f"{name:20} labels {100 * equal:.3f} %{'' if equal >= least else '  FAILED'}", flush=True)
+    return equal >= least
+
+
+def nnunet_command(name, image, labels):
+    """The labels of nnUNetv2_predict, which finds the folder by its dataset.
+
+    It adds windows in half precision, which changes up to 0.4 % of the labels of a volume this small.
+    """
+    scans, results = folder / "nnunet_scans", folder / "results"
+    scans.mkdir(exist_ok=True)
+    shutil.copy(image, scans / "case_0000.nii.gz")
+    model = results / "Dataset001_Phantom" / "nnUNetTrainer__nnUNetPlans__3d_fullres"
+    shutil.copytree(folder / f"{name}_nnunet", model, dirs_exist_ok=True)
+    subprocess.run([pathlib.Path(sys.executable).parent / "nnUNetv2_predict", "-i", scans, "-o", folder / "nnunet_out",
+                    "-d", "1", "-c", "3d_fullres", "-f", "0", "-device", "cpu", "-npp", "1", "-nps", "1"],
+                   check=True, capture_output=True, env={**os.environ, "nnUNet_results": str(results)})
+    return same_labels("nnUNetv2_predict", folder / "nnunet_out" / "case.nii.gz", labels, 0.996)
+
+
 def nnunet():
     good = True
     for name, (data, preprocess, model, extent, window) in NNUNET.items():
@@ -135,9 +160,93 @@ def nnunet():
         labels, logits = predicted(name, image)
         own_labels, own_logits, box = nnunet_logits(folder / f"{name}_nnunet", image)
         good &= report(f"nnunet {name}", labels, logits[tuple(box)], own_labels, own_logits)
+        if name == "residual":
+            good &= nnunet_command(name, image, labels)
     return good
+
+
+# ---- MONAI ---------------------------------------------------------------------------------------
+
+STEPS = """[preprocess]
+steps = orient crop_foreground spacing scale_range normalize
+[preprocess.spacing]
+mm = 1.3 1 1.2
+[preprocess.scale_range]
+from = 0 700
+to = 0 1
+clip = yes
+"""
+MONAI = {
+    "unet": ("channels = 4 8\nstrides = 2\nnum_res_units = 1\nnorm = batch", "16 16 8"),
+    "segresnet": ("init_filters = 8\nblocks_down = 1 1\nblocks_up = 1", "16 16 8"),
+    "dynunet": ("kernel_size = 3 3,3,1 3\nstrides = 1 2 2,2,1\nupsample_kernel_size = 2 2,2,1\nfilters = 4 8 8\n"
+                "deep_supervision = yes", "16 16 8"),
+    "basicunet": ("features = 4 4 4 4 4 4\nnorm = group\nnum_groups = 2", "32"),
+    "vnet": ("", "32"),
+    "attention_unet": ("channels = 4 8\nstrides = 2", "16 16 8"),
+    "swin_unetr": ("feature_size = 12", "64 64 32"),
+}
+
+
+def bundle_outputs(bundle, image):
+    """Labels on the file's grid, the windows' logits brought there by MONAI, and which voxels lie within the image."""
+    from monai.bundle import ConfigParser
+    from monai.transforms import Invertd
+    parser = ConfigParser()
+    parser.read_config(bundle / "configs" / "inference.json")
+    parser.read_meta(bundle / "configs" / "metadata.json")
+    parser["bundle_root"], parser["output_dir"] = str(bundle), str(folder / "eval")
+    network = parser.get_parsed_content("network")
+    network.load_state_dict(torch.load(bundle / "models" / "model.pt", weights_only=True))
+    network.eval()
+    before = parser.get_parsed_content("preprocessing")
+    item = before({"image": str(image)})
+    with torch.no_grad():
+        item["pred"] = parser.get_parsed_content("inferer")(item["image"][None], network)[0]
+    back = Invertd(keys="pred", transform=before, orig_keys="image", nearest_interp=False)
+    logits = back({**item, "pred": item["pred"].clone()})["pred"]
+    within = back({**item, "pred": torch.ones_like(item["pred"][:1])})["pred"][0] > 0.999
+    after = parser.get_parsed_content("postprocessing")(item)
+    return numpy.asarray(after["pred"]), numpy.asarray(logits).transpose(1, 2, 3, 0), numpy.asarray(within)
+
+
+def monai_row(name, plugin, options, extent, preprocess=STEPS, predict="resample = logits", edge=True):
+    """Compare a run; without 'edge' only voxels within the preprocessed image count."""
+    image = folder / "solid" / "imagesTr" / "phantom_001.nii.gz"
+    run(name, "solid", preprocess, f"plugin = {plugin}\n{options}\n", extent, "mode = gaussian", predict)
+    call("export", f"runs/{name}", "--bundle", f"{name}_bundle")
+    labels, logits = predicted(name, image)
+    own_labels, own_logits, within = bundle_outputs(folder / f"{name}_bundle", image)
+    own_labels = own_labels[0] if labels.ndim == 3 else own_labels.transpose(1, 2, 3, 0)
+    counted = within | edge
+    return report(f"bundle {name}", labels[counted], logits[counted], own_labels[counted], own_logits[counted])
+
+
+def bundle_run(name):
+    """The labels that 'python -m monai.bundle run' writes are those of 'pons predict'."""
+    image = folder / "solid" / "imagesTr" / "phantom_001.nii.gz"
+    bundle, images = folder / f"{name}_bundle", folder / "scans"
+    images.mkdir(exist_ok=True)
+    shutil.copy(image, images)
+    subprocess.run([sys.executable, "-m", "monai.bundle", "run", "--config_file", "configs/inference.json",
+                    "--meta_file", "configs/metadata.json", "--bundle_root", ".", "--dataset_dir", str(images)],
+                   cwd=bundle, check=True, capture_output=True)
+    return same_labels("monai.bundle run", bundle / "eval" / image.name, predicted(name, image)[0])
+
+
+def monai():
+    good = [monai_row(plugin, plugin, options, extent) for plugin, (options, extent) in MONAI.items()]
+    unet = ("unet", *MONAI["unet"])
+    late = STEPS.replace("crop_foreground spacing scale_range", "spacing scale_range crop_foreground")
+    late += "[preprocess.crop_foreground]\nabove = 0.001\n"
+    good.append(monai_row("crop_last", *unet, preprocess=late, edge=False))
+    good.append(monai_row("probabilities", *unet, predict="resample = probabilities"))
+    # The nearest voxel has no rule of its own midway between two, so none of the positions i / mm is midway.
+    good.append(monai_row("labels", *unet, preprocess=STEPS.replace("1.2", "1.1"), predict="resample = labels"))
+    good.append(bundle_run("unet"))
+    return all(good)
 
 
 for name, extent in (("solid", "24,20,22"), ("flat", "24,3,22")):
     call("data", "phantom", "-o", name, "--cases", 2, "--extent", extent)
-sys.exit(0 if nnunet() else 1)
+sys.exit(0 if all([nnunet(), monai()]) else 1)

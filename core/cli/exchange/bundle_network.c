@@ -13,18 +13,10 @@
 #include "base/file/json.h"
 #include "base/text/text.h"
 #include "checkpoint/weights/weights_path.h"
+#include "cli/exchange/monai_classes.h"
 #include "plugin/plugin_load.h"
 
-#define NETWORKS "monai.networks.nets."
-
 enum { CONFIG_MAX = 16 << 20, ID_DEPTH_MAX = 16, SET_MAX = 64, TEXT_SIZE = 4096 };
-
-static const struct { const char *target, *plugin; } classes[] = {
-    { "UNet", "unet" }, { "Unet", "unet" }, { "SegResNet", "segresnet" }, { "DynUNet", "dynunet" },
-    { "DynUnet", "dynunet" }, { "BasicUNet", "basicunet" }, { "BasicUnet", "basicunet" },
-    { "VNet", "vnet" }, { "AttentionUnet", "attention_unet" }, { "HighResNet", "highresnet" },
-    { "SwinUNETR", "swin_unetr" }
-};
 
 /* Arguments that the INI file decides, or that change no number. */
 static const char *const passed_over[] = {
@@ -228,18 +220,6 @@ static pons_status add_arguments(reader *r, const json_t *network, pons_error *e
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static const char *plugin_of(const char *target)
-{
-    const char *dot = strrchr(target, '.'), *name = dot != NULL ? dot + 1 : target;
-
-    if (dot != NULL && strncmp(target, NETWORKS, strlen(NETWORKS)) != 0)
-        return NULL;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (strcmp(classes[i].target, name) == 0)
-            return classes[i].plugin;
-    return NULL;
-}
-
 static pons_status read_network(reader *r, pons_error *err)
 {
     static const char *const entries[] = { "network_def", "network", "net" };
@@ -256,7 +236,7 @@ static pons_status read_network(reader *r, pons_error *err)
         return PONS_OK;
     target = json_string_value(json_object_get(network, "_target_"));
     r->out->described = arena_string(r->memory, target);
-    name = plugin_of(target);
+    name = monai_class_plugin(target);
     if (name == NULL)
         return PONS_OK;
     if (plugin_load(PONS_KIND_MODEL, name, 0, NULL, &p, err) != PONS_OK)

@@ -6,18 +6,20 @@
 
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/exchange/export_bundle.h"
 #include "cli/exchange/export_nnunet.h"
 #include "onnx/onnx_export.h"
 
 #include <pons/pons.h>
 
 typedef struct export_flags {
-    const char *output, *nnunet, *config;
+    const char *output, *bundle, *nnunet, *config;
     bool probabilities, fixed;
 } export_flags;
 
 static const pons_option flags[] = {
     PONS_TEXT(export_flags, output, "", "File to write, MODEL.onnx."),
+    PONS_TEXT(export_flags, bundle, "", "Folder to write, a bundle for MONAI."),
     PONS_TEXT(export_flags, nnunet, "", "Folder to write for nnUNetv2_predict."),
     PONS_TEXT(export_flags, config, "", "INI file for a bare weights file."),
     PONS_FLAG(export_flags, probabilities, "no",
@@ -73,7 +75,9 @@ static pons_status export_model(const invocation *call, const export_flags *f,
 static pons_status export_folder(const invocation *call, const export_flags *f,
                                  const predictor *network, pons_error *err)
 {
-    if (export_nnunet(network, f->nnunet, err) == PONS_OK)
+    if (f->bundle != NULL && export_bundle(network, pons_version(), f->bundle, err) == PONS_OK)
+        log_line(call->log, "wrote '%s', a bundle of MONAI", f->bundle);
+    else if (f->nnunet != NULL && export_nnunet(network, f->nnunet, err) == PONS_OK)
         log_line(call->log, "wrote '%s', a model folder of nnU-Net", f->nnunet);
     return err->status;
 }
@@ -81,10 +85,11 @@ static pons_status export_folder(const invocation *call, const export_flags *f,
 /* Refuse a call without exactly one output, or with an option of another one. */
 static pons_status check_outputs(const export_flags *f, pons_error *err)
 {
-    int count = (f->output != NULL) + (f->nnunet != NULL);
+    int count = (f->output != NULL) + (f->bundle != NULL) + (f->nnunet != NULL);
 
     if (count != 1)
-        return pons_fail(err, PONS_USAGE, "expected one output: -o MODEL.onnx or --nnunet DIR");
+        return pons_fail(err, PONS_USAGE, "expected one output: -o MODEL.onnx, --bundle DIR or "
+                         "--nnunet DIR");
     if (f->output == NULL && (f->probabilities || f->fixed))
         return pons_fail(err, PONS_USAGE, "--%s is for -o MODEL.onnx",
                          f->fixed ? "fixed" : "probabilities");
@@ -115,6 +120,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_export = {
-    "export", "a trained network for ONNX or nnU-Net", "RUN -o MODEL.onnx | --nnunet DIR", flags,
+    "export", "a trained network for ONNX, MONAI or nnU-Net",
+    "RUN -o MODEL.onnx | --bundle DIR | --nnunet DIR", flags,
     sizeof(export_flags), "o=output", 1, 1, run
 };

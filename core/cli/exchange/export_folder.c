@@ -68,8 +68,7 @@ torch_value *export_value(const json_t *json, arena *memory)
 
 /* ---- state dictionaries ---------------------------------------------------------------------- */
 
-/* A tensor with a copy of its elements. */
-static torch_value *tensor_value(const safetensor *t, const void *data, arena *memory)
+torch_value *export_tensor(const safetensor *t, const void *data, arena *memory)
 {
     torch_value *v = pickle_value_new(memory, TORCH_TENSOR);
     torch_tensor *to = v->tensor = arena_alloc(memory, sizeof *to);
@@ -104,7 +103,7 @@ torch_value *export_state(const predictor *p, arena *memory, pons_error *err)
         return NULL;
     for (int i = 0; i < list.content.count; i++)
         export_put(state, list.item[i].name,
-                   tensor_value(&list.item[i], list.content.data(list.content.context, i), memory),
+                   export_tensor(&list.item[i], list.content.data(list.content.context, i), memory),
                    memory);
     tensor_names_list_clear(&list);
     return state;

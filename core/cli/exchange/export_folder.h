@@ -27,6 +27,8 @@ pons_status export_folder_write(const char *folder, int count, const export_file
 torch_value *export_state(const predictor *p, arena *memory, pons_error *err);
 /* The same value, in the arena. */
 torch_value *export_value(const json_t *json, arena *memory);
+/* A tensor of float32 or int64 in C order with a copy of its elements, in the arena. */
+torch_value *export_tensor(const safetensor *t, const void *data, arena *memory);
 /* Append a pair to a dictionary. */
 void export_put(torch_value *dictionary, const char *key, torch_value *value, arena *memory);
 

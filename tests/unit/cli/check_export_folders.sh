@@ -1,6 +1,6 @@
 #!/bin/sh
-# pons export --nnunet: the folder is predicted like its run, and what nnU-Net cannot say is refused by its option.
-# tests/peers/export.py runs nnU-Net.
+# pons export --nnunet and --bundle: the folder of nnU-Net is predicted like its run, a bundle is imported to the run's
+# own logits, and what the other program cannot say is refused by its option. tests/peers/export.py runs both programs.
 . "${srcdir:-.}/tests/support/checks.sh"
 cd "$folder" || exit 1
 phantom data 2 20,16,18
@@ -95,13 +95,57 @@ check "MONAI's normalisation of all channels is that of each" "$program" export 
     --set preprocess.normalize.scheme=monai
 check 'with a mask of its own it is not' refused '[preprocess.normalize] scheme' runs/planned --nnunet none \
     --set preprocess.normalize.scheme=monai --set preprocess.normalize.nonzero=yes
-train other 'steps = normalize' 'mode = gaussian' 'plugin = unet
+check 'a network without a class of MONAI' refused "[model] plugin: found residual_unet, of which MONAI has no class" \
+    runs/planned --bundle none
+
+# ---- MONAI ---------------------------------------------------------------------------------------
+train bundled 'steps = orient spacing scale_range crop_foreground normalize
+[preprocess.spacing]
+mm = 1.3 1 1.2
+[preprocess.scale_range]
+from = 0 700
+to = 0 1
+clip = yes' 'mode = gaussian' 'plugin = unet
 channels = 4 8
-strides = 2'
-check 'a network that is not of nnU-Net' refused '[model] plugin: found unet' runs/other --nnunet none
+strides = 2
+num_res_units = 1
+norm = batch'
+check 'a run becomes a bundle' "$program" export runs/bundled --bundle bundled
+for file in LICENSE configs/metadata.json configs/inference.json models/model.pt docs/README.md; do
+    check "it has $file" [ -s "bundled/$file" ]
+done
+for key in version monai_version pytorch_version numpy_version required_packages_version task description authors \
+    copyright network_data_format; do
+    check "the metadata have $key" grep -q "^    \"$key\":" bundled/configs/metadata.json
+done
+check 'it is imported with the network of the run' ends 0 'plugin=unet, channels=4 8, strides=2' "$program" import \
+    bundled -o again.safetensors --config bundled.ini
+check 'the run is predicted' "$program" predict runs/bundled "$image" -o run.nii --logits
+check 'and what was imported' "$program" predict again.safetensors --config bundled.ini "$image" -o again.nii --logits
+check 'to the same logits' cmp run_logits.nii.gz again_logits.nii.gz
+train chained 'steps = normalize' 'mode = gaussian' 'plugin = dynunet
+kernel_size = 3 3 3
+strides = 1 2 2,2,1
+upsample_kernel_size = 2 2,2,1
+filters = 4 8 8
+deep_supervision = yes'
+check 'a DynUNet becomes a bundle' "$program" export runs/chained --bundle chained
+for name in downsample upsample next_layer.downsample next_layer.super_head.conv next_layer.next_layer.conv1; do
+    check "MONAI's chain of layers has $name" grep -qa "skip_layers\.$name" chained/models/model.pt
+done
+check 'two names of a tensor are imported as one' "$program" import chained -o chain.safetensors --config chained.ini
+check 'to the bytes of the run' cmp chain.safetensors "$(echo runs/chained/checkpoints/step-*2/model.safetensors)"
+check 'windows of nnU-Net' refused '[window] mode: found nnunet' runs/bundled --bundle none --set window.mode=nnunet
+check 'flipped windows' refused '[window] mirror' runs/bundled --bundle none --set window.mirror=0
+check 'a grid of nnU-Net' refused '[preprocess.spacing] method: found "nnunet"' runs/bundled --bundle none \
+    --set preprocess.spacing.method=nnunet
+check 'a step that MONAI lacks' refused "found 'center_crop', which MONAI does not have" runs/bundled --bundle none \
+    --set 'preprocess.steps=orient spacing scale_range crop_foreground normalize center_crop' \
+    --set preprocess.center_crop.extent=8
+check 'a network that is not of nnU-Net' refused '[model] plugin: found unet' runs/bundled --nnunet none
 
 # ---- outputs -------------------------------------------------------------------------------------
-check 'no output' ends 2 'expected one output' "$program" export runs/other
-check 'two outputs' ends 2 'expected one output' "$program" export runs/other -o a.onnx --nnunet b
-check 'an option of another output' ends 2 '--fixed is for -o' "$program" export runs/other --nnunet a --fixed
+check 'no output' ends 2 'expected one output' "$program" export runs/bundled
+check 'two outputs' ends 2 'expected one output' "$program" export runs/bundled --bundle a --nnunet b
+check 'an option of another output' ends 2 '--fixed is for -o' "$program" export runs/bundled --bundle a --fixed
 finish
