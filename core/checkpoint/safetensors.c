@@ -475,16 +475,15 @@ bool safetensors_metadata_at(const safetensors *f, int index, const char **key, 
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
+/* The bits moved to those of a float have an exponent that is 112 too small. */
 static double half_value(uint16_t bits)
 {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double sign = bits >> 15 != 0 ? -1 : 1;
+    bool finite = (bits & 0x7c00) != 0x7c00;
+    uint32_t moved = (bits & 0x8000u) << 16 | (bits & 0x7fffu) << 13 | (finite ? 0 : 0x7f800000u);
+    float value;
 
-    if (exponent == 31)
-        return fraction != 0 ? __builtin_nan("") : sign * __builtin_inf();
-    if (exponent == 0)
-        return sign * fraction * 0x1p-24;
-    return sign * __builtin_ldexp(1024 + fraction, exponent - 25);
+    memcpy(&value, &moved, sizeof value);
+    return finite ? (double)value * 0x1p112 : (double)value;
 }
 
 #define GET(type, from, i) ({                                                                     \

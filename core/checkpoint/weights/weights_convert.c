@@ -12,7 +12,8 @@
 #include "base/integer.h"
 #include "base/whole.h"
 
-enum { PART = 4096 }; /* elements that are converted at a time */
+/* elements that are converted at a time, and those whose pages are given back together */
+enum { PART = 4096, RELEASED = 64 * PART };
 
 typedef struct conversion {
     const safetensors_content *content; /* the tensors to write                                   */
@@ -41,6 +42,27 @@ static bool make_room(conversion *c, int64_t count)
     return false;
 }
 
+static safetensor part_of(const safetensor *t, int64_t first, int64_t count)
+{
+    safetensor part = *t;
+
+    part.count = count;
+    part.size = (size_t)count * safetensors_type_size(t->type);
+    part.data = (const char *)t->data + (size_t)first * safetensors_type_size(t->type);
+    return part;
+}
+
+/* Give the pages before element 'first' back, a piece at a time. */
+static void release_read(const conversion *c, const safetensor *from, int64_t first)
+{
+    safetensor read;
+
+    if (first == 0 || first % RELEASED != 0)
+        return;
+    read = part_of(from, first - RELEASED, RELEASED);
+    weights_file_release(c->file, &read);
+}
+
 /* The elements as f32. */
 static const void *convert(conversion *c, const safetensor *from)
 {
@@ -49,10 +71,8 @@ static const void *convert(conversion *c, const safetensor *from)
     if (!make_room(c, from->count))
         return NULL;
     for (int64_t first = 0; first < from->count; first += PART) {
-        safetensor part = *from;
-        part.count = min_i64(PART, from->count - first);
-        part.data = (const char *)from->data
-                    + (size_t)first * safetensors_type_size(from->type);
+        safetensor part = part_of(from, first, min_i64(PART, from->count - first));
+        release_read(c, from, first);
         safetensor_doubles(&part, wide);
         for (int64_t i = 0; i < part.count; i++) {
             c->buffer[first + i] = (float)wide[i];
