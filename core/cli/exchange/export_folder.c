@@ -156,19 +156,44 @@ static pons_status write_file(const char *path, const export_file *file, pons_er
     return write_text(path, file->text, err);
 }
 
+static char *path_of(const char *folder, const char *name, pons_error *err)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/%s", folder, name) >= 0)
+        return path;
+    pons_fail(err, PONS_DEVICE, "'%s': out of memory", folder);
+    return NULL;
+}
+
+/* Remove a file, and the folders up to 'folder' that it leaves empty. */
+static void remove_file(const char *folder, const char *name)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    char *path = path_of(folder, name, &ignored), *end;
+
+    if (path == NULL)
+        return;
+    unlink(path);
+    for (end = strrchr(path, '/'); end >= path + strlen(folder); end = strrchr(path, '/')) {
+        *end = '\0';
+        rmdir(path);
+    }
+    free(path);
+}
+
 pons_status export_folder_write(const char *folder, int count, const export_file *file,
                                 pons_error *err)
 {
-    for (int i = 0; i < count; i++) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/%s", folder, file[i].name) < 0)
-            return pons_fail(err, PONS_DEVICE, "'%s': out of memory", folder);
-        write_file(path, &file[i], err);
+    for (int i = 0; i < count && err->status == PONS_OK; i++) {
+        char *path = path_of(folder, file[i].name, err);
+        if (path != NULL)
+            write_file(path, &file[i], err);
         free(path);
-        if (err->status != PONS_OK)
-            return err->status;
+        for (int made = i; made >= 0 && err->status != PONS_OK; made--)
+            remove_file(folder, file[made].name);
     }
-    return PONS_OK;
+    return err->status;
 }
 
 /* ---- refusals -------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@ typedef struct export_file {
 
 /* PONS_USAGE: there is something at 'folder', which would be overwritten. */
 pons_status export_folder_check(const char *folder, pons_error *err);
+/* Write all files; after an error none is left. */
 pons_status export_folder_write(const char *folder, int count, const export_file *file,
                                 pons_error *err);
 

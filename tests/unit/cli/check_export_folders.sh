@@ -118,6 +118,11 @@ for key in version monai_version pytorch_version numpy_version required_packages
     copyright network_data_format; do
     check "the metadata have $key" grep -q "^    \"$key\":" bundled/configs/metadata.json
 done
+full_disk() {
+    (ulimit -f 4 && trap '' XFSZ && ends 1 'cannot write' "$program" export runs/bundled --bundle full) &&
+        [ ! -e full ]
+}
+check 'a full disk leaves no folder' full_disk
 check 'it is imported with the network of the run' ends 0 'plugin=unet, channels=4 8, strides=2' "$program" import \
     bundled -o again.safetensors --config bundled.ini
 check 'the run is predicted' "$program" predict runs/bundled "$image" -o run.nii --logits
