@@ -156,7 +156,7 @@ bool folder_holds(const char *folder, const char *name)
     return found;
 }
 
-static pons_status make_folder(const char *path, pons_error *err)
+pons_status folder_make_last(const char *path, pons_error *err)
 {
     int problem;
 
@@ -180,11 +180,11 @@ pons_status folder_make(const char *path, pons_error *err)
         if (*p != '/')
             continue;
         *p = '\0';
-        status = make_folder(copy, err);
+        status = folder_make_last(copy, err);
         *p = '/';
     }
     if (status == PONS_OK)
-        status = make_folder(copy, err);
+        status = folder_make_last(copy, err);
     free(copy);
     return status;
 }

@@ -26,6 +26,8 @@ pons_status file_open_stream(const char *path, const char *mode, FILE **file, po
 FILE *file_open_reader(const char *path);
 /* Create 'path' and its parents. An existing folder is no error. */
 pons_status folder_make(const char *path, pons_error *err);
+/* Create 'path' in an existing folder. An existing folder is no error. */
+pons_status folder_make_last(const char *path, pons_error *err);
 /* Create the folder of the file 'path', and its parents. */
 pons_status folder_make_for(const char *path, pons_error *err);
 /*

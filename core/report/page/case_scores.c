@@ -23,6 +23,11 @@ double case_scores_value(const case_scores *s, int number, int class, int metric
     return s->value[((int64_t)number * s->class_count + class) * s->metric_count + metric];
 }
 
+pons_status case_scores_make_folder(arena *memory, const char *run, pons_error *err)
+{
+    return folder_make_last(arena_format(memory, "%s/validation", run), err);
+}
+
 static char *table_path(arena *memory, const char *run)
 {
     return arena_format(memory, "%s/validation/cases.csv", run);
@@ -68,7 +73,7 @@ pons_status case_scores_write(const char *run, const case_scores *s, pons_error 
 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (folder_make_for(table_path(memory, run), err) == PONS_OK
+    if (case_scores_make_folder(memory, run, err) == PONS_OK
         && safe_file_open(&f, table_path(memory, run), err) == PONS_OK) {
         f.unsynced = true;
         put_table(f.file, s);

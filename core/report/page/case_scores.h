@@ -27,6 +27,8 @@ double case_scores_value(const case_scores *s, int number, int class, int metric
 /* The path of a case's picture, numbers from 0. */
 const char *case_scores_picture(arena *memory, const char *run, int number);
 
+/* Make the folder 'validation' of a run, whose own folder must be there. */
+pons_status case_scores_make_folder(arena *memory, const char *run, pons_error *err);
 /* Write the table to the folder of a run. */
 pons_status case_scores_write(const char *run, const case_scores *s, pons_error *err);
 /*

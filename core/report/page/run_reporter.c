@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/file/file.h"
 #include "base/thread/worker.h"
 #include "report/page/case_scores.h"
 #include "report/page/mosaic.h"
@@ -70,7 +69,8 @@ void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const ui
         return;
     const char *path = case_scores_picture(memory, r->folder, number);
 
-    if (folder_make_for(path, &problem) == PONS_OK)
+    /* a run whose folder was renamed must not get a second one */
+    if (case_scores_make_folder(memory, r->folder, &problem) == PONS_OK)
         mosaic_write(path, &c->image, &c->label, decided, &problem);
     pthread_mutex_lock(&r->lock);
     if (r->picture_problem.status == PONS_OK)
