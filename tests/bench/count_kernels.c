@@ -751,7 +751,7 @@ static void write_volume(const char *name, bool label)
 
     for (int a = 0; a < 3; a++)
         grid.affine[a][a] = grid.sform[a][a] = 1;
-    const nifti_values values = { label ? NIFTI_KIND_UINT8 : 4, 1, 0 };
+    const nifti_values values = { label ? NIFTI_KIND_UINT8 : 4, 1 };
     size_t size = nifti_header_make(&grid, 1, &values, header);
     fwrite(header, 1, size, file);
     for (int k = 0; k < CASE_SIDE * CASE_SIDE; k++) {

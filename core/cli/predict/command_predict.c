@@ -696,7 +696,7 @@ static pons_status write_probabilities(const job *j, const char *path, const pre
 {
     const experiment *e = predictor_experiment(j->member[0]);
     static const nifti_values values[] = {
-        [PROBABILITY_FLOAT32] = { 16, 1, 0 }, [PROBABILITY_UINT8] = { 2, 0x1.0101p-8, 0 }
+        [PROBABILITY_FLOAT32] = { 16, 1 }, [PROBABILITY_UINT8] = { 2, 0x1.0101p-8 }
     };
 
     return nifti_write_values(path, &r->probabilities, &r->grid,
@@ -716,7 +716,7 @@ static pons_status write_segmentation(const job *j, const char *path, const pred
     if (err->status == PONS_OK && j->postprocess.count > 0)
         nnunet_postprocess_apply(&j->postprocess, &ids, err);
     if (err->status == PONS_OK)
-        (ids.channels == 1 ? nifti_write_labels : nifti_write)(path, &ids, &r->grid, err);
+        nifti_write(path, &ids, &r->grid, err);
     pons_volume_clear(&ids);
     if (err->status == PONS_OK && j->flags->logits)
         nifti_write(path_of_more(j, path, "logits"), &r->logits, &r->grid, err);
@@ -829,15 +829,28 @@ static bool is_map(const char *path)
     return text_ends_with(path, ".tif") || text_ends_with(path, ".tiff");
 }
 
+static bool is_folder(const char *path)
+{
+    return folder_is_there(path) || text_ends_with(path, "/");
+}
+
+/* Comes before the search for slides, which -o may not have meant. */
+static pons_status check_slides(const job *j, pons_error *err)
+{
+    const char *output = j->flags->output;
+
+    if (check_classification(j, err) != PONS_OK || is_map(output) || is_folder(output))
+        return err->status;
+    return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .csv, which has a row for each "
+                     "image, or a file .tiff, which is the map of a slide", output);
+}
+
 /* Expect -o to be a map for one slide, else a folder. */
 static pons_status check_maps(job *j, bool of_folder, pons_error *err)
 {
     const char *output = j->flags->output;
 
-    j->folder = folder_is_there(output) || text_ends_with(output, "/");
-    if (!j->folder && !is_map(output))
-        return pons_fail(err, PONS_USAGE, "-o '%s': expected a file .csv, which has a row for each "
-                         "image, or a file .tiff, which is the map of a slide", output);
+    j->folder = is_folder(output);
     if (!j->folder && j->case_count > 1)
         return pons_fail(err, PONS_USAGE, "-o '%s': expected a folder for %d slides, as %s/",
                          output, j->case_count, output);
@@ -895,7 +908,7 @@ static const predict_task tasks[] = {
     { TASK_CLASSIFICATION, ".csv", check_classification, channel_stem, false, false,
       arrange_segmentation, check_table, true, write_classes, tell_classes, "", predict_volumes },
     /* Patches of slides. */
-    { TASK_CLASSIFICATION, "", check_classification, channel_stem, false, false,
+    { TASK_CLASSIFICATION, "", check_slides, channel_stem, false, false,
       arrange_segmentation, check_maps, false, NULL, NULL, ".tiff", predict_slides },
 };
 

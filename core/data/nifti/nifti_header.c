@@ -54,6 +54,7 @@ static void copy_version_1(const nifti_1_header *a, header *x)
         b->srow_z[i] = a->srow_z[i];
     }
     b->xyzt_units = (unsigned char)a->xyzt_units;
+    b->intent_code = a->intent_code;
 }
 
 static pons_status refuse_two_files(const header *x, pons_error *err)
@@ -409,6 +410,7 @@ static pons_status check_geometry(header *x, pons_error *err)
     grid->qform_code = h->qform_code;
     grid->sform_code = h->sform_code;
     grid->units = h->xyzt_units;
+    grid->intent = h->intent_code;
     grid->axes = h->dim[0] < 3 ? (int)h->dim[0] : 3;
     if (h->qform_code) {
         read_qform(h, grid->qform);
@@ -553,7 +555,7 @@ size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_valu
     h.datatype = (int16_t)kind->code;
     h.bitpix = (int16_t)(8 * kind->size);
     h.scl_slope = values->slope;
-    h.intent_code = values->intent;
+    h.intent_code = grid->intent;
     h.dim[0] = count_axes(grid, channels);
     for (int a = 0; a < 3; a++) {
         h.dim[a + 1] = grid->extent[a];

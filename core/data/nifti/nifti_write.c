@@ -19,7 +19,7 @@
 #include "data/nifti/nifti_internal.h"
 #include "data/volume/geometry.h"
 
-enum { SIDE_I = 64, SIDE_K = 16, INTENT_LABEL = 1002 };
+enum { SIDE_I = 64, SIDE_K = 16 };
 
 static double voxel_value(const volume *v, int64_t index)
 {
@@ -160,28 +160,18 @@ pons_status nifti_write_values(const char *path, const volume *v, const volume_g
 pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
                            int datatype, pons_error *err)
 {
-    return write_checked(path, v, grid, &(nifti_values){ datatype, 1, 0 }, false, err);
+    return write_checked(path, v, grid, &(nifti_values){ datatype, 1 }, false, err);
 }
 
 pons_status nifti_write_unsynced(const char *path, const volume *v, int datatype, pons_error *err)
 {
-    return write_checked(path, v, NULL, &(nifti_values){ datatype, 1, 0 }, true, err);
-}
-
-static int datatype_of(const volume *v)
-{
-    return v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
-}
-
-pons_status nifti_write_labels(const char *path, const volume *v, const volume_grid *grid,
-                               pons_error *err)
-{
-    return nifti_write_values(path, v, grid, &(nifti_values){ datatype_of(v), 1, INTENT_LABEL },
-                              err);
+    return write_checked(path, v, NULL, &(nifti_values){ datatype, 1 }, true, err);
 }
 
 pons_status nifti_write(const char *path, const volume *v, const volume_grid *grid,
                         pons_error *err)
 {
-    return nifti_write_as(path, v, grid, datatype_of(v), err);
+    int datatype = v->type == PONS_F32 ? 16 : v->type == PONS_U8 ? 2 : label_datatype(v);
+
+    return nifti_write_as(path, v, grid, datatype, err);
 }

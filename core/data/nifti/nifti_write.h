@@ -19,16 +19,12 @@ pons_status nifti_write(const char *path, const volume *v, const volume_grid *gr
 typedef struct nifti_values {
     int datatype;             /* NIfTI's: 2 uint8, 4 int16, 512 uint16, 16 float32                */
     double slope;             /* above 0                                                          */
-    int intent;               /* NIfTI's intent_code: 0 none, 1002 labels                         */
 } nifti_values;
 
 /* The same, with these values. */
 pons_status nifti_write_values(const char *path, const volume *v, const volume_grid *grid,
                                const nifti_values *values, pons_error *err);
-/* The same as nifti_write for an image of labels, whose intent says so. */
-pons_status nifti_write_labels(const char *path, const volume *v, const volume_grid *grid,
-                               pons_error *err);
-/* The same with NIfTI type 'datatype', slope 1 and no intent. */
+/* The same with NIfTI type 'datatype', and slope 1. */
 pons_status nifti_write_as(const char *path, const volume *v, const volume_grid *grid,
                            int datatype, pons_error *err);
 /* The same on the volume's own grid. The caller syncs many of them at once (folder_sync_files). */

@@ -32,6 +32,7 @@ typedef struct volume_grid {
     int qform_code, sform_code;
     double qform[3][4], sform[3][4]; /* zeros where the code is 0                                 */
     int units;                 /* NIfTI's xyzt_units                                              */
+    int intent;                /* NIfTI's intent_code                                             */
     int axes;                  /* spatial axes of the file; 2: an image of one slice              */
 } volume_grid;
 

@@ -8,6 +8,7 @@
 #include "base/file/json.h"
 #include "checkpoint/safetensors.h"
 #include "data/nifti/nifti_read.h"
+#include "data/nifti/nifti_write.h"
 #include "data/volume/volume.h"
 
 #include "support/data/torch_maker.h"
@@ -742,21 +743,42 @@ START_TEST(tables_name_the_labels)
 }
 END_TEST
 
-/* Labels tell so in their header; other forms, codes and units are those of the image. */
-START_TEST(headers_of_labels_tell_labels)
+/* Copy the image 'name' of the folder "in" to "in2/NAME.nii", with an intent. */
+static void copy_with_intent(const char *name, int16_t intent)
 {
-    enum { INTENT = 68, LABEL = 1002 };
-    char *text;
-    size_t size;
-    int16_t intent;
+    enum { INTENT = 68 };
+    volume_facts facts;
+    pons_error err = PONS_ERROR_INIT;
+    char from[64], to[64];
+    volume v;
+
+    snprintf(from, sizeof from, "in/%s.nii.gz", name);
+    snprintf(to, sizeof to, "in2/%s.nii", name);
+    ck_assert_int_eq(nifti_read_image(in_root(from), &v, &facts, &err), PONS_OK);
+    ck_assert_int_eq(nifti_write(in_root(to), &v, &facts.grid, &err), PONS_OK);
+    pons_volume_clear(&v);
+    FILE *f = fopen(in_root(to), "r+b");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, INTENT, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite(&intent, sizeof intent, 1, f), 1);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* The intent of a label file, like its forms and units, is that of the image. */
+START_TEST(intent_is_that_of_the_image)
+{
+    volume_facts facts;
     pons_error err = PONS_ERROR_INIT;
 
     begin_model();
-    EXPECT(0, NULL, "predict", "m", "in", "-o", "o.nii");
-    ck_assert_int_eq(file_read(in_root("o.nii"), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
-    memcpy(&intent, text + INTENT, sizeof intent);
-    ck_assert_int_eq(intent, LABEL);
-    free(text);
+    copy_with_intent("a_0000", 1001);
+    copy_with_intent("a_0001", 1001);
+    EXPECT(0, NULL, "predict", "m", "in2", "-o", "o.nii");
+    ck_assert_int_eq(nifti_read_facts(in_root("o.nii"), &facts, &err), PONS_OK);
+    ck_assert_int_eq(facts.grid.intent, 1001);
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "p.nii");
+    ck_assert_int_eq(nifti_read_facts(in_root("p.nii"), &facts, &err), PONS_OK);
+    ck_assert_int_eq(facts.grid.intent, 0);
     remove_root();
 }
 END_TEST
@@ -1044,7 +1066,7 @@ int main(void)
     tcase_add_test(c, a_second_stage_is_evaluated);
     tcase_add_test(c, a_resampling_of_labels_that_is_not_understood_is_named);
     tcase_add_test(c, tables_name_the_labels);
-    tcase_add_test(c, headers_of_labels_tell_labels);
+    tcase_add_test(c, intent_is_that_of_the_image);
     tcase_add_test(c, probabilities_may_be_bytes);
     tcase_add_test(c, a_derivative_of_bids_is_written);
     tcase_add_test(c, what_bids_has_no_name_for_is_refused);
