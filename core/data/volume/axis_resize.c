@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/volume/interpolation.h"
+
 enum { LANES = 16, BLOCKS = 64, SPLINE_PADDING = 12 };
 
 /* The source voxels of each voxel of the result, and their weights. */
@@ -300,17 +302,19 @@ void resize_position(pons_volume *v, const int64_t extent[3])
     for (int a = 0; a < 3; a++) {
         double ratio = (double)v->extent[a] / (double)extent[a];
         int64_t begin = v->inside_start[a], end = begin + v->inside_extent[a];
-        int64_t low = (int64_t)fmax(0, ceil((double)begin / ratio - 0.5));
-        int64_t high = (int64_t)fmin((double)extent[a] - 1, floor((double)end / ratio - 0.5));
+        double edge[2] = { (double)begin / ratio - 0.5, (double)end / ratio - 0.5 };
+        double centre[2] = { edge[0] + 0.5 / ratio, edge[1] - 0.5 / ratio };
 
         for (int r = 0; r < 3; r++) {
             v->affine[r][3] += v->affine[r][a] * (ratio / 2 - 0.5);
             v->affine[r][a] *= ratio;
         }
-        if (begin == 0 && end == v->extent[a])
-            high = extent[a] - 1;
-        v->inside_start[a] = high >= low ? low : 0;
-        v->inside_extent[a] = high >= low ? high - low + 1 : 0;
+        if (begin == end)
+            v->inside_start[a] = 0;
+        else if (begin == 0 && end == v->extent[a])
+            v->inside_extent[a] = extent[a];
+        else
+            axis_cover(edge, centre, extent[a], &v->inside_start[a], &v->inside_extent[a]);
         v->extent[a] = extent[a];
     }
 }

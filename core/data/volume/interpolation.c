@@ -27,6 +27,19 @@ axis_position axis_position_at(double position, int64_t begin, int64_t count)
     return p;
 }
 
+void axis_cover(const double edge[2], const double centre[2], int64_t extent, int64_t *start,
+                int64_t *count)
+{
+    double low = fmin(ceil(edge[0]), floor(centre[0] + OUTSIDE_DISTANCE));
+    double high = fmax(floor(edge[1]), ceil(centre[1] - OUTSIDE_DISTANCE));
+
+    /* A box between two centres has neither in it and is as near to both. */
+    double first = fmax(0, fmin(low, high)), last = fmin((double)extent - 1, fmax(low, high));
+
+    *start = last >= first ? (int64_t)first : 0;
+    *count = last >= first ? (int64_t)(last - first) + 1 : 0;
+}
+
 axis_position *axis_positions_make(double step, double start, int64_t count, int64_t begin,
                                    int64_t source_count)
 {

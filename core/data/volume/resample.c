@@ -217,29 +217,37 @@ static pons_status resample_to(const volume *v, const double m[3][4], volume *ou
                     : PONS_OK;
 }
 
-/* The inside box on the new grid, rounded to voxels whose centres lie in it. */
+/* The interval along axis 'a' of the new grid of a box of the old one, from 'first' to 'last'. */
+static void map_interval(const double back[3][4], int a, const double first[3],
+                         const double last[3], double out[2])
+{
+    out[0] = out[1] = back[a][3];
+    for (int c = 0; c < 3; c++) {
+        out[0] += fmin(back[a][c] * first[c], back[a][c] * last[c]);
+        out[1] += fmax(back[a][c] * first[c], back[a][c] * last[c]);
+    }
+}
+
+/* The whole stays the whole. */
 static void inside_resampled(const volume *v, const double back[3][4], volume *out)
 {
-    double low[3], high[3];
-    bool whole = true;
+    double edges[2][3], centres[2][3], edge[2], centre[2];
+    bool whole = true, empty = false;
 
-    for (int a = 0; a < 3; a++)
-        whole = whole && v->inside_start[a] == 0 && v->inside_extent[a] == v->extent[a];
-    if (whole)
-        return;
     for (int a = 0; a < 3; a++) {
-        low[a] = high[a] = back[a][3];
-        for (int c = 0; c < 3; c++) {
-            double first = back[a][c] * ((double)v->inside_start[c] - 0.5);
-            double last = back[a][c] * ((double)(v->inside_start[c] + v->inside_extent[c]) - 0.5);
-
-            low[a] += fmin(first, last);
-            high[a] += fmax(first, last);
-        }
-        low[a] = fmax(0, ceil(low[a]));
-        high[a] = fmin((double)out->extent[a] - 1, floor(high[a]));
-        out->inside_start[a] = high[a] >= low[a] ? (int64_t)low[a] : 0;
-        out->inside_extent[a] = high[a] >= low[a] ? (int64_t)(high[a] - low[a]) + 1 : 0;
+        centres[0][a] = (double)v->inside_start[a];
+        centres[1][a] = (double)(v->inside_start[a] + v->inside_extent[a] - 1);
+        edges[0][a] = centres[0][a] - 0.5;
+        edges[1][a] = centres[1][a] + 0.5;
+        whole = whole && v->inside_start[a] == 0 && v->inside_extent[a] == v->extent[a];
+        empty = empty || v->inside_extent[a] == 0;
+    }
+    for (int a = 0; a < 3 && !whole; a++) {
+        map_interval(back, a, edges[0], edges[1], edge);
+        map_interval(back, a, centres[0], centres[1], centre);
+        axis_cover(edge, centre, out->extent[a], &out->inside_start[a], &out->inside_extent[a]);
+        if (empty)
+            out->inside_start[a] = out->inside_extent[a] = 0;
     }
 }
 

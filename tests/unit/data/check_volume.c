@@ -6,6 +6,7 @@
 #include "support/suite.h"
 #include "support/whole_resample.h"
 
+#include "data/volume/axis_resize.h"
 #include "data/volume/geometry.h"
 #include "data/volume/volume.h"
 
@@ -340,6 +341,52 @@ START_TEST(spacing_is_inverted_by_linear_interpolation)
 }
 END_TEST
 
+/* Resample along i to voxels of 'mm' by the rule of MONAI, or by that of nnU-Net. */
+static void resample_i(volume *v, double mm, bool nnunet)
+{
+    static const axis_mode linear[3] = { AXIS_LINEAR, AXIS_LINEAR, AXIS_LINEAR };
+    int64_t size[3] = { v->extent[0], v->extent[1], v->extent[2] };
+    pons_error err = PONS_ERROR_INIT;
+    double wider[3][4];
+
+    size[0] = (int64_t)rint(nnunet ? (double)size[0] / mm : (double)(size[0] - 1) / mm + 1);
+    memcpy(wider, v->affine, sizeof wider);
+    for (int r = 0; r < 3; r++)
+        wider[r][0] *= mm;
+    if (nnunet)
+        ck_assert(!image_resize(v, size, linear, &err));
+    else
+        ck_assert(!pons_volume_resample(v, (const double (*)[4])wider, size, &err));
+}
+
+/* Other spacings than 1 leave the box's edge between centres, or on one of them. */
+START_TEST(no_voxel_of_a_file_that_was_padded_is_outside)
+{
+    static const double spacings[] = { 0.7, 1, 1.25, 2, 2.5, 5 };
+    static const double millimetre[3][4] = { { 1, 0, 0, 0.1 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } };
+    pons_error err = PONS_ERROR_INIT;
+
+    for (int n = 0; n < 2 * 6 * 24; n++) {
+        int64_t size[3] = { 1 + n / 12, 2, 1 }, pad[3] = { -(n % 5), 0, 0 };
+        int64_t padded[3] = { size[0] + 2 * (n % 5) + 1, 2, 1 };
+        volume_grid grid = { .extent = { size[0], 2, 1 } };
+        volume v, back;
+
+        memcpy(grid.affine, millimetre, sizeof grid.affine);
+        ck_assert(!pons_volume_init(&v, PONS_F32, 1, size, &err));
+        memcpy(v.affine, millimetre, sizeof v.affine);
+        ck_assert(!pons_volume_crop(&v, pad, padded, 0, &err));
+        resample_i(&v, spacings[n / 2 % 6], n % 2);
+        ck_assert(!whole_resample(&v, &grid, INVERSE_RESAMPLE_VALUES, -100, &back, &err));
+        for (int64_t i = 0; i < 2 * size[0]; i++)
+            ck_assert_msg(((float *)back.voxels)[i] >= 0, "voxel %d of %d is outside at %g mm",
+                          (int)(i / 2), (int)size[0], spacings[n / 2 % 6]);
+        pons_volume_clear(&back);
+        pons_volume_clear(&v);
+    }
+}
+END_TEST
+
 START_TEST(a_grid_oblique_to_its_file_is_undone_too)
 {
     static const int64_t size[3] = { 14, 24, 24 };
@@ -548,6 +595,7 @@ int main(void)
     tcase_add_test(c, resampled_labels_take_the_nearest_voxel);
     tcase_add_test(c, orientation_crop_and_padding_are_undone_exactly);
     tcase_add_test(c, spacing_is_inverted_by_linear_interpolation);
+    tcase_add_test(c, no_voxel_of_a_file_that_was_padded_is_outside);
     tcase_add_test(c, a_grid_oblique_to_its_file_is_undone_too);
     tcase_add_test(c, classes_are_decided_on_the_grid_of_the_file);
     tcase_add_test(c, inverse_resampling_by_planes_equals_the_whole);
