@@ -23,5 +23,6 @@ libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_score
 	core/report/page/progress_plot.c \
 	core/report/page/progress_plot.h core/report/page/report_page.c \
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
+	core/report/page/report_writer.c core/report/page/report_writer.h \
 	core/report/page/run_history.c core/report/page/run_history.h \
 	core/report/page/run_reporter.c core/report/page/run_reporter.h

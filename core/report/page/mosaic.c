@@ -195,10 +195,8 @@ static void fill_palette(uint8_t palette[COLORS][3])
         memcpy(palette[FIRST_CLASS + n], sheet_color(n + 1), 3);
 }
 
-static pons_status draw(mosaic *m, const char *path, pons_error *err)
+static pons_status draw(mosaic *m, pons_error *err)
 {
-    uint8_t palette[COLORS][3];
-
     if (choose_planes(m, err) != PONS_OK)
         return err->status;
     lay_out(m);
@@ -207,19 +205,27 @@ static pons_status draw(mosaic *m, const char *path, pons_error *err)
         return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
     m->range = grey_range_of(m->image, 0);
     draw_planes(m);
-    fill_palette(palette);
-    png_write_indexed(path, m->width, m->height, m->pixels, COLORS,
-                      (const uint8_t (*)[3])palette, err);
-    free(m->pixels);
-    return err->status;
+    return PONS_OK;
 }
 
-pons_status mosaic_write(const char *path, const volume *image, const volume *label,
-                         const uint8_t *prediction, pons_error *err)
+pons_status mosaic_draw(const volume *image, const volume *label, const uint8_t *prediction,
+                        mosaic_picture *out, pons_error *err)
 {
     volume predicted = *label;
     mosaic m = { .image = image, .label = label, .prediction = &predicted };
 
     predicted.voxels = (void *)prediction;
-    return draw(&m, path, err);
+    if (draw(&m, err) != PONS_OK)
+        return err->status;
+    *out = (mosaic_picture){ m.width, m.height, m.pixels };
+    return PONS_OK;
+}
+
+pons_status mosaic_save(const mosaic_picture *picture, const char *path, pons_error *err)
+{
+    uint8_t palette[COLORS][3];
+
+    fill_palette(palette);
+    return png_write_indexed(path, picture->width, picture->height, picture->pixels, COLORS,
+                             (const uint8_t (*)[3])palette, err);
 }

@@ -4,27 +4,21 @@
 #include "report/page/run_reporter.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/thread/worker.h"
 #include "report/page/case_scores.h"
 #include "report/page/mosaic.h"
 #include "report/page/network_levels.h"
-#include "report/page/report_page.h"
+#include "report/page/report_writer.h"
 #include "report/png_write.h"
 
 struct run_reporter {
     char *folder;
     logger *log;
-    worker *writer;
-    atomic_bool busy;         /* a page is under way                                              */
+    report_writer *writer;
     bool warned;
-    pthread_mutex_t lock;     /* of 'picture_problem'                                             */
-    pons_error picture_problem; /* the first failed picture                                       */
 };
 
 /* Warn of the first failure. */
@@ -47,8 +41,7 @@ pons_status run_reporter_open(const char *folder, const experiment *e, run_repor
         return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
     }
     r->log = e->log;
-    pthread_mutex_init(&r->lock, NULL);
-    if (worker_open(WORKER_LOW, "the thread that writes the report", &r->writer, err) != PONS_OK) {
+    if (report_writer_open(folder, &r->writer, err) != PONS_OK) {
         run_reporter_close(r, false);
         return err->status;
     }
@@ -63,20 +56,14 @@ pons_status run_reporter_open(const char *folder, const experiment *e, run_repor
 void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const uint8_t *decided)
 {
     pons_error problem = PONS_ERROR_INIT;
-    arena *memory;
+    mosaic_picture picture;
 
-    if (r == NULL || !png_available() || (memory = arena_new()) == NULL)
+    if (r == NULL || !png_available())
         return;
-    const char *path = case_scores_picture(memory, r->folder, number);
-
-    /* a run whose folder was renamed must not get a second one */
-    if (case_scores_make_folder(memory, r->folder, &problem) == PONS_OK)
-        mosaic_write(path, &c->image, &c->label, decided, &problem);
-    pthread_mutex_lock(&r->lock);
-    if (r->picture_problem.status == PONS_OK)
-        r->picture_problem = problem;
-    pthread_mutex_unlock(&r->lock);
-    arena_free(memory);
+    if (mosaic_draw(&c->image, &c->label, decided, &picture, &problem) == PONS_OK)
+        report_writer_picture(r->writer, number, &picture);
+    else
+        report_writer_note(r->writer, &problem);
 }
 
 /* The mean of a case over its classes with a value, or the value of the case as a whole. */
@@ -159,42 +146,19 @@ void run_reporter_score(run_reporter *r, const validated_cases *v)
     s.value = value;
     case_scores_write(r->folder, &s, &problem);
     warn(r, &problem);
-    warn(r, &r->picture_problem); /* all pictures of the validation are drawn */
     arena_free(memory);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static pons_status write_page(const run_reporter *r, pons_error *err)
-{
-    arena *memory = arena_new();
-
-    if (memory == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a report");
-    report_page_write(r->folder, arena_format(memory, "%s/report.html", r->folder),
-                      arena_format(memory, "%s/progress.png", r->folder), err);
-    arena_free(memory);
-    return err->status;
-}
-
-static pons_status write_beside(void *context, pons_error *err)
-{
-    run_reporter *r = context;
-
-    write_page(r, err);
-    r->busy = false;
-    return err->status;
-}
-
 void run_reporter_begin_page(run_reporter *r)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    if (r == NULL || r->busy)
+    if (r == NULL)
         return;
-    r->busy = true;
-    if (worker_start(r->writer, write_beside, r, &problem) != PONS_OK)
-        r->busy = false;
+    report_writer_page(r->writer);
+    report_writer_check(r->writer, &problem);
     warn(r, &problem);
 }
 
@@ -204,14 +168,12 @@ void run_reporter_close(run_reporter *r, bool last)
 
     if (r == NULL)
         return;
-    if (r->writer != NULL)
-        worker_wait(r->writer, &problem);
-    if (last && problem.status == PONS_OK)
-        write_page(r, &problem);
-    if (last)
+    if (last) {
+        report_writer_page(r->writer);
+        report_writer_wait(r->writer, &problem);
         warn(r, &problem);
-    worker_close(r->writer);
-    pthread_mutex_destroy(&r->lock);
+    }
+    report_writer_close(r->writer);
     free(r->folder);
     free(r);
 }

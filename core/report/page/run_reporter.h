@@ -2,8 +2,8 @@
  * run_reporter.h - the report of a run while it trains: pictures and scores of each validation, and
  * the page.
  *
- * The page is written by a thread of low priority from the run's files. While it is under way the
- * next one is left out, and the last one is written at the end. A failure is a warning, once.
+ * A thread of low priority writes pictures, and then the page from the run's files. Pages asked for
+ * meanwhile are one page, and the last one is written at the end. A failure is a warning, once.
  */
 #ifndef CORE_REPORT_PAGE_RUN_REPORTER_H
 #define CORE_REPORT_PAGE_RUN_REPORTER_H
