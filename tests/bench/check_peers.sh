@@ -63,6 +63,7 @@ refused scaling "'fp16' of PRECISION" -- "$program" fp16
 refused scaling "one PRECISION" -- "$program" "bf16 fp32"
 refused scaling "'5x' of ROUNDS" -- "$program" bf16 5x
 refused files "no FOLDER" -- "$program"
+refused nnunet_train "'outside' of FAR_END" FAR_END=outside -- "$program" 10
 
 # Each file that the documents name is read, and its network is made.
 check "files.sh makes files" "$peers/files.sh" "$program" "$folder/networks"

@@ -3,13 +3,15 @@
 
 usage: nnunet_train.py FOLDER data
        nnunet_train.py FOLDER plan [PATCH FEATURES...]
-       nnunet_train.py FOLDER train SEED STEPS THREADS
+       nnunet_train.py FOLDER train SEED STEPS THREADS [FAR_END]
        nnunet_train.py FOLDER score WEIGHTS
 
 data: the head of mricron-data at 2 mm, cut into eight blocks, with the brain outside the atlas and the atlas as
 classes. plan: nnU-Net's planner and preprocessing, with a smaller patch and widths, where they are given. train:
 STEPS steps of nnUNetTrainer in epochs of ten; prints the processor seconds of the steps, and saves
-FOLDER/nnunet-SEED.pt. score: the pseudo Dice of each class over 50 batches of nnU-Net's validation loader.
+FOLDER/nnunet-SEED.pt. With FAR_END 'inside' patches on foreground stay in the volume, as those of pons; else they reach
+beyond its far end, as nnU-Net's do. score: the pseudo Dice of each class over 50 batches of nnU-Net's validation
+loader.
 """
 import json
 import os
@@ -86,8 +88,25 @@ def open_trainer(seed):
     return trainer
 
 
-def train(seed, steps, threads):
+def keep_inside():
+    """nnU-Net holds a patch on foreground at the near end of each axis; hold it at the far end too."""
+    from nnunetv2.training.dataloading.data_loader import nnUNetDataLoader
+    get_bbox = nnUNetDataLoader.get_bbox
+
+    def get_inside(self, shape, *rest, **named):
+        low, _ = get_bbox(self, shape, *rest, **named)
+        size = [int(n) for n in self.patch_size]
+        pad = [max(int(n), p - s) for n, p, s in zip(self.need_to_pad, size, shape)]
+        low = [int(min(a, s + (n + 1) // 2 - p)) for a, s, n, p in zip(low, shape, pad, size)]
+        return low, [a + p for a, p in zip(low, size)]
+
+    nnUNetDataLoader.get_bbox = get_inside
+
+
+def train(seed, steps, threads, far_end="own"):
     torch.set_num_threads(int(threads))
+    if far_end == "inside":
+        keep_inside()
     trainer = open_trainer(int(seed))
     trainer.num_epochs, trainer.num_iterations_per_epoch = int(steps) // epoch, epoch
     trainer.on_train_start()

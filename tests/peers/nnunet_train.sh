@@ -15,6 +15,7 @@
 #   FEATURES  widths of the four stages; default: 16 32 64 128
 #   PRECISION of pons, fp32 or auto; default: fp32, which nnU-Net has on processors
 #   THREADS   of each program; default: 2. On a busy machine 1: threads that wait for others use the processor
+#   FAR_END   inside: patches of nnU-Net stay in the volume at its far end, as those of pons; default: own
 #   RUNNER    a command put before each training, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
@@ -28,6 +29,7 @@ features=${FEATURES:-16 32 64 128}
 precision=$(chosen PRECISION "${PRECISION:-fp32}" fp32 auto)
 threads=${THREADS:-2}
 whole THREADS "$threads"
+far_end=$(chosen FAR_END "${FAR_END:-own}" own inside)
 keep "${3:-}"
 # Threads of PyTorch sleep while they wait: spinning would count as processor time.
 export OMP_WAIT_POLICY=passive
@@ -74,13 +76,14 @@ grep -E '^(extent|batch|strides|kernel_sizes|features_per_stage) = ' head.ini >&
 last=step-$(printf %08d "$steps")
 own=pons-$precision-$threads-$steps
 other=nnunet-$threads-$steps
+[ "$far_end" = own ] || other=$other-$far_end
 for seed in $seeds; do
     has_round "$own" "$seed" || {
         seconds=$(ours "$seed")
         measured "$own" "$seed" "$seconds" "runs/seed-$seed/checkpoints/$last/model.safetensors"
     }
     has_round "$other" "$seed" || {
-        seconds=$(peer train "$seed" "$steps" "$threads")
+        seconds=$(peer train "$seed" "$steps" "$threads" "$far_end")
         measured "$other" "$seed" "$seconds" "nnunet-$seed.pt"
     }
 done
