@@ -1,6 +1,11 @@
 # Plugins of the kinds that need no library of their own. One of a single file NAME.c is NAME.la in its
 # kind's list.
-sink_LTLIBRARIES += plugins/sinks/csv.la
+sink_LTLIBRARIES += plugins/sinks/csv.la plugins/sinks/tensorboard.la
+RUN_PARAMETERS = plugins/sinks/run_parameters.c plugins/sinks/run_parameters.h
+noinst_LTLIBRARIES += libevents.la
+libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
+plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
+plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.la \
 	plugins/schedules/exponential.la plugins/schedules/flat_cos.la plugins/schedules/linear.la \
 	plugins/schedules/one_cycle.la plugins/schedules/poly.la plugins/schedules/step.la

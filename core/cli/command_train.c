@@ -636,6 +636,7 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
+    metrics_end(s.metrics, err->status);
     close_start(&s, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
     return err->status;
 }

@@ -428,7 +428,7 @@ const section_table section_tables[] = {
  */
 static const struct { const char *section, *key, *value, *library; } not_built[] = {
     { "data", "cache", "lmdb", "lmdb" },
-    { "log", "sinks", "tensorboard", NULL }, { "log", "sinks", "mlflow", NULL },
+    { "log", "sinks", "mlflow", NULL },
 };
 
 static bool lacks_row(size_t row)

@@ -40,6 +40,14 @@ typedef struct pons_sink_operations {
     pons_status (*write)(void *sink, const pons_record *record, pons_error *err);
     pons_status (*flush)(void *sink, pons_error *err); /* before a checkpoint gets its name       */
     void (*close)(void *sink);
+    /* The rest may be NULL.                                                                      */
+    /*
+     * For a sink that must not end the run when it fails: it answers PONS_OK everywhere, and true
+     * here with one line of text, once per failure. Asked after each record and after 'end'.
+     */
+    bool (*warning)(void *sink, char *text, size_t size);
+    /* The run ends: PONS_OK, PONS_INTERRUPTED (it can go on) or its failure. 'close' comes next. */
+    void (*end)(void *sink, pons_status status);
 } pons_sink_operations;
 
 /*

@@ -24,6 +24,7 @@ typedef struct opened_sink {
 } opened_sink;
 
 struct metrics {
+    logger *log;
     FILE *file;
     char *path;
     int sink_count;
@@ -97,6 +98,7 @@ pons_status metrics_open(const char *folder, pons_sink_kept keep, const experime
         free(m);
         return pons_fail(err, PONS_DEVICE, "out of memory for metrics.jsonl");
     }
+    m->log = e->log;
     if (open_file(m, keep, e->log, err) != PONS_OK
         || open_sinks(m, folder, keep, e, err) != PONS_OK) {
         metrics_close(m);
@@ -133,6 +135,14 @@ static void put_metrics(FILE *file, const pons_record *record)
         fputc('}', file);
 }
 
+static void pass_warning(const metrics *m, const opened_sink *s)
+{
+    char text[512] = "";
+
+    if (s->operations->warning != NULL && s->operations->warning(s->handle, text, sizeof text))
+        log_warning(m->log, "sink '%s': %s", s->name, text);
+}
+
 pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err)
 {
     fprintf(m->file, "{\"kind\":\"%s\",\"step\":%" PRId64 ",\"epoch\":%" PRId64, record->kind,
@@ -146,6 +156,7 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
         if (plugin_status(s->operations->write(s->handle, record, err), s->name, "write", err)
             != PONS_OK)
             return err->status;
+        pass_warning(m, s);
     }
     return PONS_OK;
 }
@@ -160,6 +171,16 @@ pons_status metrics_sync(metrics *m, pons_error *err)
             return err->status;
     }
     return PONS_OK;
+}
+
+void metrics_end(metrics *m, pons_status status)
+{
+    for (int i = 0; m != NULL && i < m->sink_count; i++) {
+        const opened_sink *s = &m->sink[i];
+        if (s->operations->end != NULL)
+            s->operations->end(s->handle, status);
+        pass_warning(m, s);
+    }
 }
 
 void metrics_close(metrics *m)

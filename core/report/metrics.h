@@ -20,6 +20,8 @@ pons_status metrics_open(const char *folder, pons_sink_kept keep, const experime
 pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err);
 /* Flush all records to disk, before a checkpoint. */
 pons_status metrics_sync(metrics *m, pons_error *err);
+/* Tell the sinks how the run ends, before metrics_close; 'm' may be NULL. */
+void metrics_end(metrics *m, pons_status status);
 void metrics_close(metrics *m);
 
 #endif

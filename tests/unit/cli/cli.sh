@@ -145,7 +145,7 @@ expect 0 stdout "Passes over the training cases" help epochs
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 1 ] || fail "a key of one section is shown for others"
 expect 0 stdout "[window]" help extent
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 2 ] || fail "extent is a key of [patch] and [window]"
-expect 0 stdout "Not in this build: tensorboard mlflow" help log.sinks
+expect 0 stdout "Not in this build: mlflow" help log.sinks
 expect 0 stdout "Part of the training cases that an epoch runs over" help data.smart_share
 expect 2 stderr "no help on 'train.epoch'" help train.epoch
 expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz

@@ -1,0 +1,15 @@
+/*
+ * run_parameters.h - the values of a run's resolved.ini.
+ */
+#ifndef PLUGINS_SINKS_RUN_PARAMETERS_H
+#define PLUGINS_SINKS_RUN_PARAMETERS_H
+
+/*
+ * Call 'take' with each value that is not empty, in the order of the file; 'name' is "SECTION.KEY".
+ * The file is complete once the first record is written. Without a file there are no values.
+ */
+void run_parameters_read(const char *folder,
+                         void (*take)(void *context, const char *name, const char *value),
+                         void *context);
+
+#endif

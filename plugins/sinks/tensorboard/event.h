@@ -1,0 +1,53 @@
+/*
+ * event.h - TensorBoard's event files: records of protobuf messages.
+ *
+ * A record is the size (64 bits, little endian), the masked CRC-32C of these 8 bytes, the message,
+ * and the masked CRC-32C of the message (TensorBoard: summary/writer/record_writer.py). A message
+ * is an Event of compat/proto/event.proto.
+ */
+#ifndef PLUGINS_SINKS_TENSORBOARD_EVENT_H
+#define PLUGINS_SINKS_TENSORBOARD_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A protobuf message under construction; zeros are an empty one. 'failed': out of memory. */
+typedef struct message {
+    unsigned char *data;
+    size_t size, room;
+    bool failed;
+} message;
+
+void message_free(message *m);
+
+/* Append a field: its number, then the value. */
+void message_put_integer(message *m, int field, uint64_t value);
+void message_put_double(message *m, int field, double value);
+void message_put_float(message *m, int field, float value);
+void message_put_bytes(message *m, int field, const void *data, size_t size);
+void message_put_text(message *m, int field, const char *text);
+void message_put(message *m, int field, const message *inner);
+
+/* An Event so far: seconds since 1970, and the step unless it is 0, protobuf's default. */
+void event_begin(message *event, double time, int64_t step);
+/* Its content: the first event of a file, the start of a resumed run, a summary. */
+void event_put_version(message *event);
+void event_put_start(message *event);
+void event_put_summary(message *event, const message *summary);
+/* Append a scalar to a Summary. */
+void summary_put_scalar(message *summary, const char *tag, float value);
+
+uint32_t event_crc(const void *data, size_t size); /* masked                                      */
+
+/* Write the record in one piece, so that no other thread divides it. False, with errno, if not. */
+bool event_write(FILE *file, const message *event);
+
+/*
+ * Read the next record. The step is 0 without one; 'tag', of 'room' bytes, is that of the first
+ * summary value, cut to its first 'room' - 1 bytes, or "". False: the end, or a damaged record.
+ */
+bool event_read(FILE *file, int64_t *step, char *tag, size_t room);
+
+#endif

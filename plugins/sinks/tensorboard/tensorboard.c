@@ -1,0 +1,291 @@
+/*
+ * tensorboard - event files in the run folder: events.out.tfevents.TIME.HOST.PROCESS.pons.
+ *
+ * A record is one event, and each of its numbers a scalar 'KIND/NAME'. A resumed run begins a file
+ * of its own, after that of the earlier start in the order of names. Records after 'keep' are cut
+ * from earlier files, and the file begins with a start of session, by which a TensorBoard that has
+ * read them forgets them. The values of resolved.ini are hyperparameters.
+ *
+ * A file that cannot be written ends the output with one warning and not the run.
+ */
+#include <pons/sink.h>
+
+#include "sinks/run_parameters.h"
+#include "sinks/tensorboard/event.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char start[] = "events.out.tfevents.", end[] = ".pons";
+
+typedef struct tensorboard {
+    char *folder, *path;
+    FILE *file;
+    message event, summary;
+    bool described;  /* the hyperparameters are written                                           */
+    int failure;     /* errno of the first failed write; 0: none                                  */
+    bool warned;
+} tensorboard;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- files of earlier starts ----------------------------------------------------------------- */
+
+static int is_own_file(const struct dirent *e)
+{
+    size_t size = strlen(e->d_name);
+
+    return strncmp(e->d_name, start, sizeof start - 1) == 0 && size > sizeof start + sizeof end
+           && strcmp(e->d_name + size - (sizeof end - 1), end) == 0;
+}
+
+/* The size up to the last record that is kept; 0: none is. */
+static long kept_size(FILE *file, pons_sink_kept keep)
+{
+    char tag[32];
+    int64_t step;
+    long size = 0;
+
+    rewind(file);
+    while (event_read(file, &step, tag, sizeof tag)) {
+        int64_t last = strncmp(tag, "validation/", 11) == 0 ? keep.validation : keep.step;
+        if (step > 0 && step <= last)
+            size = ftell(file);
+    }
+    return size;
+}
+
+/* Cut the records after 'keep', and remove a file that has no others. */
+static pons_status cut_file(const char *path, pons_sink_kept keep, pons_error *err)
+{
+    FILE *file = NULL;
+    long size;
+
+    if (pons_sink_file(path, "a+", &file, err) != PONS_OK)
+        return err->status;
+    size = kept_size(file, keep);
+    if (size > 0 ? ftruncate(fileno(file), size) != 0 : unlink(path) != 0)
+        pons_fail(err, PONS_FAILURE, "cannot cut '%s': %s", path, strerror(errno));
+    fclose(file);
+    return err->status;
+}
+
+/* Cut the files of earlier starts. 'time' becomes later than those of their names. */
+static pons_status cut_files(const char *folder, pons_sink_kept keep, long long *time,
+                             pons_error *err)
+{
+    struct dirent **entry = NULL;
+    int count = scandir(folder, &entry, is_own_file, alphasort);
+
+    if (count < 0)
+        return pons_fail(err, PONS_FAILURE, "cannot read '%s': %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        long long named = strtoll(entry[i]->d_name + sizeof start - 1, NULL, 10);
+        char *path = NULL;
+
+        if (*time <= named)
+            *time = named + 1;
+        if (asprintf(&path, "%s/%s", folder, entry[i]->d_name) < 0)
+            pons_fail(err, PONS_DEVICE, "out of memory for event files");
+        else if (err->status == PONS_OK)
+            cut_file(path, keep, err);
+        free(path);
+        free(entry[i]);
+    }
+    free(entry);
+    return err->status;
+}
+
+/* ---- hyperparameters ------------------------------------------------------------------------- */
+
+/* Numbers of tensorboard/plugins/hparams: plugin_data.proto, and of google.protobuf.Value. */
+enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
+enum { VALUE_TAG = 1, VALUE_TENSOR = 8, VALUE_METADATA = 9, SUMMARY_VALUE = 1 };
+enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TYPE_FLOAT = 1 };
+enum { HPARAMS_SESSION_START = 3, SESSION_PARAMETERS = 1, SESSION_START_TIME = 5 };
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, VALUE_NUMBER = 2, VALUE_STRING = 3, VALUE_FLAG = 4 };
+
+/* An entry of map<string, google.protobuf.Value>: a number, yes or no, or text. */
+static void put_parameter(void *context, const char *name, const char *text)
+{
+    message entry = { 0 }, value = { 0 };
+    char *rest;
+    double number = strtod(text, &rest);
+
+    if (rest != text && *rest == '\0' && isfinite(number))
+        message_put_double(&value, VALUE_NUMBER, number);
+    else if (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0)
+        message_put_integer(&value, VALUE_FLAG, text[0] == 'y');
+    else
+        message_put_text(&value, VALUE_STRING, text);
+    message_put_text(&entry, ENTRY_KEY, name);
+    message_put(&entry, ENTRY_VALUE, &value);
+    message_put(context, SESSION_PARAMETERS, &entry);
+    message_free(&value);
+    message_free(&entry);
+}
+
+/* A summary value that has no number but metadata of plugin 'hparams'. */
+static void put_session(message *summary, const message *session)
+{
+    message data = { 0 }, plugin = { 0 }, metadata = { 0 }, tensor = { 0 }, value = { 0 };
+
+    message_put(&data, HPARAMS_SESSION_START, session);
+    message_put_text(&plugin, PLUGIN_NAME, "hparams");
+    message_put(&plugin, PLUGIN_CONTENT, &data);
+    message_put(&metadata, METADATA_PLUGIN, &plugin);
+    message_put_integer(&tensor, TENSOR_TYPE, TYPE_FLOAT);
+    message_put_bytes(&tensor, TENSOR_SHAPE, NULL, 0);
+    message_put_text(&value, VALUE_TAG, "_hparams_/session_start_info");
+    message_put(&value, VALUE_TENSOR, &tensor);
+    message_put(&value, VALUE_METADATA, &metadata);
+    message_put(summary, SUMMARY_VALUE, &value);
+    message_free(&data);
+    message_free(&plugin);
+    message_free(&metadata);
+    message_free(&tensor);
+    message_free(&value);
+}
+
+/* ---- the sink -------------------------------------------------------------------------------- */
+
+static void put_event(tensorboard *t)
+{
+    if (t->failure == 0 && !event_write(t->file, &t->event))
+        t->failure = errno != 0 ? errno : EIO;
+}
+
+static void put_parameters(tensorboard *t)
+{
+    message session = { 0 };
+
+    t->described = true;
+    run_parameters_read(t->folder, put_parameter, &session);
+    message_put_double(&session, SESSION_START_TIME, now());
+    t->summary.size = 0;
+    put_session(&t->summary, &session);
+    event_begin(&t->event, now(), 0);
+    event_put_summary(&t->event, &t->summary);
+    put_event(t);
+    message_free(&session);
+}
+
+static void begin_file(tensorboard *t, pons_sink_kept keep)
+{
+    event_begin(&t->event, now(), 0);
+    event_put_version(&t->event);
+    put_event(t);
+    if (keep.step < 0)
+        return;
+    event_begin(&t->event, now(), keep.step + 1);
+    event_put_start(&t->event);
+    put_event(t);
+}
+
+static void tensorboard_close(void *sink)
+{
+    tensorboard *t = sink;
+
+    if (t->file != NULL)
+        fclose(t->file);
+    message_free(&t->event);
+    message_free(&t->summary);
+    free(t->folder);
+    free(t->path);
+    free(t);
+}
+
+static pons_status open_file(tensorboard *t, pons_sink_kept keep, pons_error *err)
+{
+    long long time = (long long)now();
+    char host[64] = "";
+
+    if (cut_files(t->folder, keep, &time, err) != PONS_OK)
+        return err->status;
+    gethostname(host, sizeof host - 1);
+    if (asprintf(&t->path, "%s/%s%010lld.%s.%d%s", t->folder, start, time, host, (int)getpid(),
+                 end) < 0) {
+        t->path = NULL;
+        return pons_fail(err, PONS_DEVICE, "out of memory for event files");
+    }
+    return pons_sink_file(t->path, "a", &t->file, err);
+}
+
+static pons_status tensorboard_open(const void *config, const char *folder, pons_sink_kept keep,
+                                    void **sink, pons_error *err)
+{
+    tensorboard *t = calloc(1, sizeof *t);
+
+    (void)config;
+    if (t == NULL || (t->folder = strdup(folder)) == NULL) {
+        free(t);
+        return pons_fail(err, PONS_DEVICE, "out of memory for event files");
+    }
+    if (open_file(t, keep, err) != PONS_OK) {
+        tensorboard_close(t);
+        return err->status;
+    }
+    begin_file(t, keep);
+    *sink = t;
+    return PONS_OK;
+}
+
+static pons_status tensorboard_write(void *sink, const pons_record *record, pons_error *err)
+{
+    tensorboard *t = sink;
+
+    (void)err;
+    if (!t->described)
+        put_parameters(t);
+    t->summary.size = 0;
+    for (int i = 0; i < record->count; i++) {
+        char tag[256];
+        snprintf(tag, sizeof tag, "%s/%s", record->kind, record->metric[i].name);
+        if (isfinite(record->metric[i].value))
+            summary_put_scalar(&t->summary, tag, (float)record->metric[i].value);
+    }
+    event_begin(&t->event, now(), record->step);
+    event_put_summary(&t->event, &t->summary);
+    put_event(t);
+    return PONS_OK;
+}
+
+static pons_status tensorboard_flush(void *sink, pons_error *err)
+{
+    tensorboard *t = sink;
+
+    (void)err;
+    fsync(fileno(t->file)); /* each record is flushed; a failure shows in the next write          */
+    return PONS_OK;
+}
+
+static bool tensorboard_warning(void *sink, char *text, size_t size)
+{
+    tensorboard *t = sink;
+
+    if (t->failure == 0 || t->warned)
+        return false;
+    t->warned = true;
+    snprintf(text, size, "cannot write '%s': %s; it gets no more numbers of this run", t->path,
+             strerror(t->failure));
+    return true;
+}
+
+static const pons_sink_operations operations = {
+    .open = tensorboard_open, .write = tensorboard_write, .flush = tensorboard_flush,
+    .close = tensorboard_close, .warning = tensorboard_warning
+};
+
+PONS_SINK(tensorboard, "1.0", "event files for TensorBoard in the run folder", PONS_NO_OPTIONS,
+          operations);
