@@ -187,7 +187,7 @@ bool event_write(FILE *file, const message *event)
     store(record + 8, event_crc(record, 8), 4);
     memcpy(record + HEAD, event->data, event->size);
     store(record + HEAD + event->size, event_crc(event->data, event->size), 4);
-    good = fwrite(record, 1, size, file) == size && fflush(file) == 0;
+    good = fwrite(record, 1, size, file) == size;
     free(record);
     return good;
 }

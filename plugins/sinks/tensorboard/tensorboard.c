@@ -28,6 +28,7 @@ typedef struct tensorboard {
     FILE *file;
     message event, summary;
     bool described;  /* the hyperparameters are written                                           */
+    double flushed;  /* when readers last saw the file grow                                       */
     int failure;     /* errno of the first failed write; 0: none                                  */
     bool warned;
 } tensorboard;
@@ -160,10 +161,28 @@ static void put_session(message *summary, const message *session)
 
 /* ---- the sink -------------------------------------------------------------------------------- */
 
+static void note_failure(tensorboard *t)
+{
+    if (t->failure == 0)
+        t->failure = errno != 0 ? errno : EIO;
+}
+
 static void put_event(tensorboard *t)
 {
     if (t->failure == 0 && !event_write(t->file, &t->event))
-        t->failure = errno != 0 ? errno : EIO;
+        note_failure(t);
+}
+
+/* Show the events to readers of the file, at most once a second. */
+static void show_events(tensorboard *t)
+{
+    double time = now();
+
+    if (time - t->flushed < 1 && time >= t->flushed)
+        return;
+    t->flushed = time;
+    if (fflush(t->file) != 0)
+        note_failure(t);
 }
 
 static void put_parameters(tensorboard *t)
@@ -258,6 +277,7 @@ static pons_status tensorboard_write(void *sink, const pons_record *record, pons
     event_begin(&t->event, now(), record->step);
     event_put_summary(&t->event, &t->summary);
     put_event(t);
+    show_events(t);
     return PONS_OK;
 }
 
@@ -266,7 +286,8 @@ static pons_status tensorboard_flush(void *sink, pons_error *err)
     tensorboard *t = sink;
 
     (void)err;
-    fsync(fileno(t->file)); /* each record is flushed; a failure shows in the next write          */
+    if (fflush(t->file) == 0) /* a failure shows in the next write                                */
+        fsync(fileno(t->file));
     return PONS_OK;
 }
 
