@@ -48,7 +48,7 @@ templates=/usr/share/mricron/templates
 
 required="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev libjansson-dev
     libxxhash-dev"
-better="libdnnl-dev libdeflate-dev libpng-dev liblmdb-dev mricron-data"
+better="libdnnl-dev libdeflate-dev libpng-dev liblmdb-dev libcurl4-openssl-dev mricron-data"
 
 missing() {
     for package in "$@"; do

@@ -6,6 +6,15 @@ noinst_LTLIBRARIES += libevents.la
 libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
 plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
 plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
+MLFLOW_FILES = plugins/sinks/mlflow/mlflow.c plugins/sinks/mlflow/delivery.c plugins/sinks/mlflow/delivery.h \
+	plugins/sinks/mlflow/client.c plugins/sinks/mlflow/client.h
+EXTRA_DIST += $(MLFLOW_FILES)
+if HAVE_CURL
+sink_LTLIBRARIES += plugins/sinks/mlflow.la
+plugins_sinks_mlflow_la_SOURCES = $(MLFLOW_FILES) $(RUN_PARAMETERS)
+plugins_sinks_mlflow_la_CPPFLAGS = $(AM_CPPFLAGS) $(CURL_CFLAGS)
+plugins_sinks_mlflow_la_LIBADD = $(CURL_LIBS) $(JANSSON_LIBS) $(INIH_LIBS)
+endif
 schedule_LTLIBRARIES += plugins/schedules/constant.la plugins/schedules/cosine.la \
 	plugins/schedules/exponential.la plugins/schedules/flat_cos.la plugins/schedules/linear.la \
 	plugins/schedules/one_cycle.la plugins/schedules/poly.la plugins/schedules/step.la

@@ -7,14 +7,18 @@
 #include "cli/command.h"
 #include "report/page/compare_page.h"
 #include "report/page/report_page.h"
+#include "report/sinks_send.h"
 
 typedef struct report_flags {
     const char *output;
+    bool send;
 } report_flags;
 
 static const pons_option flags[] = {
     PONS_TEXT(report_flags, output, "",
               "The page; if it is not given RUN/report.html, or comparison.html of several runs."),
+    PONS_FLAG(report_flags, send, "no",
+              "Write no page, but send numbers that a sink such as mlflow could not send."),
     PONS_OPTIONS_END
 };
 
@@ -59,6 +63,13 @@ static pons_status write_page(const invocation *call, arena *memory, const char 
     return err->status;
 }
 
+static pons_status send_runs(const invocation *call, pons_error *err)
+{
+    for (int i = 0; i < call->argument_count && err->status == PONS_OK; i++)
+        sinks_send(call->argument[i], call->log, err);
+    return err->status;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const report_flags *f = given;
@@ -66,6 +77,8 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (check_runs(call, err) != PONS_OK)
         return err->status;
+    if (f->send)
+        return send_runs(call, err);
     if ((memory = arena_new()) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
     write_page(call, memory, f->output, err);

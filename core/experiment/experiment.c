@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include <pons/model.h>
-#include <pons/sink.h>
 
 #include "config/list.h"
 #include "data/dataset/class_list.h"
@@ -25,6 +24,7 @@
 #include "graph/program/explain.h"
 #include "plugin/plugin_options.h"
 #include "plugin/plugin_status.h"
+#include "plugin/sink_load.h"
 
 const char *experiment_location(experiment *e, const char *section, const char *key)
 {
@@ -75,25 +75,17 @@ static pons_status load_plugins(experiment *e, pons_error *err)
                        sizeof(pons_schedule_operations), &e->schedule, err);
 }
 
-/* Load the sinks before any file changes. Their options are in [log.NAME]. */
+/* Load the sinks before any file changes. */
 static pons_status load_sinks(experiment *e, pons_error *err)
 {
     const pons_texts *names = &e->sections.log.sinks;
 
     e->sink = arena_alloc(e->memory, (size_t)names->count * sizeof *e->sink + 1);
-    for (int i = 0; i < names->count; i++) {
-        loaded_plugin *sink = &e->sink[i];
-        const pons_plugin *d;
-        if (plugin_load(PONS_KIND_SINK, names->item[i], sizeof(pons_sink_operations),
-                        experiment_location(e, "log", "sinks"), &sink->plugin, err) != PONS_OK)
+    for (int i = 0; i < names->count; i++)
+        if (sink_load(e->config, e->memory, names->item[i],
+                      experiment_location(e, "log", "sinks"), &e->sink[i].plugin,
+                      &e->sink[i].options, err) != PONS_OK)
             return err->status;
-        d = sink->plugin->descriptor;
-        sink->options = arena_alloc(e->memory, d->config_size + 1);
-        if (d->options != NULL && d->options->name != NULL
-            && plugin_options_fill(e->config, arena_format(e->memory, "log.%s", names->item[i]),
-                                   sink->plugin, sink->options, err) != PONS_OK)
-            return err->status;
-    }
     return PONS_OK;
 }
 

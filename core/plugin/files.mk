@@ -6,4 +6,4 @@ libcore_la_SOURCES += core/plugin/descriptor.c core/plugin/descriptor.h core/plu
 	core/plugin/plugin_file.c core/plugin/plugin_file.h core/plugin/plugin_load.c \
 	core/plugin/plugin_load.h core/plugin/plugin_options.c core/plugin/plugin_options.h \
 	core/plugin/plugin_search.c core/plugin/plugin_search.h core/plugin/plugin_status.c \
-	core/plugin/plugin_status.h
+	core/plugin/plugin_status.h core/plugin/sink_load.c core/plugin/sink_load.h

@@ -48,6 +48,11 @@ typedef struct pons_sink_operations {
     bool (*warning)(void *sink, char *text, size_t size);
     /* The run ends: PONS_OK, PONS_INTERRUPTED (it can go on) or its failure. 'close' comes next. */
     void (*end)(void *sink, pons_status status);
+    /*
+     * Send what an earlier run has left in its folder, without another operation: 'pons report RUN
+     * --send'. A failure leaves the rest for another time.
+     */
+    pons_status (*send)(const void *config, const char *folder, pons_error *err);
 } pons_sink_operations;
 
 /*

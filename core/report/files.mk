@@ -6,7 +6,7 @@ libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h core/rep
 	core/report/overlay.h core/report/picture.c core/report/picture.h core/report/pixel_text.c \
 	core/report/pixel_text.h core/report/png_write.h \
 	core/report/run_folder.c core/report/run_folder.h core/report/sheet.c core/report/sheet.h \
-	core/report/sink_file.c
+	core/report/sink_file.c core/report/sinks_send.c core/report/sinks_send.h
 if HAVE_PNG
 libcore_la_SOURCES += core/report/png_write_libpng.c
 else

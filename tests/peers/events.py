@@ -68,7 +68,8 @@ def compare(run):
           f"model {parameters['model.plugin'].string_value}")
 
 
-if sys.argv[1] == "--golden":
-    write_golden(sys.argv[2])
-else:
-    compare(sys.argv[1])
+if __name__ == "__main__":
+    if sys.argv[1] == "--golden":
+        write_golden(sys.argv[2])
+    else:
+        compare(sys.argv[1])

@@ -11,7 +11,7 @@ tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h
 	%D%/data/torch_maker.c %D%/data/torch_maker.h
 tests_libsupport_la_SOURCES += %D%/process/fork_child.c %D%/process/fork_child.h \
 	%D%/process/free_port.c %D%/process/free_port.h %D%/process/gathering.c \
-	%D%/process/gathering.h %D%/process/process_state.c \
+	%D%/process/gathering.h %D%/process/http_stub.c %D%/process/http_stub.h %D%/process/process_state.c \
 	%D%/process/process_state.h %D%/process/proxy.c %D%/process/proxy.h %D%/process/shared_table.c \
 	%D%/process/shared_table.h
 tests_libsupport_la_SOURCES += %D%/run/comm_suite.c %D%/run/comm_suite.h %D%/run/comm_trial.c \

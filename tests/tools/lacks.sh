@@ -11,7 +11,7 @@ lacks() {
     cuda) [ ! -f stage/device/cuda.so ] ;;
     gloo | nccl | mpi) [ ! -f "stage/comm/$1.so" ] ;;
     png | libpng) ! has_part libpng ;;
-    libjpeg | libtiff | openslide | lmdb | onnx) ! has_part "$1" ;;
+    libjpeg | libtiff | openslide | lmdb | curl | onnx) ! has_part "$1" ;;
     cuDNN) lacks cudnn ;;
     NCCL) lacks nccl ;;
     onednn | cudnn) ! has_part "$1" ;;

@@ -145,7 +145,7 @@ expect 0 stdout "Passes over the training cases" help epochs
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 1 ] || fail "a key of one section is shown for others"
 expect 0 stdout "[window]" help extent
 [ "$(grep -c '^\[' "$folder/stdout")" -eq 2 ] || fail "extent is a key of [patch] and [window]"
-expect 0 stdout "Not in this build: mlflow" help log.sinks
+expect 0 stdout "Outputs of metrics besides metrics.jsonl" help log.sinks
 expect 0 stdout "Part of the training cases that an epoch runs over" help data.smart_share
 expect 2 stderr "no help on 'train.epoch'" help train.epoch
 expect 2 stderr "no help on 'epochz'; did you mean 'epochs'?" help epochz
@@ -380,6 +380,10 @@ for part in comm/gloo comm/mpi comm/nccl device/cuda; do
             launch -n 2 -- train "$folder/few.ini" --set distribute.backend=$optional
     fi
 done
+if ! grep -q '^curl  *[A-Za-z].*: yes$' "$folder/parts"; then
+    expect 0 stdout "Not in this build: mlflow" help log.sinks
+    expect 3 stderr "'mlflow' is not in this build" train "$folder/few.ini" --set log.sinks=mlflow
+fi
 if grep -q '^lmdb  *[A-Za-z].*: yes$' "$folder/parts"; then
     expect 0 stdout "one of none, memory, disk, lmdb, smart, device" help data.cache
     check "lmdb is not said to be left out" expr "$(grep -c 'Not in this build' "$folder/stdout")" = 0

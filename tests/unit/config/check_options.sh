@@ -92,6 +92,7 @@ observe() {
     validation) sed -n '/"kind":"validation"/s/,"seconds":[^}]*//p' runs/run/metrics.jsonl ;;
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
     best) cat runs/run/checkpoints/best ;;
+    tracker) cat runs/run/mlflow.json ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
     log) sed 's/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\).*//' runs/run/log.txt ;;
@@ -212,6 +213,10 @@ check_option() {
         echo "SKIPPED: $place $key = lmdb: needs lmdb"
         return
     fi
+    if grep -q "'mlflow' is not in this build" "$run/stderr"; then
+        echo "SKIPPED: $place $key: needs curl"
+        return
+    fi
     if [ "$observable" = winograd ] && [ "$(cat "$folder/base")" = 0 ]; then
         echo "SKIPPED: [device] winograd: needs winograd by itself" # this processor takes none
         return
@@ -297,6 +302,7 @@ END
         >>"$folder/program"
     sed -n 's/^\([^#|]*[^ #|]\) *|.*/option \1/p' "$here/table" >"$folder/covered"
     sed -n 's/^\([^#|]*[^ #|]\) *|.*/flag \1/p' "$here/flags" >>"$folder/covered"
+    [ -f "$build/stage/sink/mlflow.so" ] || sed -i '/^option log.mlflow /d' "$folder/covered"
     for list in program covered; do
         sort -u "$folder/$list" >"$folder/$list.sorted"
     done

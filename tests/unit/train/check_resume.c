@@ -815,7 +815,7 @@ START_TEST(pretrained_weights_are_where_training_starts)
                            "--set", "model.channels=4 16"), 3);
     expect_ran(3, "has shape [");
     ck_assert_msg(!file_exists_in_root("runs/c"), "a run that cannot begin left a folder");
-    ck_assert_int_eq(TRAIN("--set", "experiment.name=c", "--set", "log.sinks=mlflow"), 3);
+    ck_assert_int_eq(TRAIN("--set", "experiment.name=c", "--set", "log.sinks=mlflw"), 3);
     ck_assert(!file_exists_in_root("runs/c/metrics.jsonl"));
     remove_root();
 }

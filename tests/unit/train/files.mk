@@ -1,7 +1,7 @@
 # Tests of training, prediction, evaluation and measurement.
 PROGRAM_TESTS += %D%/check_bench %D%/check_diffusion %D%/check_diffusion_nodes \
 	%D%/check_evaluation %D%/check_fold_networks %D%/check_froc %D%/check_metric %D%/check_metrics_resume \
-	%D%/check_mixing %D%/check_nnunet_model %D%/check_peak %D%/check_predict %D%/check_rate_curve \
+	%D%/check_mixing %D%/check_mlflow %D%/check_nnunet_model %D%/check_peak %D%/check_predict %D%/check_rate_curve \
 	%D%/check_records %D%/check_resume %D%/check_memory_limit %D%/check_scaling_model %D%/check_schedule %D%/check_steady \
 	%D%/check_surface_distance %D%/check_tensorboard \
 	%D%/check_window_blend
