@@ -215,8 +215,8 @@ static outcome create_run(delivery *d)
     if (result != DELIVERED)
         return result;
     r = client_send(d->client, "runs/create", json_pack("{s:s, s:s, s:I, s:[{s:s, s:s}]}",
-        "experiment_id", experiment, "run_name", state_text(d, "name"), "start_time", milliseconds(),
-        "tags", "key", "mlflow.source.name", "value", "pons"));
+        "experiment_id", experiment, "run_name", state_text(d, "name"), "start_time",
+        milliseconds(), "tags", "key", "mlflow.source.name", "value", "pons"));
     result = judge(d, &r);
     id = json_string_value(json_object_get(json_object_get(json_object_get(r.body, "run"), "info"),
                                            "run_id"));

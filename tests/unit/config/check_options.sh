@@ -178,6 +178,7 @@ locate() {
     case $1 in
     preprocess.NAME | augment.NAME) path=$1 chosen= ;;
     preprocess.* | augment.*) path=$1 chosen=${1%%.*}.steps=${1#*.} ;;
+    log.*) path=$1 chosen=log.sinks=${1#*.} ;;
     *.*) path=${1%%.*} chosen=${1%%.*}.plugin=${1#*.} ;;
     *) path=$1 chosen= ;;
     esac

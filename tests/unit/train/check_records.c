@@ -4,10 +4,12 @@
  */
 #include <config.h>
 
+#include "sinks/tensorboard/event.h"
 #include "support/process/process_state.h"
 #include "support/run/run_pons.h"
 #include "support/suite.h"
 
+#include <glob.h>
 #include <sys/stat.h>
 
 static const char ini[] =
@@ -18,7 +20,7 @@ static const char ini[] =
     "[loss]\nplugin = dice_ce\n"
     "[optimizer]\nplugin = adam\nlr = 1e-2\n"
     "[train]\nsteps = 4\nvalidate_steps = 1\ncheckpoint_every = 0\nprecision = fp32\n"
-    "[log]\nsinks = alarm csv\n";
+    "[log]\nsinks = alarm csv tensorboard\n";
 
 static void make_experiment(void)
 {
@@ -57,6 +59,25 @@ static int count_lines(const char *file, const char *start, int step)
     return count;
 }
 
+/* Count the events of TensorBoard for a kind of record and a step, in all files of the run. */
+static int count_events(const char *kind, int step)
+{
+    glob_t found;
+    int64_t at;
+    char tag[16];
+    int count = 0;
+
+    ck_assert_int_eq(glob(in_root("runs/run/events.out.tfevents.*"), 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        FILE *file = fopen(found.gl_pathv[i], "r");
+        while (event_read(file, &at, tag, sizeof tag))
+            count += at == step && strncmp(tag, kind, strlen(kind)) == 0;
+        fclose(file);
+    }
+    globfree(&found);
+    return count;
+}
+
 static void expect_one_of_each(int last)
 {
     for (int step = 1; step <= last; step++) {
@@ -64,6 +85,8 @@ static void expect_one_of_each(int last)
         ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", step), 1);
         ck_assert_int_eq(count_lines("metrics.csv", "step,%d,", step), 6);
         ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 6);
+        ck_assert_int_eq(count_events("step/", step), 1);
+        ck_assert_int_eq(count_events("validation/", step), 1);
     }
 }
 
