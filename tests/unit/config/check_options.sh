@@ -299,7 +299,8 @@ check_cover() {
         >"$folder/program" <<END
 $(grep '^pons' "$folder/list")
 END
-    awk -F'\t' '!/^pons/ { print "option", $1 ($2 == "-" ? "" : "." $2) " " $3 }' "$folder/list" \
+    awk -F'\t' '!/^pons/ { if ($2 != "-") sub(/\.NAME$/, "", $1)
+                  print "option", $1 ($2 == "-" ? "" : "." $2) " " $3 }' "$folder/list" \
         >>"$folder/program"
     sed -n 's/^\([^#|]*[^ #|]\) *|.*/option \1/p' "$here/table" >"$folder/covered"
     sed -n 's/^\([^#|]*[^ #|]\) *|.*/flag \1/p' "$here/flags" >>"$folder/covered"
