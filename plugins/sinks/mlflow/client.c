@@ -161,6 +161,8 @@ static void request(client *c, const char *path, const char *url, const char *se
     set_options(c, url, sent, &got);
     code = client_now() > atomic_load(&c->deadline) ? CURLE_OPERATION_TIMEDOUT
                                                     : curl_easy_perform(c->curl);
+    if (code == CURLE_ABORTED_BY_CALLBACK) /* by on_progress, at the deadline                     */
+        code = CURLE_OPERATION_TIMEDOUT;
     if (code == CURLE_OK)
         curl_easy_getinfo(c->curl, CURLINFO_RESPONSE_CODE, &r->code);
     if (got.size > 0)

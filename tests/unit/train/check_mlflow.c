@@ -248,7 +248,9 @@ START_TEST(a_server_that_hangs_delays_the_end_alone)
     usleep(50000);
     begin = seconds_now();
     write_steps(sink, 2, 100);
-    ck_assert_ptr_nonnull(strstr(end(sink, PONS_OK), "--send"));
+    const char *text = end(sink, PONS_OK);
+    ck_assert_msg(strstr(text, "Timeout was reached;") != NULL && strstr(text, "--send") != NULL,
+                  "%s", text);
     ck_assert_double_lt(seconds_now() - begin, 30);
     http_stub_close(s);
     remove_root();
