@@ -1,45 +1,118 @@
 /*
- * log.c - one line at a time to the terminal and to a file.
+ * log.c - one line at a time to the terminal and to a file, and redrawn lines below them.
  */
 #include "base/log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/integer.h"
 #include "base/terminal.h"
 #include "base/text/quote.h"
 
-enum { LINE_SIZE = 4096 };
+enum { LINE_SIZE = 4096, CONTROL_SIZE = 16 };
 
-/* Return to the start of the line and erase it. */
-static void end_live_line(logger *l)
+static const double DRAW_INTERVAL = 0.25; /* seconds */
+
+/* One lock serves all loggers, because they share the terminal. */
+static pthread_mutex_t terminal_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- redrawn lines --------------------------------------------------------------------------- */
+
+/* Rows between the first and the last redrawn row; a window made narrower has wrapped the lines. */
+static int rows_above(const logger *l)
 {
-    if (l->shown)
-        fputs("\r\033[K", l->terminal);
-    l->shown = false;
+    int columns = terminal_columns(l->terminal), rows = 0;
+
+    for (int i = 0; i < l->shown; i++)
+        rows += (max_int(l->width[i], 1) + columns - 1) / columns;
+    return rows - 1;
+}
+
+/* The control sequence that leads to the start of the redrawn lines. */
+static void lead_back(const logger *l, char text[CONTROL_SIZE])
+{
+    int rows = rows_above(l);
+
+    if (rows > 0)
+        snprintf(text, CONTROL_SIZE, "\r\033[%dA", rows);
+    else
+        snprintf(text, CONTROL_SIZE, "\r");
+}
+
+/* Return to the start of the redrawn lines and erase them. */
+static void erase_live(logger *l)
+{
+    char back[CONTROL_SIZE];
+
+    if (l->shown == 0)
+        return;
+    lead_back(l, back);
+    fprintf(l->terminal, "%s\033[%s", back, rows_above(l) > 0 ? "J" : "K");
+    l->shown = 0;
 }
 
 /* Stop writing to a terminal whose reader has gone: it never comes back. */
 static void check_reader(logger *l)
 {
-    if (!ferror(l->terminal) || errno != EPIPE)
+    if (l->terminal == NULL || !ferror(l->terminal) || errno != EPIPE)
         return;
     l->terminal = NULL;
     l->terminal_lost = true;
 }
 
+/*
+ * Draw lines over the earlier ones, by a single write. The last column stays free, because some
+ * terminals wrap as soon as it is written.
+ */
+static void draw(logger *l, const char *lines)
+{
+    char back[CONTROL_SIZE], out[LINE_SIZE + LOG_BLOCK_LINES * CONTROL_SIZE];
+    int columns = terminal_columns(l->terminal) - 1, before = rows_above(l), n = 0;
+    int most = min_int(LOG_BLOCK_LINES, max_int(1, terminal_rows(l->terminal) - 1));
+    size_t used;
+
+    lead_back(l, back);
+    used = (size_t)snprintf(out, sizeof out, "%s", back);
+    for (const char *line = lines; line != NULL && n < most; n++) {
+        char text[LINE_SIZE];
+        size_t size = strcspn(line, "\n");
+
+        snprintf(text, sizeof text, "%.*s", (int)size, line);
+        size_t fit = terminal_fit(text, columns);
+        l->width[n] = terminal_width(text, fit);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s\033[K", n > 0 ? "\n" : "",
+                                 (int)fit, text);
+        line = line[size] != '\0' ? line + size + 1 : NULL;
+    }
+    if (before >= n)
+        used += (size_t)snprintf(out + used, sizeof out - used, "\033[J");
+    l->shown = n;
+    l->drawn = seconds_now();
+    fwrite(out, 1, used, l->terminal);
+    fflush(l->terminal);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
 static void write_line(logger *l, bool shown, const char *before, const char *after,
                        const char *text)
 {
+    pthread_mutex_lock(&terminal_lock);
     if (l->terminal != NULL && shown) {
         fflush(stdout); /* keeps the order of lines where both streams go to one file */
-        end_live_line(l);
+        erase_live(l);
         errno = 0;
         fprintf(l->terminal, "%s%s%s\n", l->color ? before : "", text, l->color ? after : "");
         fflush(l->terminal);
+        if (l->block[0] != '\0')
+            draw(l, l->block);
         check_reader(l);
     }
+    pthread_mutex_unlock(&terminal_lock);
     if (l->line != NULL && shown)
         l->line(l->context, text);
     if (l->file != NULL) {
@@ -99,22 +172,54 @@ void log_error(logger *l, const char *text)
     write_line(l, true, "\033[31m", "\033[0m", line);
 }
 
-/* Leave the last column free: some terminals wrap as soon as it is written. */
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static bool redraws(const logger *l)
+{
+    return l->terminal != NULL && l->live && l->level >= LOG_NORMAL;
+}
+
+bool log_live_due(const logger *l)
+{
+    bool due;
+
+    pthread_mutex_lock(&terminal_lock);
+    due = redraws(l) && (l->drawn <= 0 || seconds_now() - l->drawn >= DRAW_INTERVAL);
+    pthread_mutex_unlock(&terminal_lock);
+    return due;
+}
+
 void log_progress(logger *l, const char *format, ...)
 {
     char text[LINE_SIZE];
     va_list list;
 
-    if (l->terminal == NULL || !l->live || l->level < LOG_NORMAL)
+    if (!log_live_due(l))
         return;
     va_start(list, format);
     quote_format(text, sizeof text, format, list);
     va_end(list);
     text[strcspn(text, "\n\t")] = '\0';
+    pthread_mutex_lock(&terminal_lock);
     errno = 0;
-    fprintf(l->terminal, "\r%.*s\033[K",
-            (int)terminal_fit(text, terminal_columns(l->terminal) - 1), text);
-    fflush(l->terminal);
-    l->shown = true;
+    if (l->block[0] == '\0')
+        draw(l, text);
     check_reader(l);
+    pthread_mutex_unlock(&terminal_lock);
+}
+
+void log_block(logger *l, const char *lines)
+{
+    if (!redraws(l))
+        return;
+    pthread_mutex_lock(&terminal_lock);
+    quote_message(l->block, sizeof l->block, lines);
+    errno = 0;
+    if (l->block[0] != '\0')
+        draw(l, l->block);
+    else
+        erase_live(l);
+    fflush(l->terminal);
+    check_reader(l);
+    pthread_mutex_unlock(&terminal_lock);
 }

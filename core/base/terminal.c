@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { USUAL_COLUMNS = 80 };
+enum { USUAL_COLUMNS = 80, USUAL_ROWS = 24 };
 
 bool terminal_has_sequences(FILE *stream)
 {
@@ -27,6 +27,28 @@ int terminal_columns(FILE *stream)
     return size.ws_col;
 }
 
+int terminal_rows(FILE *stream)
+{
+    struct winsize size;
+
+    if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
+        return USUAL_ROWS;
+    return size.ws_row;
+}
+
+bool terminal_has_utf8(void)
+{
+    static const char *const variable[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+    for (size_t i = 0; i < sizeof variable / sizeof *variable; i++) {
+        const char *name = getenv(variable[i]);
+
+        if (name != NULL && *name != '\0')
+            return strcasestr(name, "utf-8") != NULL || strcasestr(name, "utf8") != NULL;
+    }
+    return false;
+}
+
 /* Size of the UTF-8 character at 'text'. A byte that is not UTF-8 counts as one character. */
 static int character_size(const char *text)
 {
@@ -39,10 +61,29 @@ static int character_size(const char *text)
     return size;
 }
 
-/* Upper bound of the columns: every wide character has three or four bytes. */
-static int character_columns(int size)
+/* U+2580 to U+259F. */
+static bool is_block_element(const char *text, int size)
 {
-    return size < 3 ? 1 : 2;
+    return size == 3 && memcmp(text, "\xe2\x96", 2) == 0 && (unsigned char)text[2] < 0xa0;
+}
+
+/* Upper bound of the columns: every wide character has three or four bytes. */
+static int character_columns(const char *text, int size)
+{
+    return size < 3 || is_block_element(text, size) ? 1 : 2;
+}
+
+int terminal_width(const char *text, size_t size)
+{
+    int columns = 0;
+
+    for (size_t used = 0; used < size && text[used] != '\0';) {
+        int bytes = character_size(text + used);
+
+        columns += character_columns(text + used, bytes);
+        used += (size_t)bytes;
+    }
+    return columns;
 }
 
 size_t terminal_fit(const char *text, int columns)
@@ -54,7 +95,7 @@ size_t terminal_fit(const char *text, int columns)
 
         if (strncmp(text + used, ", ", 2) == 0)
             part = used;
-        columns -= character_columns(size);
+        columns -= character_columns(text + used, size);
         if (columns < 0)
             return part > 0 ? part : used;
         used += (size_t)size;

@@ -25,6 +25,7 @@
 #include "experiment/run_identity.h"
 #include "experiment/tuning.h"
 #include "report/devices_file.h"
+#include "report/live/train_view.h"
 #include "report/metrics.h"
 #include "report/page/run_reporter.h"
 #include "report/run_folder.h"
@@ -66,6 +67,7 @@ typedef struct start {
     metrics *metrics;
     devices_file *devices;
     run_reporter *reporter; /* NULL: [log] report = no                                           */
+    train_view *view;       /* NULL: no terminal that is redrawn                                  */
     FILE *held;             /* log lines until log.txt is open                                    */
     char *held_text;
     size_t held_size;
@@ -227,7 +229,15 @@ static pons_status on_record(void *context, const pons_record *record, pons_erro
         run_reporter_begin_page(s->reporter);
     if (s->host != NULL)
         s->host->record(s->host->context, record);
+    train_view_record(s->view, record);
     return PONS_OK;
+}
+
+static void on_progress(void *context, const trainer_progress *p)
+{
+    const start *s = context;
+
+    train_view_progress(s->view, p);
 }
 
 static void on_predicted(void *context, int number, const pons_case *c, const uint8_t *decided)
@@ -235,6 +245,7 @@ static void on_predicted(void *context, int number, const pons_case *c, const ui
     const start *s = context;
 
     run_reporter_draw(s->reporter, number, c, decided);
+    train_view_case(s->view);
 }
 
 static void on_validated(void *context, const validated_cases *v)
@@ -272,6 +283,7 @@ static pons_status on_devices(void *context, int count, const device_reading *re
 {
     const start *s = context;
 
+    train_view_devices(s->view, count, reading);
     return devices_file_write(s->devices, count, reading, err);
 }
 
@@ -508,6 +520,7 @@ static pons_status on_begin(void *context, pons_error *err)
         && tuning_write(s->experiment->tuning, s->folder.path, err) == PONS_OK)
         log_held(s);
     signals_release(s->signals);
+    s->view = err->status == PONS_OK ? train_view_open(s->experiment, s->call->log) : NULL;
     return err->status;
 }
 
@@ -595,8 +608,12 @@ static pons_status go(start *s, pons_error *err)
     if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
         return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
-                                             on_devices, on_predicted, on_validated, on_stop };
-    if (trainer_run(s->experiment, &settings, err) == PONS_OK)
+                                             on_devices, on_predicted, on_validated, on_stop,
+                                             on_progress };
+    trainer_run(s->experiment, &settings, err);
+    train_view_close(s->view);
+    s->view = NULL;
+    if (err->status == PONS_OK)
         log_line(l, "done: '%s'", s->folder.path);
     return config_location_add(s->config, NULL, NULL, err);
 }

@@ -14,6 +14,8 @@ libcore_la_SOURCES += core/report/png_write_missing.c
 endif
 libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/report/html/html.c \
 	core/report/html/html.h core/report/html/page_frame.c core/report/html/page_frame.h
+libcore_la_SOURCES += core/report/live/train_view.c core/report/live/train_view.h \
+	core/report/live/value_series.c core/report/live/value_series.h
 libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_scores.h \
 	core/report/page/compare_page.c core/report/page/compare_page.h \
 	core/report/page/mosaic.c core/report/page/mosaic.h core/report/page/network_levels.c \

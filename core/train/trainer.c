@@ -7,22 +7,32 @@
  */
 #include "train/trainer_internal.h"
 
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/whole.h"
 #include "cluster/group/group.h"
 #include "graph/storage/profiler_range.h"
 #include "replica/input_copy.h"
 
 /* ---- records --------------------------------------------------------------------------------- */
+
+void trainer_tell_progress(const trainer *t, int validating)
+{
+    const trainer_observer *o = &t->settings->observer;
+    const trainer_progress p = { t->state.step, t->total, validating, t->state.best,
+                                 t->state.best_step };
+
+    if (o->progress != NULL)
+        o->progress(o->context, &p);
+}
+
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,
                           const pons_metric *metric, pons_error *err)
 {
     pons_record r = { kind, t->state.step, epoch, count, metric };
 
+    trainer_tell_progress(t, 0);
     return t->settings->observer.record(t->settings->observer.context, &r, err);
 }
 
@@ -60,16 +70,10 @@ static void log_step(trainer *t, const step_begun *s, double loss, double second
 {
     logger *l = t->experiment->log;
     int64_t total = t->total, every = t->experiment->sections.log.every;
-    int64_t left = total - t->state.step;
-    int eta;
 
     t->step_seconds = t->step_seconds > 0 ? 0.9 * t->step_seconds + 0.1 * seconds : seconds;
     t->logged_loss += loss;
     t->logged_steps++;
-    eta = (int)whole_within((double)left * t->step_seconds, 0, INT_MAX);
-    log_progress(l, "step %lld of %lld, epoch %lld, loss %.4g, %.3f s a step, %d:%02d left",
-                 (long long)t->state.step, (long long)total, (long long)s->epoch, loss,
-                 t->step_seconds, eta / 60, eta % 60);
     if (t->state.step % every != 0 && t->state.step != total)
         return;
     log_line(l, "step %lld/%lld  epoch %lld  loss %.7g  rate %.3g  %.3f s (%.3f s waiting for "

@@ -33,6 +33,14 @@ typedef struct validated_cases {
     const class_score *score;   /* [count][class_count]                                           */
 } validated_cases;
 
+/* The place of a training in its run. */
+typedef struct trainer_progress {
+    int64_t step, total;
+    int validating;             /* cases of the validation under way; 0: none                     */
+    double best;
+    int64_t best_step;          /* of the best validation; 0: none                                */
+} trainer_progress;
+
 /*
  * The keeper of a run's records. Calls come from the trainer's thread. 'sync' comes from the writer
  * of checkpoints, also during a 'record': records that were kept before it began are then on disk.
@@ -60,6 +68,11 @@ typedef struct trainer_observer {
      * training as a signal does, and stays true. Of a single process. NULL: signals alone end it.
      */
     bool (*stop)(void *context);
+    /*
+     * Comes before each record, and during a validation before each batch of windows, then by any
+     * device's thread. NULL: nobody looks.
+     */
+    void (*progress)(void *context, const trainer_progress *p);
 } trainer_observer;
 
 enum { TRAINER_DEBUG_STEPS = 4 };

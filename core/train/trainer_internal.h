@@ -145,6 +145,8 @@ void trainer_merge_sources(nonfinite_source *c, const nonfinite_source *other);
 pons_status trainer_share_source(trainer *t, nonfinite_source *mine, pons_error *err);
 
 /* trainer.c */
+/* Tell the observer the place of the run. */
+void trainer_tell_progress(const trainer *t, int validating);
 pons_status trainer_record(trainer *t, const char *kind, int64_t epoch, int count,
                            const pons_metric *metric, pons_error *err);
 /* Release the signals. After a failure there is no state that could be saved. */

@@ -21,6 +21,7 @@ static bool validation_stop_due(void *context)
     const trainer *t = context;
 
     trainer_report_activity(t, "validation"); /* windows are progress */
+    trainer_tell_progress(t, t->validation_count);
     return trainer_stop_wanted(t);
 }
 
@@ -185,6 +186,7 @@ static pons_status validate_now(trainer *t, pons_error *err)
 
     if (make_scores(t, &result.scores, err) != PONS_OK)
         return err->status;
+    trainer_tell_progress(t, v.count);
     read_averages(t, ema);
     validation_run(&v, &result, err);
     read_averages(t, false);

@@ -20,8 +20,8 @@ static void open_terminal_and_file(void)
 {
     memset(terminal, 0, sizeof terminal);
     memset(file, 0, sizeof file);
-    l = (logger){ fmemopen(terminal, sizeof terminal, "w"), fmemopen(file, sizeof file, "w"),
-                  LOG_NORMAL, false, true, false, false };
+    l = (logger){ .terminal = fmemopen(terminal, sizeof terminal, "w"),
+                  .file = fmemopen(file, sizeof file, "w"), .level = LOG_NORMAL, .live = true };
 }
 
 static void close_terminal_and_file(void)
@@ -41,11 +41,54 @@ END_TEST
 START_TEST(progress_is_redrawn_on_a_terminal_and_absent_from_the_file)
 {
     log_progress(&l, "step %d", 10);
+    log_progress(&l, "step %d", 8); /* comes too early */
+    l.drawn -= 1;
     log_progress(&l, "step %d", 9);
     log_line(&l, "done");
     ck_assert_str_eq(file, "done\n");
     ck_assert_ptr_nonnull(strstr(terminal, "\rstep 10\033[K\rstep 9\033[K"));
     ck_assert_ptr_nonnull(strstr(terminal, "\r\033[Kdone\n"));
+}
+END_TEST
+
+START_TEST(a_block_stays_below_later_lines_until_it_is_empty)
+{
+    static const char block[] = "\rone\033[K\ntwo\033[K", back[] = "\r\033[1A\033[J";
+    char expected[256];
+
+    log_block(&l, "one\ntwo");
+    log_line(&l, "line");
+    log_block(&l, "");
+    log_line(&l, "done");
+    snprintf(expected, sizeof expected, "%s%sline\n%s%sdone\n", block, back, block, back);
+    ck_assert_str_eq(terminal, expected);
+    ck_assert_str_eq(file, "line\ndone\n");
+}
+END_TEST
+
+/* A window that became narrower has wrapped 'one two' into two rows. */
+START_TEST(a_block_is_found_again_after_a_resize)
+{
+    struct winsize size = { .ws_row = 24, .ws_col = 20 };
+    int screen = posix_openpt(O_RDWR | O_NOCTTY);
+    logger here = { .level = LOG_NORMAL, .live = true };
+    char sent[256];
+    ssize_t got;
+
+    ck_assert(screen >= 0 && grantpt(screen) == 0 && unlockpt(screen) == 0);
+    here.terminal = fopen(ptsname(screen), "r+e");
+    ck_assert_ptr_nonnull(here.terminal);
+    ck_assert_int_eq(ioctl(screen, TIOCSWINSZ, &size), 0);
+    log_block(&here, "one two\nthree\nfour");
+    size = (struct winsize){ .ws_row = 3, .ws_col = 6 };
+    ck_assert_int_eq(ioctl(screen, TIOCSWINSZ, &size), 0);
+    log_block(&here, "one\ntwo\nthree");
+    got = read(screen, sent, sizeof sent - 1);
+    ck_assert_int_gt(got, 0);
+    sent[got] = '\0';
+    ck_assert_ptr_nonnull(strstr(sent, "four\033[K\r\033[3Aone\033[K\r\ntwo\033[K\033[J"));
+    fclose(here.terminal);
+    close(screen);
 }
 END_TEST
 
@@ -156,6 +199,8 @@ int main(void)
     tcase_add_checked_fixture(c, open_terminal_and_file, close_terminal_and_file);
     tcase_add_test(c, control_characters_reach_neither_terminal_nor_file);
     tcase_add_test(c, progress_is_redrawn_on_a_terminal_and_absent_from_the_file);
+    tcase_add_test(c, a_block_stays_below_later_lines_until_it_is_empty);
+    tcase_add_test(c, a_block_is_found_again_after_a_resize);
     tcase_add_test(c, quiet_hides_lines_but_not_warnings_and_details_need_verbose);
     tcase_add_test(c, progress_takes_one_line_of_a_terminal_of_any_width);
     tcase_add_test(c, terminal_without_a_size_has_eighty_columns);

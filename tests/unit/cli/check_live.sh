@@ -1,0 +1,39 @@
+#!/bin/sh
+# The redrawn lines of a terminal: a training's block, and where none belongs.
+. "${srcdir:-.}/tests/support/checks.sh"
+
+if ! command -v script >/dev/null; then
+    echo "SKIPPED: check_live: needs script"
+    exit 77
+fi
+cd "$folder" || exit 1
+phantom ph 3 16,16,16
+{
+    printf '%s\n' "[experiment]" "name = run" "[data]" "source = ph" "validation = last:1" "[preprocess]" \
+        "steps = normalize" "[patch]" "extent = 8" "[log]" "report = no" "[train]" "steps = 4" "validate_steps = 2" \
+        "checkpoint_every = 4"
+    small_unet
+} >e.ini
+
+# on_terminal NAME COMMAND: the bytes that a terminal receives are in file NAME.
+on_terminal() { TERM=${term:-xterm} script -qec "$2" "$1" >/dev/null </dev/null; }
+escapes() { [ "$(tr -cd '\033' <"$1" | wc -c)" "$2" 0 ]; }
+
+check "a training on a terminal" on_terminal live "$program train e.ini --color never"
+check "its block has the place in the run" grep -q 'step  \[.* left, [1-4] of 4' live
+check "an erased block leaves the lines" grep -q "validation after step 4: dice.mean" live
+check "the block is erased before the last line" [ "$(tr '\033' '\n' <live | tail -n 4 | grep -c '^\[[JK]done: ')" = 1 ]
+check "log.txt has no control characters" escapes runs/run/log.txt -eq
+check "another drawing, the same bits" "$program" train e.ini --set experiment.name=plain
+check "lines alone elsewhere" escapes "$folder/said" -eq
+losses run >a
+losses plain >b
+check "the numbers are equal" cmp a b
+term=dumb
+check "a terminal without control sequences" on_terminal dumb "$program train e.ini --fresh"
+check "it receives none" escapes dumb -eq
+check "its lines are there" grep -q "done: " dumb
+term=xterm
+check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q"
+check "it draws nothing" escapes quiet -eq
+finish
