@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/case_progress.h"
 #include "base/hash/name_index.h"
 #include "checkpoint/run_folds.h"
 #include "cluster/group/group.h"
@@ -53,6 +54,7 @@ typedef struct scoring {
     evaluation *evaluation;
     const experiment *experiment;
     const dataset *data;
+    case_progress progress;
 } scoring;
 
 /* The result of a case: scores, or the problem. */
@@ -131,6 +133,14 @@ static pons_status score_case(void *context, int number, predict_result *r,
     return err->status;
 }
 
+static void show_progress(void *context, int number, double share)
+{
+    scoring *s = context;
+
+    if (s->experiment->group == NULL || group_rank(s->experiment->group) == 0)
+        case_progress_show(&s->progress, s->experiment->log, number, share);
+}
+
 static pons_status add_score(void *context, int number, const void *record, pons_error *err)
 {
     const scoring *s = context;
@@ -168,7 +178,8 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     const predict_work work = { .count = d->validation_count, .input = input,
                                 .force = true, /* cases of the run need no check of orientation */
                                 .record_size = sizeof(score), .take = score_case,
-                                .tell = add_score, .context = s };
+                                .tell = add_score, .progress = show_progress,
+                                .context = s };
 
     if (d->validation_count == 0)
         return pons_fail(err, PONS_CONFIG, "the run has no validation cases");
@@ -180,7 +191,10 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     }
     if (find_previous(s->evaluation, p, d->validation_count, input, err) != PONS_OK)
         return err->status;
-    return predict_run(1, &p, &work, err);
+    s->progress = (case_progress){ .verb = "evaluating", .count = d->validation_count };
+    predict_run(1, &p, &work, err);
+    case_progress_end(s->experiment->log);
+    return err->status;
 }
 
 static bool note_progress(void *context)

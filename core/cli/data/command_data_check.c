@@ -103,7 +103,7 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     if (!json)
         check_report_print_dataset(d);
     fflush(stdout);
-    status = dataset_check(d, &report, err);
+    status = dataset_check(d, call->log, &report, err);
     if (report == NULL)
         return status;
     dataset_report_add_mixtures(report, preprocess, d->channels);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/case_progress.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
@@ -186,14 +187,19 @@ static pons_status set_classes(evaluation *e, const evaluate_flags *f, const pai
     return evaluation_find_classes(e, count, file, err);
 }
 
-static pons_status add_pairs(evaluation *e, const pair_list *p, pons_error *err)
+static pons_status add_pairs(const invocation *call, evaluation *e, const pair_list *p,
+                             pons_error *err)
 {
     pons_status (*const add)(evaluation *e, const char *name, const char *prediction,
                              const char *label, pons_error *err)
         = e->images ? evaluation_add_images : evaluation_add_files;
+    case_progress progress = { .verb = "evaluating", .count = p->count };
 
-    for (int i = 0; i < p->count && err->status == PONS_OK; i++)
+    for (int i = 0; i < p->count && err->status == PONS_OK; i++) {
+        case_progress_show(&progress, call->log, i, 0);
         add(e, p->item[i].name, p->item[i].prediction, p->item[i].label, err);
+    }
+    case_progress_end(call->log);
     return err->status;
 }
 
@@ -291,7 +297,8 @@ static pons_status evaluate(const invocation *call, const evaluate_flags *f, eva
         return pons_fail(err, PONS_USAGE, "--overlay shows one pair of files, found %d",
                          pairs.count);
     if (choose_file_metrics(f, e, err) != PONS_OK
-        || set_classes(e, f, &pairs, NULL, err) != PONS_OK || add_pairs(e, &pairs, err) != PONS_OK
+        || set_classes(e, f, &pairs, NULL, err) != PONS_OK
+        || add_pairs(call, e, &pairs, err) != PONS_OK
         || !given(f->overlay))
         return err->status;
     return draw(e, f, &pairs.item[0], err);
@@ -404,8 +411,8 @@ static pons_status score_both(const invocation *call, const evaluate_flags *f, e
     if (set_classes(a, f, &pairs[0], &pairs[1], err) != PONS_OK)
         return err->status;
     evaluation_share_classes(b, a);
-    if (add_pairs(a, &pairs[0], err) == PONS_OK)
-        add_pairs(b, &pairs[1], err);
+    if (add_pairs(call, a, &pairs[0], err) == PONS_OK)
+        add_pairs(call, b, &pairs[1], err);
     return err->status;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/case_progress.h"
 #include "base/file/file.h"
 #include "base/file/file_kind.h"
 #include "base/text/text.h"
@@ -106,6 +107,7 @@ typedef struct job {
     struct job *first;       /* the job of the first stage; NULL: none is predicted               */
     predict_classes table;   /* task = classification: the rows of all cases                      */
     int failed, first_failed; /* number of cases that could not be read; index of the first       */
+    case_progress progress;
 } job;
 
 /* Rules of a task: the flags that it knows, the files of a case, and what is written. */
@@ -946,13 +948,23 @@ typedef struct outcome {
 static pons_status take_result(void *context, int number, predict_result *r,
                                const pons_error *problem, void *record, pons_error *err)
 {
-    const job *j = context;
+    job *j = context;
     outcome *o = record;
 
+    if (r != NULL)
+        j->progress.voxels += r->grid.extent[0] * r->grid.extent[1] * r->grid.extent[2];
     if (r != NULL)
         return task_of(j)->write(j, path_of(j, number), r, o->probability, err);
     memcpy(o->problem, problem->text, sizeof o->problem);
     return PONS_OK;
+}
+
+static void show_progress(void *context, int number, double share)
+{
+    job *j = context;
+
+    if (predictor_rank(j->member[0]) == 0)
+        case_progress_show(&j->progress, j->call->log, number, share);
 }
 
 static pons_status tell_result(void *context, int number, const void *record, pons_error *err)
@@ -1027,7 +1039,7 @@ static pons_status predict_volumes(job *j, pons_error *err)
         .uncertainty = j->flags->uncertainty, .dropout_passes = (int)j->flags->passes,
         .dropped = j->dropped,
         .record_size = sizeof(outcome) + (task_of(j)->table ? classes * sizeof(float) : 0),
-        .take = take_result, .tell = tell_result, .context = j
+        .take = take_result, .tell = tell_result, .progress = show_progress, .context = j
     };
 
     if (j->flags->stride > 0)
@@ -1036,7 +1048,9 @@ static pons_status predict_volumes(job *j, pons_error *err)
         predict_classes_open(&j->table, e, j->flags->output, err);
     if (task_of(j)->table && predictor_share(j->member[0], err) != PONS_OK)
         return err->status;
+    j->progress = (case_progress){ .verb = "predicting", .count = j->case_count };
     predict_run(j->member_count, j->member, &work, err);
+    case_progress_end(j->call->log);
     close_table(j, err);
     if (err->status != PONS_OK || e->sections.experiment.task != TASK_SEGMENTATION
         || j->stage != NULL || j->failed == j->case_count)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/case_progress.h"
 #include "base/text/quote.h"
 #include "data/dataset/case_file.h"
 #include "data/dataset/class_list.h"
@@ -36,6 +37,7 @@ typedef struct id_list {
 
 typedef struct checker {
     const dataset *data;
+    logger *log;               /* NULL: progress is not shown                                     */
     dataset_report *report;
     label_map map;
     dataset_problem *problem;  /* malloc'ed; copied into the report at the end                    */
@@ -474,6 +476,7 @@ static pons_status run_check(checker *c, pons_error *err)
 {
     const dataset *d = c->data;
     dataset_facts *facts = arena_alloc(c->report->memory, (size_t)d->case_count * sizeof *facts);
+    case_progress progress = { .verb = "checking", .count = d->case_count };
 
     if (label_map_init(&c->map, d, err) != PONS_OK)
         return err->status;
@@ -481,8 +484,13 @@ static pons_status run_check(checker *c, pons_error *err)
         push_problem(c, d->problem[i]);
     for (int i = 0; i < d->warning_count; i++)
         push_problem(c, d->warning[i]);
-    for (int i = 0; i < d->case_count; i++)
+    for (int i = 0; i < d->case_count; i++) {
+        if (c->log != NULL)
+            case_progress_show(&progress, c->log, i, 0);
         check_case(c, &d->cases[i], &facts[i]);
+    }
+    if (c->log != NULL)
+        case_progress_end(c->log);
     check_shared_files(c);
     check_classes_occur(c);
     finish_report(c);
@@ -491,10 +499,10 @@ static pons_status run_check(checker *c, pons_error *err)
     return c->failed ? pons_fail(err, PONS_DEVICE, "out of memory") : PONS_OK;
 }
 
-pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err)
+pons_status dataset_check(const dataset *d, logger *l, dataset_report **report, pons_error *err)
 {
     arena *memory = arena_new();
-    checker c = { .data = d };
+    checker c = { .data = d, .log = l };
 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

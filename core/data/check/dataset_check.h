@@ -5,6 +5,7 @@
 #ifndef CORE_DATA_CHECK_DATASET_CHECK_H
 #define CORE_DATA_CHECK_DATASET_CHECK_H
 
+#include "base/log.h"
 #include "data/dataset/dataset.h"
 
 /* Findings of the check in one case. */
@@ -38,10 +39,11 @@ typedef struct dataset_report {
 } dataset_report;
 
 /*
- * Read every case. *report is written even if cases have errors; the status is then PONS_DATA, and
- * 'err' holds the first problem and the number of problems. The caller frees the report.
+ * Read every case, with progress on 'l' unless it is NULL. *report is written even if cases have
+ * errors; the status is then PONS_DATA, and 'err' holds the first problem and the number of
+ * problems. The caller frees the report.
  */
-pons_status dataset_check(const dataset *d, dataset_report **report, pons_error *err);
+pons_status dataset_check(const dataset *d, logger *l, dataset_report **report, pons_error *err);
 /*
  * Add warnings if orientations or spacings differ between images after [preprocess] ('chain'). If
  * a step refuses a volume of one voxel, the images as stored are compared, and a step 'orient' or

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The redrawn lines of a terminal: a training's block, and where none belongs.
+# The redrawn lines of a terminal: a training's block, the line of commands that read cases, and where none belongs.
 . "${srcdir:-.}/tests/support/checks.sh"
 
 if ! command -v script >/dev/null; then
@@ -36,4 +36,12 @@ check "its lines are there" grep -q "done: " dumb
 term=xterm
 check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q"
 check "it draws nothing" escapes quiet -eq
+
+check "data check on a terminal" on_terminal checked "$program data check e.ini"
+check "it shows its case" grep -q 'checking case 1 of 3, 0 %' checked
+check "predict on a terminal" on_terminal predicted \
+    "$program predict runs/run ph/imagesTr/phantom_000.nii.gz -o out.nii.gz"
+check "it shows its case" grep -q 'predicting case 1 of 1' predicted
+check "evaluate on a terminal" on_terminal evaluated "$program evaluate --run runs/run"
+check "it shows its case" grep -q 'evaluating case 1 of 1' evaluated
 finish

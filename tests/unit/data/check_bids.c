@@ -58,7 +58,7 @@ START_TEST(raw_images_and_labels_of_derivatives_are_paired)
     ck_assert_int_eq(d->warning_count, 1);
     ck_assert_str_eq(d->warning[0].case_id, "sub-03");
     ck_assert_ptr_nonnull(strstr(d->warning[0].text, "has no label *_dseg and is left out"));
-    ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(report->problem_count, 1);
     ck_assert(report->problem[0].warning);
     dataset_report_free(report);

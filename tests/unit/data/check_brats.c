@@ -73,7 +73,7 @@ START_TEST(every_year_gives_its_family_channels_and_ids)
     ck_assert_int_eq(d->cases[1].image_count, file);
     ck_assert_str_eq(d->cases[1].label, brats_tree_path(t, root, 1, 4));
     ck_assert_str_eq(strstr(t->case_path[1], d->cases[1].id), d->cases[1].id);
-    ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
     dataset_report_free(report);
     dataset_close(d);
 }
@@ -143,7 +143,7 @@ START_TEST(id_4_of_a_family_without_it_is_an_error)
     brats_tree_make(t, root);
     tree_mask(brats_tree_path(t, root, 1, 4), 3, ids);
     dataset *d = open_tree(&s);
-    ck_assert_int_eq(dataset_check(d, &report, &err), PONS_DATA);
+    ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "case 'BraTS-GLI-00002-001'"));
     ck_assert_ptr_nonnull(strstr(err.text, "has id 4 in 128 voxels, which 'labels' does not list"));
     dataset_report_free(report);

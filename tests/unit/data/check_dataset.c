@@ -553,7 +553,7 @@ static void found_by_check(const char *id, const char *phrase, bool warning)
     dataset_report *report = NULL;
     bool found = false;
 
-    ck_assert_int_eq(dataset_check(d, &report, &err), warning ? PONS_OK : PONS_DATA);
+    ck_assert_int_eq(dataset_check(d, NULL, &report, &err), warning ? PONS_OK : PONS_DATA);
     for (int i = 0; i < report->problem_count; i++)
         found = found || (strcmp(report->problem[i].case_id, id) == 0 &&
                           strstr(report->problem[i].text, phrase) != NULL &&
@@ -571,7 +571,7 @@ START_TEST(a_valid_dataset_passes_with_its_label_histogram)
     make_pairs();
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     dataset *d = open_dataset_checked(&s);
-    ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(report->problem_count, 0);
     ck_assert_int_eq(report->id_count, 2);
     ck_assert_int_eq(report->id[1], 1);
@@ -694,7 +694,7 @@ START_TEST(problems_of_the_list_and_of_the_files_are_listed_together)
                                                       maker_path("img/*_t2.nii.gz") } };
     s.keep_problems = true;
     dataset *d = open_dataset_checked(&s);
-    ck_assert_int_eq(dataset_check(d, &report, &err), PONS_DATA);
+    ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_int_eq(report->error_count, 5);
     for (int i = 0; i < report->problem_count && i < 5; i++) {
         ck_assert_str_eq(report->problem[i].case_id, expected[i].id);
@@ -742,7 +742,7 @@ START_TEST(a_class_that_no_case_has_is_named)
         pons_error err = PONS_ERROR_INIT;
         dataset_report *report = NULL;
         dataset *d = open_dataset_checked(&s);
-        ck_assert_msg(dataset_check(d, &report, &err) == PONS_OK, "%s", err.text);
+        ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
         ck_assert_int_eq(report->problem_count, 1);
         ck_assert(report->problem[0].warning);
         ck_assert_str_eq(report->problem[0].text,
@@ -766,7 +766,7 @@ START_TEST(all_problems_are_listed_at_once)
     maker_volume("lab/c.nii.gz", 5, 6, 4, corner_label, 1, 2);
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     dataset *d = open_dataset_checked(&s);
-    ck_assert_int_eq(dataset_check(d, &report, &err), PONS_DATA);
+    ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_int_eq(report->error_count, 3);
     ck_assert_ptr_nonnull(strstr(err.text, "3 problems, the first: case 'a'"));
     dataset_report_free(report);

@@ -138,7 +138,7 @@ START_TEST(another_number_of_cases_is_a_warning_of_the_check)
                    "\"file_ending\": \".nii.gz\" }");
     dataset *d = open_folder(NULL);
     ck_assert_int_eq(d->warning_count, 1);
-    dataset_check(d, &report, &err);
+    dataset_check(d, NULL, &report, &err);
     ck_assert_ptr_nonnull(report);
     bool told = false;
     for (int i = 0; i < report->problem_count; i++)

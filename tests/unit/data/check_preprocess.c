@@ -73,7 +73,7 @@ START_TEST(a_phantom_is_a_complete_dataset)
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_int_eq(d->class_count, 4);
     ck_assert_int_eq(d->channels, 2);
-    ck_assert_msg(!dataset_check(d, &report, &err), "%s", err.text);
+    ck_assert_msg(!dataset_check(d, NULL, &report, &err), "%s", err.text);
     dataset_report_free(report);
     dataset_close(d);
 }

@@ -187,7 +187,7 @@ START_TEST(patches_are_checked_and_hashed_by_their_pixels)
         MUST(case_hash(&d->cases[i], &hash[i], &golden_error));
     ck_assert_mem_eq(&hash[0], &hash[2], sizeof *hash);
     ck_assert_int_ne(memcmp(&hash[0], &hash[1], sizeof *hash), 0);
-    MUST(dataset_check(d, &report, &golden_error));
+    MUST(dataset_check(d, NULL, &report, &golden_error));
     ck_assert_int_eq(report->error_count, 0);
     ck_assert_int_eq(report->facts[0].extent[1], 16);
     dataset_report_free(report);
