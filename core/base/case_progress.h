@@ -11,7 +11,7 @@
 typedef struct case_progress {
     const char *verb;     /* "predicting"                                                         */
     int count;            /* of cases                                                             */
-    double begin;         /* seconds_now() of the first call; 0: none yet                         */
+    double begin;         /* seconds_now() of the work; 0: that of the first call                 */
     int64_t voxels;       /* of this process's cases, added by the caller as they are done        */
 } case_progress;
 

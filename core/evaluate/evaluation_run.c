@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/case_progress.h"
+#include "base/clock.h"
 #include "base/hash/name_index.h"
 #include "checkpoint/run_folds.h"
 #include "cluster/group/group.h"
@@ -191,7 +192,7 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     }
     if (find_previous(s->evaluation, p, d->validation_count, input, err) != PONS_OK)
         return err->status;
-    s->progress = (case_progress){ .verb = "evaluating", .count = d->validation_count };
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
     predict_run(1, &p, &work, err);
     case_progress_end(s->experiment->log);
     return err->status;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/case_progress.h"
+#include "base/clock.h"
 #include "base/integer.h"
 #include "base/thread/parallel.h"
 #include "data/case/case_read.h"
@@ -37,6 +39,7 @@ typedef struct survey {
     pthread_mutex_t lock;      /* of 'error'                                                      */
     pons_error error;          /* of case 'failed'                                                */
     pthread_t owner;           /* the thread that may use 'log'                                   */
+    case_progress progress;    /* of the owner                                                    */
     logger *log;
 } survey;
 
@@ -241,7 +244,7 @@ static void survey_cases(void *context, int64_t first, int64_t end)
             note_failure(s, rank, &cause);
         int done = ++s->done;
         if (s->log != NULL && pthread_equal(pthread_self(), s->owner))
-            log_progress(s->log, "reading cases: %d of %d", done, s->data->case_count);
+            case_progress_show(&s->progress, s->log, done, 0);
     }
 }
 
@@ -312,7 +315,8 @@ pons_status dataset_statistics_make(const dataset *d, logger *l, dataset_statist
     bool regions = d->region_count > 0;
     survey s = { .data = d, .channels = d->channels,
                  .class_count = regions ? d->region_count : d->class_count,
-                 .failed = d->case_count, .owner = pthread_self(), .log = l };
+                 .failed = d->case_count, .owner = pthread_self(), .log = l,
+                 .progress = { "reading", d->case_count, seconds_now(), 0 } };
     arena *memory = arena_new();
     dataset_statistics *made;
 

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/case_progress.h"
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "base/file/file_kind.h"
 #include "base/text/text.h"
@@ -1048,7 +1049,7 @@ static pons_status predict_volumes(job *j, pons_error *err)
         predict_classes_open(&j->table, e, j->flags->output, err);
     if (task_of(j)->table && predictor_share(j->member[0], err) != PONS_OK)
         return err->status;
-    j->progress = (case_progress){ .verb = "predicting", .count = j->case_count };
+    j->progress = (case_progress){ "predicting", j->case_count, seconds_now(), 0 };
     predict_run(j->member_count, j->member, &work, err);
     case_progress_end(j->call->log);
     close_table(j, err);

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/case_progress.h"
+#include "base/clock.h"
 #include "base/integer.h"
 #include "base/thread/worker.h"
 #include "data/cache/cache_internal.h"
@@ -314,6 +316,7 @@ static pons_status fill_thread(void *context, pons_error *err)
 /* Show progress until the last thread has ended. */
 static void fill_show_progress(fill *f)
 {
+    case_progress progress = { "reading", f->count, seconds_now(), 0 };
     int64_t shown = 0, done;
 
     pthread_mutex_lock(&f->lock);
@@ -321,7 +324,7 @@ static void fill_show_progress(fill *f)
         pthread_cond_wait(&f->changed, &f->lock);
         done = f->shared->done;
         if (done != shown && f->log != NULL)
-            log_progress(f->log, "reading cases: %lld of %d", (long long)done, f->count);
+            case_progress_show(&progress, f->log, (int)done, 0);
         if (done != shown && f->progress != NULL)
             f->progress(f->context);
         shown = done;

@@ -44,4 +44,6 @@ check "predict on a terminal" on_terminal predicted \
 check "it shows its case" grep -q 'predicting case 1 of 1' predicted
 check "evaluate on a terminal" on_terminal evaluated "$program evaluate --run runs/run"
 check "it shows its case" grep -q 'evaluating case 1 of 1' evaluated
+check "init on a terminal" on_terminal planned "$program init ph -o planned.ini"
+check "it shows its case" grep -q 'reading case [1-3] of 3' planned
 finish
