@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "data/check/dataset_check.h"
+
 /* ---- unknown orientations -------------------------------------------------------------------- */
 
 /* The steps of 'chain' as in 'steps', with 'step' in front unless it is one of them. */
@@ -92,7 +94,9 @@ static bool warn_orientation(arena *memory, const predictor *p, const pons_case 
 static bool warn_spacing(arena *memory, const predictor *p, const pons_case *c,
                          const case_geometry *image, logger *l)
 {
-    if (!case_geometry_is_scaled(&p->seen, image))
+    if (!case_geometry_is_scaled(&p->seen, image)
+        || dataset_resizes_whole(task_rules_of(&p->experiment->sections)->target,
+                                 p->experiment->preprocess))
         return false;
     log_warning(l, "case '%s' has voxels of %s mm (left-right, back-front, feet-head), training "
                 "saw %s%.60s", c->name, case_geometry_spacings(memory, image),

@@ -61,7 +61,8 @@ static pons_status note_geometry(trainer *t, pons_error *err)
         log_warning(e->log, "images of different orientations are trained on together: %s; step "
                     "'orient' in [preprocess] turns them alike",
                     case_geometry_orientations(e->memory, g));
-    if (case_geometry_spacing_varies(g))
+    if (case_geometry_spacing_varies(g)
+        && !dataset_resizes_whole(e->data->target, e->preprocess))
         log_warning(e->log, "images of different spacings are trained on together: %s mm; %s",
                     case_geometry_spacings(e->memory, g), dataset_spacing_remedy(e->preprocess));
     e->geometry = case_geometry_text(e->memory, g);

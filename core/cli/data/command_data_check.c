@@ -106,7 +106,7 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     status = dataset_check(d, call->log, &report, err);
     if (report == NULL)
         return status;
-    dataset_report_add_mixtures(report, preprocess, d->channels);
+    dataset_report_add_mixtures(report, d, preprocess);
     dataset_report_add_extents(report, d, preprocess);
     if (json)
         check_report_print_json(d, report, stdout);

@@ -49,12 +49,14 @@ pons_status dataset_check(const dataset *d, logger *l, dataset_report **report, 
  * a step refuses a volume of one voxel, the images as stored are compared, and a step 'orient' or
  * 'spacing' is trusted to unify them.
  */
-void dataset_report_add_mixtures(dataset_report *report, const pipeline *chain, int channels);
+void dataset_report_add_mixtures(dataset_report *report, const dataset *d, const pipeline *chain);
 /*
  * Add a warning if images with one class each differ in extent and no step of [preprocess] changes
  * grids: a network of whole images takes one extent.
  */
 void dataset_report_add_extents(dataset_report *report, const dataset *d, const pipeline *chain);
+/* Whether spacings differ for another cause: a step resizes images with one class each. */
+bool dataset_resizes_whole(dataset_target target, const pipeline *chain);
 /* The advice at the end of a warning of spacings: how to give all images one spacing. */
 const char *dataset_spacing_remedy(const pipeline *chain);
 void dataset_report_free(dataset_report *report);

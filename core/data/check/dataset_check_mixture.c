@@ -74,6 +74,11 @@ static bool geometry_after(const dataset_report *r, const pipeline *chain, int c
     return true;
 }
 
+bool dataset_resizes_whole(dataset_target target, const pipeline *chain)
+{
+    return target == TARGET_OF_CASE && pipeline_has(chain, "resize");
+}
+
 const char *dataset_spacing_remedy(const pipeline *chain)
 {
     return pipeline_has(chain, "spacing")
@@ -82,10 +87,10 @@ const char *dataset_spacing_remedy(const pipeline *chain)
                : "step 'spacing' in [preprocess] makes them alike";
 }
 
-void dataset_report_add_mixtures(dataset_report *r, const pipeline *chain, int channels)
+void dataset_report_add_mixtures(dataset_report *r, const dataset *d, const pipeline *chain)
 {
     case_geometry after;
-    bool predicted = geometry_after(r, chain, channels, &after);
+    bool predicted = geometry_after(r, chain, d->channels, &after);
     const case_geometry *g = predicted ? &after : &r->geometry;
     const char *when = predicted && chain->count > 0 ? " after [preprocess]" : "";
 
@@ -93,7 +98,8 @@ void dataset_report_add_mixtures(dataset_report *r, const pipeline *chain, int c
         add_warning(r, arena_format(r->memory, "images have different orientations%s (%s), and no "
                                     "step 'orient' in [preprocess] turns them alike", when,
                                     case_geometry_orientations(r->memory, g)));
-    if ((predicted || !pipeline_has(chain, "spacing")) && case_geometry_spacing_varies(g))
+    if ((predicted || !pipeline_has(chain, "spacing")) && case_geometry_spacing_varies(g)
+        && !dataset_resizes_whole(d->target, chain))
         add_warning(r, arena_format(r->memory, "images have different spacings%s (%s mm along "
                                     "left-right, back-front, feet-head); %s", when,
                                     case_geometry_spacings(r->memory, g),

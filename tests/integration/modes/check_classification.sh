@@ -233,6 +233,12 @@ done
 check "unless a step for validation changes it" volumes large --fresh --set data.source=x \
     --set 'preprocess.steps=scale_range resize' --set 'preprocess.resize.extent=6 5 4' \
     --set preprocess.resize.cases=validation
+cp larger/imagesTr/phantom_000.nii.gz x/train/even/large.nii.gz
+check "images of two extents are resized" volumes resized --set data.source=x --set train.epochs=1 \
+    --set 'preprocess.steps=scale_range resize' --set 'preprocess.resize.extent=6 5 4'
+cp "$folder/said" table
+"$program" predict runs/resized larger/imagesTr/phantom_000.nii.gz -o resized.csv >>table 2>&1 || cat table
+check "and no step 'spacing' is asked for" sh -c "test -s resized.csv && ! grep -e spacings -e \"'spacing'\" table"
 rm -r x
 # A thousand classes, of which every tenth has an image for validation.
 names=$(seq -f 'n%05.0f' 1000) tenth=$(seq -f 'n%05.0f' 10 10 1000)
