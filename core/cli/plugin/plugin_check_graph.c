@@ -209,15 +209,19 @@ static pons_status refuse_gradient(const direction *d, double gradient, double s
                      d->parameter.name, place, gradient, slope);
 }
 
-/* Check a direction with ever smaller steps, because a kink (relu, max) may lie in a large one. */
+/*
+ * Check a direction with ever smaller steps, because a kink (relu, max) may lie in a large one. A
+ * step has the same length along all elements as along one.
+ */
 static pons_status check_direction(trial *t, const direction *d, const double *at,
                                    const double *gradient, pons_error *err)
 {
     static const double steps[] = { 1e-5, 1e-6, 1e-7 };
     double slope = 0, expected = gradient_along(d, gradient);
+    double length = d->element == EACH ? sqrt((double)shape_count(d->parameter.shape)) : 1;
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (difference(t, d, at, steps[i], &slope, err) != PONS_OK)
+        if (difference(t, d, at, steps[i] / length, &slope, err) != PONS_OK)
             return err->status;
         if (fabs(slope - expected) <= 1e-5 + 1e-3 * fabs(slope))
             return PONS_OK;

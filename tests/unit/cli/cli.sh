@@ -258,6 +258,8 @@ wrong=tests/plugins/.libs/loss_wrong_gradient.so
 expect 6 stderr "gradient of 'logits' at element 0 is" plugin check $wrong
 expect 6 stderr "gradient of 'logits' along random signs is" plugin check $wrong --set loss.last=yes
 expect 0 stdout "gradient agrees with finite differences" plugin check $wrong --set loss.honest=yes
+expect 0 stdout "gradient agrees with finite differences" plugin check $wrong --set loss.honest=yes \
+    --set loss.steep=yes
 expect 3 stderr "[loss] honest = 'maybe': expected yes or no" \
     plugin check $wrong --set loss.honest=maybe
 expect 6 stderr "No such file" plugin check "$folder/none.so"
