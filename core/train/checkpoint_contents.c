@@ -260,19 +260,42 @@ static void tell_skipped(const experiment *e, const char *file, const char *cons
         log_line(e->log, "not taken from '%.1000s', drawn anew: %.200s", file, skip[i]);
 }
 
-static pons_status load_pretrained(const experiment *e, storage *s, arena *a, pons_error *err)
+/* Whether a file that could not be read is of the network but for its head. */
+static bool is_of_another_head(const experiment *e, storage *s, arena *a, const char *file)
 {
     tensor_format format = checkpoint_contents_format(e);
+    pons_error ignored = PONS_ERROR_INIT;
+
+    return head_tensors_list(e, a, &format.skip, &ignored) == PONS_OK
+        && weights_file_read(s, WEIGHTS_MODEL, file, &format, &ignored) == PONS_OK;
+}
+
+/* Read a file's weights; a hint tells that all but the head fit. */
+static pons_status read_pretrained(const experiment *e, storage *s, arena *a, const char *file,
+                                   const char *const *skip, pons_error *err)
+{
+    tensor_format format = checkpoint_contents_format(e);
+    pons_error problem = PONS_ERROR_INIT;
+
+    format.skip = skip;
+    if (weights_file_read(s, WEIGHTS_MODEL, file, &format, &problem) == PONS_OK)
+        return PONS_OK;
+    bool hint = problem.status == PONS_CONFIG && skip == NULL && is_of_another_head(e, s, a, file);
+    return pons_fail(err, problem.status, "%s%s", problem.text, hint
+                     ? "\nhint: [train] pretrained_skip = head draws the last convolutions anew, "
+                       "for another number of classes" : "");
+}
+
+static pons_status load_pretrained(const experiment *e, storage *s, arena *a, pons_error *err)
+{
     const char *const *skip = NULL;
     char *file = NULL;
 
     if (weights_path_find(e->sections.train.pretrained, &file, err) == PONS_OK
         && (e->sections.train.pretrained_skip != PRETRAINED_SKIP_HEAD
-            || head_tensors_list(e, a, &skip, err) == PONS_OK)) {
-        format.skip = skip;
-        if (weights_file_read(s, WEIGHTS_MODEL, file, &format, err) == PONS_OK)
-            tell_skipped(e, file, skip);
-    }
+            || head_tensors_list(e, a, &skip, err) == PONS_OK)
+        && read_pretrained(e, s, a, file, skip, err) == PONS_OK)
+        tell_skipped(e, file, skip);
     free(file);
     return err->status;
 }

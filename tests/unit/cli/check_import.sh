@@ -143,6 +143,7 @@ check "the same way" same_start one five
 check "a run is imported" imports runs/one of_run
 check "another number of classes is refused" ends 3 "has shape [6, 2, 3, 3, 3], expected [6, 3, 3, 3, 3]" trains six \
     --set train.pretrained="$given/unet.pt" --set "data.labels=background:0 brain:1 other:2"
+check "a hint leads to the head" grep -qx 'hint: \[train\] pretrained_skip = head draws the last convolutions anew, for another number of classes' "$folder/out"
 check "without the head it trains" trains six --set train.pretrained="$given/unet.pt" --set train.pretrained_skip=head \
     --set "data.labels=background:0 brain:1 other:2"
 grep -o "drawn anew: .*" train.log | sort >skipped
