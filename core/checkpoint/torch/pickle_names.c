@@ -478,7 +478,8 @@ pons_status pickle_names_find(pickle_maker *m, const char *module, const char *n
         && torch_type_find(name) != NULL)
         return name_value(m, module, name, &a_type, out);
     return pons_fail(err, PONS_DATA, "'%s': it names '%.200s.%.200s', which is no part of a state "
-                     "dictionary; nothing of the file was run", m->where, module, name);
+                     "dictionary; nothing of the file was run\nhint: torch.save(net.state_dict(), "
+                     "FILE) writes one", m->where, module, name);
 }
 
 pons_status pickle_names_make(pickle_maker *m, const torch_value *name,
