@@ -543,6 +543,8 @@ pons_status evaluation_run(evaluation *e, const predict_source *source, logger *
 
     if (nnunet_is_model(source->run))
         return score_nnunet(e, source, l, err);
+    if (nnunet_refuse_part(source->run, err) != PONS_OK)
+        return err->status;
     if (run_folds_are_there(source->run))
         return score_folds(e, source, l, err);
     if (nnunet_is_fold(source->run))

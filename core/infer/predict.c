@@ -55,12 +55,27 @@ static pons_status refuse_missing_resolved(const char *path, pons_error *err)
                      "labels", path, strerror(errno));
 }
 
+/* The folds of a model of nnU-Net are networks of their own. */
+static pons_status refuse_folds(const char *model, pons_error *err)
+{
+    nnunet_folds folds;
+
+    if (nnunet_folds_find(model, &folds, err) == PONS_OK)
+        pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s/%s'", model,
+                  model, folds.name[0]);
+    return err->status;
+}
+
 static pons_status find_in_folder(const predict_source *s, logger *l, found_weights *out,
                                   pons_error *err)
 {
     bool run = folder_holds(s->run, "checkpoints");
     bool checkpoint = folder_holds(s->run, "manifest.json");
 
+    if (!run && !checkpoint && nnunet_is_model(s->run))
+        return refuse_folds(s->run, err);
+    if (!run && !checkpoint && nnunet_refuse_part(s->run, err) != PONS_OK)
+        return err->status;
     if (!run && !checkpoint)
         return pons_fail(err, PONS_CONFIG, "'%s' is neither a run folder (with checkpoints) nor a "
                          "checkpoint (with manifest.json)", s->run);
@@ -89,6 +104,20 @@ static pons_status refuse_absent(const char *run, pons_error *err)
     return pons_fail(err, PONS_CONFIG, "there is no run, checkpoint or weights file '%s'", run);
 }
 
+/* A file of weights has no configuration; that of nnU-Net is found by the fold's folder. */
+static pons_status refuse_bare_weights(const char *file, pons_error *err)
+{
+    const char *slash = strrchr(file, '/');
+    char *folder = strndup(slash != NULL ? file : ".", slash != NULL ? (size_t)(slash - file) : 1);
+    bool fold = folder != NULL && nnunet_is_fold(folder);
+
+    pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: a %s is named by "
+              "its folder, %s%.1000s", file, fold ? "fold of nnU-Net" : "run",
+              fold ? "" : "as in ", fold ? folder : "runs/NAME");
+    free(folder);
+    return err->status;
+}
+
 static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,
                                 pons_error *err)
 {
@@ -103,8 +132,7 @@ static pons_status find_weights(const predict_source *s, logger *l, found_weight
         return nnunet_model_open(s->run, &out->nnunet, err);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
-            return pons_fail(err, PONS_USAGE, "weights file '%s' needs --config FILE.ini\nhint: "
-                             "a run is named by its folder, as in runs/NAME", s->run);
+            return refuse_bare_weights(s->run, err);
         out->weights = strdup(s->run);
         out->config = strdup(s->config);
         return PONS_OK;

@@ -32,6 +32,26 @@ static pons_status check_stage(const members *m, pons_error *err)
                      last != NULL ? "is the second stage" : "is no second stage");
 }
 
+static bool is_equal_class(const data_class *a, const data_class *b)
+{
+    return a->id_count == b->id_count
+        && memcmp(a->id, b->id, (size_t)a->id_count * sizeof *a->id) == 0;
+}
+
+/* Expect the networks of an ensemble to predict classes, or regions, of equal ids. */
+static pons_status check_classes(const members *m, pons_error *err)
+{
+    const experiment *first = predictor_experiment(m->item[0]);
+    const experiment *last = predictor_experiment(m->item[m->count - 1]);
+    bool equal = first->regions == last->regions && first->class_count == last->class_count;
+
+    for (int c = 0; c < last->class_count && equal; c++)
+        equal = is_equal_class(&first->classes[c], &last->classes[c]);
+    return equal ? PONS_OK
+           : pons_fail(err, PONS_CONFIG, "'%s' has labels or regions of other ids than the first "
+                       "network of the ensemble, expected equal ones", m->source->run);
+}
+
 static pons_status open_member(members *m, const char *run, pons_error *err)
 {
     if (m->count == PREDICT_MEMBERS_MAX)
@@ -42,7 +62,7 @@ static pons_status open_member(members *m, const char *run, pons_error *err)
                        &m->item[m->count], err) != PONS_OK)
         return err->status;
     m->count++;
-    return check_stage(m, err);
+    return check_stage(m, err) == PONS_OK ? check_classes(m, err) : err->status;
 }
 
 /* Open the fold that --fold names, finished or not. */
@@ -123,6 +143,8 @@ static pons_status open_run(members *m, const char *run, pons_error *err)
 
     if (nnunet_is_model(run))
         return open_nnunet(m, run, err);
+    if (nnunet_refuse_part(run, err) != PONS_OK)
+        return err->status;
     if (m->folds->list != NULL)
         return pons_fail(err, PONS_USAGE, "--folds is for a folder of nnU-Net, found '%s'\n"
                          "hint: --fold K takes one fold of a run", run);

@@ -83,6 +83,51 @@ pons_status nnunet_folds_find(const char *path, nnunet_folds *out, pons_error *e
     return err->status;
 }
 
+/* Whether an entry of a folder is a fold with a checkpoint, whatever lies beside it. */
+static bool is_trained_fold(const folder_entry *entry)
+{
+    return entry->folder && strncmp(entry->name, "fold_", 5) == 0
+        && weights_of_fold(entry->path) != NULL;
+}
+
+/* Name the models in a folder "DatasetNNN_NAME" of nnUNet_results. */
+static pons_status refuse_models(const char *path, pons_error *err)
+{
+    arena *memory = arena_new();
+    const char *names = "";
+    folder_entry *entry;
+    int count = 0, models = 0;
+
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (folder_list(memory, path, &entry, &count, err) == PONS_OK)
+        for (int i = 0; i < count; i++)
+            if (entry[i].folder && nnunet_is_model(entry[i].path))
+                names = arena_format(memory, "%s%s%s", names, models++ > 0 ? ", " : "",
+                                     entry[i].name);
+    if (models > 0)
+        pons_fail(err, PONS_CONFIG, "'%s' holds %d model folder%s of nnU-Net, expected the path of "
+                  "one: %s", path, models, text_plural(models), names);
+    arena_free(memory);
+    return err->status;
+}
+
+pons_status nnunet_refuse_part(const char *path, pons_error *err)
+{
+    bool fold = weights_of_fold(path) != NULL;
+    bool plans = folder_holds(path, fold ? "../plans.json" : "plans.json");
+
+    if (!folder_is_there(path) || nnunet_is_model(path) || nnunet_is_fold(path))
+        return PONS_OK;
+    if (fold || plans || folder_has(path, is_trained_fold))
+        return pons_fail(err, PONS_CONFIG, "'%s%s' has no %s, expected one beside the folds of "
+                         "nnU-Net", path, fold ? "/.." : "",
+                         plans ? "dataset.json" : "plans.json");
+    if (folder_holds(path, "../plans.json") && folder_holds(path, "../dataset.json"))
+        return pons_fail(err, PONS_CONFIG, "'%s' holds no checkpoint_final.pth", path);
+    return refuse_models(path, err);
+}
+
 /* ---- facts ----------------------------------------------------------------------------------- */
 
 /* Plan axes of a tuple; a checkpoint without it mirrors along none. */

@@ -19,6 +19,11 @@ typedef struct nnunet_folds {
 /* Whether a folder is such a model, and whether it is one fold of it. */
 bool nnunet_is_model(const char *path);
 bool nnunet_is_fold(const char *path);
+/*
+ * Refuse a folder that is part of such a model or holds some: PONS_CONFIG names the missing file,
+ * or the models. PONS_OK: it is a model or a fold, or has nothing of nnU-Net.
+ */
+pons_status nnunet_refuse_part(const char *path, pons_error *err);
 /* The numbered folds, else fold_all. PONS_CONFIG: there is none. */
 pons_status nnunet_folds_find(const char *path, nnunet_folds *out, pons_error *err);
 

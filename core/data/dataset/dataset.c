@@ -15,6 +15,7 @@
 #include "base/file/file_kind.h"
 #include "base/integer.h"
 #include "base/text/shell_word.h"
+#include "base/text/text.h"
 #include "data/dataset/case_class.h"
 #include "data/dataset/class_list.h"
 #include "data/dataset/layout.h"
@@ -314,7 +315,10 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
         status = PONS_OK;
     else if (own && !d->own_split)
         status = pons_fail(err, PONS_CONFIG, "'validation' is 'own', but '%s' has no validation "
-                           "list and no folds", found->origin);
+                           "list and no folds%s", found->origin,
+                           text_ends_with(found->origin, "dataset.json")
+                           ? "\nhint: splits_final.json of nnUNet_preprocessed, put beside it, "
+                             "has the folds of nnU-Net" : "");
     else if (!d->own_split)
         status = mark_by_rule(d, s, part, err);
     else if (!listed)

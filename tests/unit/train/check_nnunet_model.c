@@ -303,6 +303,29 @@ START_TEST(missing_channels_and_folds_are_named)
 }
 END_TEST
 
+START_TEST(networks_of_other_labels_are_no_ensemble)
+{
+    static const char *const same[] = { "plans.json", "fold_0/checkpoint_final.pth" };
+    pons_error err = PONS_ERROR_INIT;
+    char from[64], to[64];
+
+    begin_model();
+    ck_assert_int_eq(folder_make(in_root("n/fold_0"), &err), PONS_OK);
+    for (int i = 0; i < 2; i++) {
+        snprintf(from, sizeof from, "m/%s", same[i]);
+        snprintf(to, sizeof to, "n/%s", same[i]);
+        copy_file(in_root(from), to);
+    }
+    json_t *facts = json_load_file(in_root("m/dataset.json"), 0, NULL);
+    json_object_set_new(json_object_get(facts, "labels"), "whole", json_pack("[ii]", 1, 2));
+    ck_assert_int_eq(json_dump_file(facts, in_root("n/dataset.json"), 0), 0);
+    json_decref(facts);
+    EXPECT(3, "'n/fold_0' has labels or regions of other ids", "predict", "m,n", "in", "-o", "seg");
+    ck_assert(!is_in_root("seg"));
+    remove_root();
+}
+END_TEST
+
 START_TEST(a_fold_is_found_under_any_path)
 {
     begin_model();
@@ -314,6 +337,40 @@ START_TEST(a_fold_is_found_under_any_path)
            "predict", "m/fold_0", "in", "-o", "o", "--config", "nothing.ini");
     EXPECT(2, "--config 'nothing.ini'", "predict", "m", "in", "-o", "o", "--config", "nothing.ini");
     ck_assert(!is_in_root("o"));
+    remove_root();
+}
+END_TEST
+
+static void move(const char *from, const char *to)
+{
+    char source[1024];
+
+    snprintf(source, sizeof source, "%s", in_root(from));
+    ck_assert_int_eq(rename(source, in_root(to)), 0);
+}
+
+START_TEST(a_folder_that_is_no_whole_model_is_named)
+{
+    begin_model();
+    EXPECT(2, "hint: a fold of nnU-Net is named by its folder, m/fold_0", "predict",
+           "m/fold_0/checkpoint_final.pth", "in", "-o", "seg");
+    EXPECT(3, "'.' holds 1 model folder of nnU-Net, expected the path of one: m", "predict", ".",
+           "in", "-o", "seg");
+    EXPECT(3, "'.' holds 1 model folder of nnU-Net", "evaluate", "--run", ".");
+    EXPECT(3, "'.' holds 1 model folder of nnU-Net", "explain", ".");
+    EXPECT(3, "'m' holds folds, expected one of them, as 'm/fold_0'", "export", "m", "-o",
+           "seg.onnx");
+    move("m/dataset.json", "dataset.json");
+    EXPECT(3, "'m' has no dataset.json", "predict", "m", "in", "-o", "seg");
+    EXPECT(3, "'m/fold_0/..' has no dataset.json", "predict", "m/fold_0", "in", "-o", "seg");
+    EXPECT(3, "'m' has no dataset.json", "evaluate", "--run", "m");
+    move("dataset.json", "m/dataset.json");
+    move("m/plans.json", "plans.json");
+    EXPECT(3, "'m' has no plans.json", "predict", "m", "in", "-o", "seg");
+    move("plans.json", "m/plans.json");
+    move("m/fold_0/checkpoint_final.pth", "m/fold_0/checkpoint_latest.pth");
+    EXPECT(3, "'m/fold_0' holds no checkpoint_final.pth", "predict", "m/fold_0", "in", "-o", "seg");
+    ck_assert(!is_in_root("seg"));
     remove_root();
 }
 END_TEST
@@ -925,14 +982,6 @@ END_TEST
 #define FOLDER "c/" STAGE "cascade_fullres"
 #define RULES FOLDER "/crossval_results_folds_0"
 
-static void move(const char *from, const char *to)
-{
-    char path[4096];
-
-    snprintf(path, sizeof path, "%s", in_root(from));
-    ck_assert_int_eq(rename(path, in_root(to)), 0);
-}
-
 START_TEST(the_largest_parts_equal_nnunets)
 {
     const int allowed = (int)(LABELS_SHARE * 26 * 30 * 28);
@@ -1039,6 +1088,9 @@ START_TEST(folds_are_evaluated_on_what_they_held_out)
            "data.fold=1");
     ck_assert_ptr_nonnull(strstr(root_text("out"), "\nb "));
     EXPECT(2, "'m/fold_0' is a model of nnU-Net, which names no dataset", "evaluate", "--run", "m");
+    ck_assert_int_eq(unlink(in_root("d/splits_final.json")), 0);
+    EXPECT(3, "hint: splits_final.json of nnUNet_preprocessed, put beside it", "evaluate", "--run",
+           "m", "--set", "data.source=d");
     remove_root();
 }
 END_TEST
@@ -1051,7 +1103,9 @@ int main(void)
     tcase_add_test(c, slices_and_mixed_channels_equal_nnunets);
     tcase_add_test(c, channels_come_as_files_lists_and_folders);
     tcase_add_test(c, missing_channels_and_folds_are_named);
+    tcase_add_test(c, networks_of_other_labels_are_no_ensemble);
     tcase_add_test(c, a_fold_is_found_under_any_path);
+    tcase_add_test(c, a_folder_that_is_no_whole_model_is_named);
     tcase_add_test(c, a_label_with_a_colon_is_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
