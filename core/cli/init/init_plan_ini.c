@@ -155,10 +155,10 @@ static bool is_used(const init_plan *x, plan_scheme scheme)
     return channels == NULL || channels[0] != '\0';
 }
 
-/* nnU-Net crops, normalises, then resamples. */
+/* nnU-Net crops any image, normalises, then resamples. A plan like MONAI's crops where it helps. */
 static void put_preprocess(const init_plan *x, ini_text *t)
 {
-    bool crops = x->statistics->cropped_share < 1;
+    bool crops = x->style != INIT_MONAI || x->statistics->cropped_share < 1;
     const char *steps = x->statistics->oriented ? "orient" : "";
 
     if (crops)

@@ -144,7 +144,7 @@ printf '{"modality":{"0":"CT"},"labels":{"0":"background","1":"a","2":"b"},"trai
 check "a CT is planned" plans ct ct
 check "axes are those of the files" has ct 'mm = 0.99 0.88 3.3' 'extent = 24 24 12' 'kernel_sizes = 3,3,1 3 3' \
     'strides = 1 2,2,1 2'
-check "a CT is clipped and normalised by its foreground" has ct 'steps = normalize_ct spacing' 'scheme = ct' \
+check "a CT is clipped and normalised by its foreground" has ct 'steps = crop_foreground normalize_ct spacing' 'scheme = ct' \
     'lower = -50' 'upper = 254' 'plugin = normalize'
 check "the plan of a CT trains" trains ct
 
