@@ -11,7 +11,7 @@ refused() {
     shift 2
     ends 2 "$said" "$source/$name" "$@" && [ "$(wc -l <"$folder/out")" = 1 ]
 }
-for script in run tools/thread tools/onednn_3; do
+for script in run tools/thread tools/onednn_3 tools/debian; do
     check "$script: no value" refused $script.sh "'--build' without a value" --build
     check "$script: no folder" refused $script.sh "'--build' without a folder" --build ''
     check "$script: a flag that it has not" refused $script.sh "unknown argument '--bild'" --bild x
