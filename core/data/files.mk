@@ -92,7 +92,8 @@ libcore_la_SOURCES += core/data/volume/geometry.h core/data/volume/interpolation
 	core/data/volume/inverse_resample.h core/data/volume/transpose.h core/data/volume/volume.c \
 	core/data/volume/volume.h core/data/volume/volume_files.c core/data/volume/volume_files.h \
 	core/data/reader/volume_read.c core/data/reader/volume_read.h
-libvoxels_la_SOURCES += core/data/volume/axis_resize.c core/data/volume/axis_resize.h \
+libvoxels_la_SOURCES += core/data/volume/axis_cover.c core/data/volume/axis_cover.h \
+	core/data/volume/axis_resize.c core/data/volume/axis_resize.h \
 	core/data/volume/filled_mask.c core/data/volume/filled_mask.h \
 	core/data/volume/geometry.c core/data/volume/interpolation.c \
 	core/data/volume/inverse_resample.c core/data/volume/resample.c core/data/volume/transpose.c

@@ -14,7 +14,8 @@ transform_LTLIBRARIES += plugins/transforms/center_crop.la plugins/transforms/cl
 	plugins/transforms/random/low_resolution.la plugins/transforms/random/affine.la \
 	plugins/transforms/random/random_resized_crop.la \
 	plugins/transforms/random/elastic.la plugins/transforms/random/zoom.la
-AXIS_RESIZE = core/data/volume/axis_resize.c core/data/volume/axis_resize.h
+AXIS_RESIZE = core/data/volume/axis_cover.c core/data/volume/axis_cover.h core/data/volume/axis_resize.c \
+	core/data/volume/axis_resize.h
 NNUNET_RESAMPLE = plugins/transforms/nnunet_resample.c plugins/transforms/nnunet_resample.h $(AXIS_RESIZE)
 RANDOM_NUMBER = plugins/transforms/random_number.c plugins/transforms/random_number.h
 CHANNEL_DRAWS = %D%/random/channel_draws.c %D%/random/channel_draws.h

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/volume/interpolation.h"
+#include "data/volume/axis_cover.h"
 
 enum { LANES = 16, BLOCKS = 64, SPLINE_PADDING = 12 };
 

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/volume/axis_cover.h"
+
 /* A position this close to a voxel's centre is that voxel, since affines are rounded. */
 static const double CENTRE_TOLERANCE = 1e-5;
-/* Half a voxel, and a tolerance for grids whose extent was rounded. */
-static const double OUTSIDE_DISTANCE = 0.5 + 1e-3;
 
 axis_position axis_position_at(double position, int64_t begin, int64_t count)
 {
     double nearest = rint(position), last = (double)(begin + count - 1);
-    axis_position p = { .outside = count < 1 || position < (double)begin - OUTSIDE_DISTANCE ||
-                           position > last + OUTSIDE_DISTANCE };
+    axis_position p = { .outside = count < 1 || position < (double)begin - AXIS_OUTSIDE_DISTANCE
+                                   || position > last + AXIS_OUTSIDE_DISTANCE };
 
     if (fabs(position - nearest) < CENTRE_TOLERANCE)
         position = nearest;
@@ -25,19 +25,6 @@ axis_position axis_position_at(double position, int64_t begin, int64_t count)
     p.low = (int64_t)floor(position);
     p.weight = position - (double)p.low;
     return p;
-}
-
-void axis_cover(const double edge[2], const double centre[2], int64_t extent, int64_t *start,
-                int64_t *count)
-{
-    double low = fmin(ceil(edge[0]), floor(centre[0] + OUTSIDE_DISTANCE));
-    double high = fmax(floor(edge[1]), ceil(centre[1] - OUTSIDE_DISTANCE));
-
-    /* A box between two centres has neither in it and is as near to both. */
-    double first = fmax(0, fmin(low, high)), last = fmin((double)extent - 1, fmax(low, high));
-
-    *start = last >= first ? (int64_t)first : 0;
-    *count = last >= first ? (int64_t)(last - first) + 1 : 0;
 }
 
 axis_position *axis_positions_make(double step, double start, int64_t count, int64_t begin,

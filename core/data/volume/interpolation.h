@@ -41,13 +41,4 @@ void interpolation_corners_make(const axis_position at[3], const int64_t step[3]
 void interpolation_sample(const interpolation_corners *p, const float *corner, int channels,
                           float *out);
 
-/*
- * The part of an axis of a new grid that the inside box of the old one covers. 'edge' and 'centre'
- * are positions in the new grid of the box's two edges, and of its first and last voxel, in rising
- * order. The part has the voxels whose centres lie in the box, and those that a voxel of the box is
- * nearest to: axis_position_at calls none of the box outside.
- */
-void axis_cover(const double edge[2], const double centre[2], int64_t extent, int64_t *start,
-                int64_t *count);
-
 #endif

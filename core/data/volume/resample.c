@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/thread/parallel.h"
+#include "data/volume/axis_cover.h"
 #include "data/volume/interpolation.h"
 #include "data/volume/volume.h"
 
