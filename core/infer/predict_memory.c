@@ -35,15 +35,15 @@ static double network_bytes(const predictor *p)
 }
 
 /*
- * Bytes of a case's outputs on the file's grid, and of the planes that are resampled to it: at most
- * those of a window become ready at once, and one more is kept.
+ * Bytes of a case's outputs on the file's grid, and of the planes that are resampled to it: those
+ * of two windows, if the writer is late, and one more that is kept.
  */
 static double result_bytes(const experiment *e, const predict_work *w, const int64_t extent[3],
                            const volume_grid *grid)
 {
     double values = 4.0 * e->task.classes * (w->logits + w->probabilities);
     int64_t slab = window_scheduler_slab(extent, e->task.classes);
-    double planes = 1 + (double)min_i64(slab, min_i64(e->window[0], extent[0]));
+    double planes = 1 + (double)min_i64(slab, min_i64(2 * e->window[0], extent[0]));
 
     return voxel_count(grid->extent) * (values + activation_decision_count(e))
            + planes * (double)extent[1] * (double)extent[2] * 4.0 * e->task.classes
