@@ -1016,11 +1016,14 @@ shown() {
     shift
     TERM=${terminal:-xterm} script -qec "stty cols $columns; $*" /dev/null </dev/null | tr -d '\r' >screen
 }
-# redrawn: length of the longest line that is redrawn. Each ends where the terminal erases the rest of the
+# redrawn: length of the longest line of steps that is redrawn. Each ends where the terminal erases the rest of the
 # line.
-redrawn() { tr '\033' '\n' <screen | sed -n 's/^\[K//; /^step .* of /p' | awk '{ if (length > n) n = length } END { print n + 0 }'; }
+redrawn() {
+    tr '\033' '\n' <screen | sed -n 's/^\[[0-9]*[AJK]//; /^step  \[/p' |
+        awk '{ if (length > n) n = length } END { print n + 0 }'
+}
 fits() {
-    shown "$1" "$program" train --fresh e.ini --set train.steps=3 -v && test "$(redrawn)" -gt 20 -a "$(redrawn)" -lt "$1"
+    shown "$1" "$program" train --fresh e.ini --set train.steps=2000 && test "$(redrawn)" -gt 20 -a "$(redrawn)" -lt "$1"
 }
 N3() {
     enter N3
