@@ -54,7 +54,7 @@ static const char *data_type_of(arena *memory, const char *image)
 
 pons_status predict_bids_stem(arena *memory, const char *image, const char **out, pons_error *err)
 {
-    const char *stem = volume_file_stem(memory, image), *session = "", *entities = "";
+    const char *stem = volume_file_stem(memory, image), *visit = "", *entities = "";
     const char *subject = "";
     char *rest = NULL;
 
@@ -64,14 +64,14 @@ pons_status predict_bids_stem(arena *memory, const char *image, const char **out
             continue;
         if (entities[0] == '\0')
             subject = word;
-        else if (session[0] == '\0' && strncmp(word, "ses-", 4) == 0)
-            session = arena_format(memory, "/%s", word);
+        else if (visit[0] == '\0' && strncmp(word, "ses-", 4) == 0)
+            visit = arena_format(memory, "/%s", word);
         entities = arena_format(memory, "%s%s%s", entities, entities[0] != '\0' ? "_" : "", word);
     }
     if (strncmp(stem, "sub-", 4) != 0 || strncmp(subject, "sub-", 4) != 0)
         return pons_fail(err, PONS_USAGE, "--bids: '%s' begins with no subject, expected a name "
                          "such as sub-01_T1w.nii.gz", image);
-    *out = arena_format(memory, "%s%s/%s/%s", subject, session, data_type_of(memory, image),
+    *out = arena_format(memory, "%s%s/%s/%s", subject, visit, data_type_of(memory, image),
                         entities);
     return PONS_OK;
 }

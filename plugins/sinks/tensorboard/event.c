@@ -127,11 +127,11 @@ void event_put_version(message *event)
 
 void event_put_start(message *event)
 {
-    message session = { 0 };
+    message start = { 0 };
 
-    message_put_integer(&session, SESSION_STATUS, SESSION_START);
-    message_put(event, EVENT_SESSION, &session);
-    message_free(&session);
+    message_put_integer(&start, SESSION_STATUS, SESSION_START);
+    message_put(event, EVENT_SESSION, &start);
+    message_free(&start);
 }
 
 void event_put_summary(message *event, const message *summary)

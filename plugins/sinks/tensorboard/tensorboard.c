@@ -3,8 +3,8 @@
  *
  * A record is one event, and each of its numbers a scalar 'KIND/NAME'. A resumed run begins a file
  * of its own, after that of the earlier start in the order of names. Records after 'keep' are cut
- * from earlier files, and the file begins with a start of session, by which a TensorBoard that has
- * read them forgets them. The values of resolved.ini are hyperparameters.
+ * from earlier files, and the file begins with a SessionLog of START, by which a TensorBoard that
+ * has read them forgets them. The values of resolved.ini are hyperparameters.
  *
  * A file that cannot be written ends the output with one warning and not the run.
  */
@@ -138,11 +138,11 @@ static void put_parameter(void *context, const char *name, const char *text)
 }
 
 /* A summary value that has no number but metadata of plugin 'hparams'. */
-static void put_session(message *summary, const message *session)
+static void put_session(message *summary, const message *parameters)
 {
     message data = { 0 }, plugin = { 0 }, metadata = { 0 }, tensor = { 0 }, value = { 0 };
 
-    message_put(&data, HPARAMS_SESSION_START, session);
+    message_put(&data, HPARAMS_SESSION_START, parameters);
     message_put_text(&plugin, PLUGIN_NAME, "hparams");
     message_put(&plugin, PLUGIN_CONTENT, &data);
     message_put(&metadata, METADATA_PLUGIN, &plugin);
@@ -187,17 +187,17 @@ static void show_events(tensorboard *t)
 
 static void put_parameters(tensorboard *t)
 {
-    message session = { 0 };
+    message parameters = { 0 };
 
     t->described = true;
-    run_parameters_read(t->folder, put_parameter, &session);
-    message_put_double(&session, SESSION_START_TIME, now());
+    run_parameters_read(t->folder, put_parameter, &parameters);
+    message_put_double(&parameters, SESSION_START_TIME, now());
     t->summary.size = 0;
-    put_session(&t->summary, &session);
+    put_session(&t->summary, &parameters);
     event_begin(&t->event, now(), 0);
     event_put_summary(&t->event, &t->summary);
     put_event(t);
-    message_free(&session);
+    message_free(&parameters);
 }
 
 static void begin_file(tensorboard *t, pons_sink_kept keep)
