@@ -366,7 +366,7 @@ bool golden_loss_left_out(const json_t *c)
 
 const char *const golden_network_files[] = {
     "networks", "networks_more", "nnunet/networks", "networks_options", "fast_ddpm", "resnets",
-    "swin_unetr", "mlp", "efficientnet", NULL
+    "swin_unetr", "mlp", NULL
 };
 
 static const char *const network_plugins[][2] = {
