@@ -422,7 +422,7 @@ const section_table section_tables[] = {
 
 /* ---- values that this build lacks -------------------------------------------------------- */
 
-/* Of a build without 'library'. 'value' NULL: every value except the default. */
+/* A build without 'library' lacks the value of the key; NULL: all values but the default. */
 static const struct { const char *section, *key, *value, *library; } not_built[] = {
     { "data", "cache", "lmdb", "lmdb" },
     { "log", "sinks", "mlflow", "curl" },

@@ -37,7 +37,7 @@ typedef struct embed_callbacks {
 void embed_callbacks_open(embed_callbacks *c, bool (*stop)(void *context),
                           void (*line)(void *context, const char *line), void *context);
 void embed_callbacks_close(embed_callbacks *c);
-/* Whether 'stop' has said so, now or before. */
+/* Ask 'stop', and remember its first true: every later call returns true. */
 bool embed_stop(embed_callbacks *c);
 /* A logger's 'line'; 'callbacks' is an embed_callbacks. */
 void embed_line(void *callbacks, const char *line);

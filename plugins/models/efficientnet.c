@@ -165,7 +165,7 @@ static pons_node *excite(const net *n, const char *name, int64_t squeezed, pons_
     return pons_mul(g, x, pons_sigmoid(g, m));
 }
 
-/* In training, leave the block out of some samples and scale the others. */
+/* Leave the block out of some samples of a training and scale the others. */
 static pons_node *drop_connect(const net *n, const char *name, pons_node *x)
 {
     pons_graph *g = n->g;

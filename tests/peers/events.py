@@ -15,7 +15,7 @@ from tensorboard.summary.writer.record_writer import RecordWriter
 
 
 def write_golden(path):
-    """Write a version, a record of two scalars, and a SessionLog of START."""
+    """Write a version, a record of two scalars, and a start event."""
     value = summary_pb2.Summary.Value
     values = [value(tag="step/loss", simple_value=0.5), value(tag="step/lr", simple_value=0.25)]
     start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)

@@ -24,8 +24,9 @@ typedef struct plan_export {
     int rank;                 /* of the last step                                                 */
     bool cropped, turned;
     json_t *spacing;          /* options of the step; NULL: no resampling                         */
-    /* Of the channels; the last by their number, and also of those whose scheme has none. */
-    json_t *schemes, *masks, *intensities;
+    json_t *schemes;          /* array: a normalisation for each channel                          */
+    json_t *masks;            /* array: whether it looks at the inside of the image alone         */
+    json_t *intensities;      /* object: statistics of each channel, by its number as text        */
     pons_error *err;
 } plan_export;
 
@@ -188,7 +189,7 @@ static void read_spacing(plan_export *x, const char *section, const pipeline_ste
     x->spacing = json_incref((json_t *)(uintptr_t)options);
 }
 
-/* In nnU-Net's order. Masked z-scores look at the image as it was read. */
+/* Steps in the order of nnU-Net. Masked z-scores look at the image as it was read. */
 static const struct { const char *plugin; int rank;
                       void (*read)(plan_export *x, const char *section, const pipeline_step *s,
                                    const json_t *options); } rules[] = {
@@ -260,7 +261,7 @@ static void check_window(const plan_export *x)
                   " has it");
 }
 
-/* Without a resampling, probabilities, labels and logits give the same classes. */
+/* Probabilities, labels and logits give the same classes where no resampling follows. */
 static void check_predict(const plan_export *x)
 {
     const predict_options *p = &x->experiment->sections.predict;

@@ -693,7 +693,7 @@ static pons_status write_sidecars(const job *j, const char *labels, pons_error *
                                 err);
 }
 
-/* As uint8 the largest number stands for a probability of 1 - 6e-8, the next float32 below 1. */
+/* The largest uint8 stands for a probability of 1 - 6e-8, the next float32 below 1. */
 static pons_status write_probabilities(const job *j, const char *path, const predict_result *r,
                                        pons_error *err)
 {
@@ -1086,7 +1086,7 @@ static pons_status predict_cases(job *j, pons_error *err)
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
-/* For --passes open the network, which 'source' names, once more with its dropout. */
+/* Open the network of 'source' a second time, with its dropout, if --passes asks for samples. */
 static pons_status open_dropped(job *j, predict_source *source, pons_error *err)
 {
     if (j->flags->passes == 0)

@@ -6,7 +6,7 @@
 
 #include "experiment/experiment.h"
 
-/* What the network computes on one grid. */
+/* One resolution of the network: the convolutions and matrix products whose results have it. */
 typedef struct network_level {
     int64_t extent[3];        /* D, H, W of a patch                                               */
     int products;             /* convolutions and matrix products with results of this extent     */

@@ -2,8 +2,7 @@
  * report_writer.c - a queue of pictures, and the thread that empties it.
  *
  * Encoding a picture takes milliseconds of a processor, and its file several calls of the system.
- * On a machine with more threads than processors each of them may wait for its turn, so the threads
- * of a validation only draw.
+ * The threads of a validation, which may wait for a processor before each call, only draw.
  */
 #include "report/page/report_writer.h"
 

@@ -31,7 +31,7 @@ pons_status delivery_open(const mlflow *config, const char *folder, bool fresh, 
 void delivery_set_status(delivery *d, const char *status);
 /* The bytes of mlflow.jsonl that the server has. */
 int64_t delivery_sent(const delivery *d);
-/* From here on requests end 'seconds' from now; any thread. */
+/* Requests that are made or begun later end within 'seconds' of this call. Any thread. */
 void delivery_limit(delivery *d, double seconds);
 /* Send what is there, in batches of at most 1000 metrics. */
 outcome delivery_run(delivery *d);

@@ -28,7 +28,7 @@ typedef struct sink {
     bool started;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* Under the lock. */
+    /* The members below are read and written under the lock. */
     const char *end;     /* the status of the run, once it ends                                   */
     bool waiting;        /* there are lines that the thread has not seen                          */
     bool warned;         /* a failure was passed on                                               */
@@ -37,7 +37,7 @@ typedef struct sink {
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Also lets the thread try again without new lines. */
+/* Note the first failure. The thread then tries again without new lines. */
 static void note_failure(sink *s, const char *text, const char *what_next)
 {
     pthread_mutex_lock(&s->lock);

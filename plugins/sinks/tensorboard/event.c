@@ -10,9 +10,9 @@
 /* ---- messages -------------------------------------------------------------------------------- */
 
 enum { VARINT = 0, FIXED_64 = 1, BYTES = 2, FIXED_32 = 5 }; /* wire types                         */
-enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION = 7 };
+enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_LOG = 7 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
-enum { SESSION_STATUS = 1, SESSION_START = 1 };
+enum { LOG_STATUS = 1, LOG_START = 1 };
 
 void message_free(message *m)
 {
@@ -129,8 +129,8 @@ void event_put_start(message *event)
 {
     message start = { 0 };
 
-    message_put_integer(&start, SESSION_STATUS, SESSION_START);
-    message_put(event, EVENT_SESSION, &start);
+    message_put_integer(&start, LOG_STATUS, LOG_START);
+    message_put(event, EVENT_LOG, &start);
     message_free(&start);
 }
 

@@ -3,7 +3,7 @@
  *
  * A record is one event, and each of its numbers a scalar 'KIND/NAME'. A resumed run begins a file
  * of its own, after that of the earlier start in the order of names. Records after 'keep' are cut
- * from earlier files, and the file begins with a SessionLog of START, by which a TensorBoard that
+ * from earlier files, and the file begins with a start event, by which a TensorBoard that
  * has read them forgets them. The values of resolved.ini are hyperparameters.
  *
  * A file that cannot be written ends the output with one warning and not the run.
@@ -114,7 +114,7 @@ static pons_status cut_files(const char *folder, pons_sink_kept keep, long long 
 enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
 enum { VALUE_TAG = 1, VALUE_TENSOR = 8, VALUE_METADATA = 9, SUMMARY_VALUE = 1 };
 enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TYPE_FLOAT = 1 };
-enum { HPARAMS_SESSION_START = 3, SESSION_PARAMETERS = 1, SESSION_START_TIME = 5 };
+enum { HPARAMS_START_INFO = 3, START_PARAMETERS = 1, START_TIME = 5 };
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2, VALUE_NUMBER = 2, VALUE_STRING = 3, VALUE_FLAG = 4 };
 
 /* An entry of map<string, google.protobuf.Value>: a number, yes or no, or text. */
@@ -132,17 +132,17 @@ static void put_parameter(void *context, const char *name, const char *text)
         message_put_text(&value, VALUE_STRING, text);
     message_put_text(&entry, ENTRY_KEY, name);
     message_put(&entry, ENTRY_VALUE, &value);
-    message_put(context, SESSION_PARAMETERS, &entry);
+    message_put(context, START_PARAMETERS, &entry);
     message_free(&value);
     message_free(&entry);
 }
 
 /* A summary value that has no number but metadata of plugin 'hparams'. */
-static void put_session(message *summary, const message *parameters)
+static void put_start_info(message *summary, const message *parameters)
 {
     message data = { 0 }, plugin = { 0 }, metadata = { 0 }, tensor = { 0 }, value = { 0 };
 
-    message_put(&data, HPARAMS_SESSION_START, parameters);
+    message_put(&data, HPARAMS_START_INFO, parameters);
     message_put_text(&plugin, PLUGIN_NAME, "hparams");
     message_put(&plugin, PLUGIN_CONTENT, &data);
     message_put(&metadata, METADATA_PLUGIN, &plugin);
@@ -191,9 +191,9 @@ static void put_parameters(tensorboard *t)
 
     t->described = true;
     run_parameters_read(t->folder, put_parameter, &parameters);
-    message_put_double(&parameters, SESSION_START_TIME, now());
+    message_put_double(&parameters, START_TIME, now());
     t->summary.size = 0;
-    put_session(&t->summary, &parameters);
+    put_start_info(&t->summary, &parameters);
     event_begin(&t->event, now(), 0);
     event_put_summary(&t->event, &t->summary);
     put_event(t);

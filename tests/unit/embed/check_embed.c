@@ -20,7 +20,7 @@
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-/* What the callbacks of a training saw. */
+/* Counts and values that the callbacks of a training received. */
 typedef struct seen {
     int steps, validations, lines, stop_after;
     double loss, dice;

@@ -10,8 +10,8 @@
  *   attribute Conv strides 2,2,2 1       (in how many nodes)
  *   metadata window.extent 32 32 32
  *
- * With a second argument, a safetensors file, every tensor of that file whose name a constant has
- * must be the constant, bit by bit.
+ * The second argument, a safetensors file, is optional. Each of its tensors whose name a constant
+ * has must be the constant, bit by bit.
  *
  *   equal 14                             (how many there are)
  */

@@ -870,7 +870,7 @@ END_TEST
 
 /* ---- BIDS ------------------------------------------------------------------------------------ */
 
-/* Two subjects, of which one has sessions. */
+/* Two subjects, of which one has visits. */
 static void begin_bids(void)
 {
     static const char *const stem[] = { "raw/sub-01/ses-a/anat/sub-01_ses-a_T1w.nii.gz",

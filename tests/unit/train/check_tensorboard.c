@@ -120,7 +120,7 @@ START_TEST(a_resumed_run_has_each_step_once)
     make_root();
     write_steps((pons_sink_kept){ -1, -1 }, 1, 4);
     ck_assert_str_eq(events_of_root(), " s1 s2 v2 s3 s4 v4");
-    write_steps((pons_sink_kept){ 3, 2 }, 4, 4); /* a SessionLog of START, '+', forgets step 4 */
+    write_steps((pons_sink_kept){ 3, 2 }, 4, 4); /* a start event, '+', forgets step 4 */
     ck_assert_str_eq(events_of_root(), " s1 s2 v2 s3 | +4 s4 v4");
     write_steps((pons_sink_kept){ 2, 2 }, 3, 3); /* nothing of the second file is kept */
     ck_assert_str_eq(events_of_root(), " s1 s2 v2 | +3 s3");

@@ -8,7 +8,7 @@
  *
  * The input gradient of a convolution with stride 1 is a convolution with the reversed kernel.
  *
- * With the form along D two planes of the target are made at once. Its four sources along D lie in
+ * The form along D makes two planes of the target at once. Its four sources along D lie in
  * place of the ring, and each sum of H and W is four products that are transformed to those of both
  * planes. Pairs begin at even planes, whatever the tasks (R4).
  */
