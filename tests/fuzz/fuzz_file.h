@@ -23,6 +23,14 @@ static inline void require(bool holds, const char *what)
     abort();
 }
 
+/* The text of a refusal is one line, optionally followed by a hint. */
+static inline bool is_one_refusal(const char *text)
+{
+    const char *end = strchr(text, '\n');
+
+    return end == NULL || (strncmp(end + 1, "hint: ", 6) == 0 && strchr(end + 1, '\n') == NULL);
+}
+
 static inline void fuzz_write(const char *path, const uint8_t *data, size_t size)
 {
     FILE *f = fopen(path, "wb");
