@@ -70,9 +70,12 @@ void arena_free(arena *a)
 void *arena_alloc(arena *a, size_t size)
 {
     size_t whole = size > SIZE_MAX - ALIGNMENT ? size : round_up_size(size, ALIGNMENT);
-    block *b = a->newest;
+    block *b;
     char *piece;
 
+    if (a == NULL)
+        end_out_of_memory(size);
+    b = a->newest;
     if (b == NULL || b->size - b->used < whole) {
         b = block_new(whole);
         /*

@@ -2,8 +2,9 @@
  * arena.h - an arena: many allocations that are freed together.
  *
  * Only arena_new may return NULL. Where the system refuses a block, the process ends with status
- * PONS_DEVICE and 'out of memory', so arena_alloc never returns NULL. Allocations are zeroed and
- * aligned to 16 bytes. An arena belongs to one thread.
+ * PONS_DEVICE and 'out of memory', so arena_alloc never returns NULL. A NULL arena ends the
+ * process, too: code that cannot return the failure of arena_new needs no check of its own.
+ * Allocations are zeroed and aligned to 16 bytes. An arena belongs to one thread.
  */
 #ifndef CORE_BASE_ARENA_H
 #define CORE_BASE_ARENA_H

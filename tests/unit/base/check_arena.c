@@ -47,8 +47,8 @@ START_TEST(arena_texts_are_copied_and_formatted_whole)
 }
 END_TEST
 
-/* Exit code of a process that asks for more memory than there is; 'said' receives its message. */
-static int allocate_too_much(char *said, size_t room)
+/* Exit code of a process that cannot allocate 'size' bytes of 'a'; 'said' receives its message. */
+static int fail_allocation(arena *a, size_t size, char *said, size_t room)
 {
     int ends[2], status;
 
@@ -56,7 +56,7 @@ static int allocate_too_much(char *said, size_t room)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDERR_FILENO);
-        arena_alloc(arena_new(), SIZE_MAX);
+        arena_alloc(a, size);
         _exit(0);
     }
     close(ends[1]);
@@ -71,14 +71,26 @@ static int allocate_too_much(char *said, size_t room)
 /* The launcher of a rank reports the lack of memory for it. */
 START_TEST(a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher)
 {
+    arena *a = arena_new();
     char said[256];
 
     unsetenv(STATUS_PAGE_VARIABLE);
-    ck_assert_int_eq(allocate_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_int_eq(fail_allocation(a, SIZE_MAX, said, sizeof said), PONS_DEVICE);
     ck_assert_ptr_nonnull(strstr(said, "error: out of memory"));
     setenv(STATUS_PAGE_VARIABLE, "3 0", 1);
-    ck_assert_int_eq(allocate_too_much(said, sizeof said), PONS_DEVICE);
+    ck_assert_int_eq(fail_allocation(a, SIZE_MAX, said, sizeof said), PONS_DEVICE);
     ck_assert_str_eq(said, "");
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(an_arena_that_lacked_memory_ends_the_program_at_its_first_allocation)
+{
+    char said[256];
+
+    unsetenv(STATUS_PAGE_VARIABLE);
+    ck_assert_int_eq(fail_allocation(NULL, 74, said, sizeof said), PONS_DEVICE);
+    ck_assert_str_eq(said, "error: out of memory: 74 bytes were asked for\n");
 }
 END_TEST
 
@@ -88,5 +100,6 @@ int main(void)
     tcase_add_test(c, allocations_are_aligned_zeroed_and_disjoint);
     tcase_add_test(c, arena_texts_are_copied_and_formatted_whole);
     tcase_add_test(c, a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher);
+    tcase_add_test(c, an_arena_that_lacked_memory_ends_the_program_at_its_first_allocation);
     return suite_run();
 }
