@@ -55,7 +55,7 @@ static pons_status write_page(const invocation *call, arena *memory, const char 
     if (folder_make_for(path, err) != PONS_OK)
         return err->status;
     if (one)
-        report_page_write(run, path, arena_format(memory, "%s/progress.png", run), err);
+        report_page_write(run, path, err);
     else
         compare_page_write(call->argument_count, call->argument, path, err);
     if (err->status == PONS_OK)

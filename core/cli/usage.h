@@ -13,7 +13,7 @@ typedef struct usage_row {
     const char *name, *text;
 } usage_row;
 
-extern const usage_row usage_common_flags[], usage_exit_codes[]; /* each ends with a NULL name     */
+extern const usage_row usage_common_flags[], usage_exit_codes[]; /* each ends with a NULL name    */
 
 void usage_print_all(FILE *to);
 void usage_print_group(FILE *to, const char *group); /* commands of two words: "data"             */

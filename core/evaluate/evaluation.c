@@ -146,23 +146,6 @@ void evaluation_share_classes(evaluation *e, const evaluation *from)
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
-/* The mean over classes with a value; NaN: none. */
-static double mean_of_classes(const evaluation *e, const class_score *score, metric_kind kind)
-{
-    double sum = 0;
-    int defined = 0;
-
-    if (metric_facts[kind].source == METRIC_OF_CASE)
-        return metric_generalized_dice(score, e->class_count);
-    for (int c = 0; c < e->class_count; c++) {
-        if (isnan(score[c].value[kind]))
-            continue;
-        sum += score[c].value[kind];
-        defined++;
-    }
-    return defined > 0 ? sum / defined : NAN;
-}
-
 pons_status evaluation_add_scores(evaluation *e, const char *name, const class_score *score,
                                   pons_error *err)
 {
@@ -179,7 +162,7 @@ pons_status evaluation_add_scores(evaluation *e, const char *name, const class_s
     *c = (evaluated_case){ .name = arena_string(e->memory, name) };
     c->score = memcpy(arena_alloc(e->memory, size + 1), score, size);
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
-        c->mean[kind] = mean_of_classes(e, score, (metric_kind)kind);
+        c->mean[kind] = metric_mean_of_classes(score, e->class_count, (metric_kind)kind);
     return PONS_OK;
 }
 

@@ -6,11 +6,9 @@
 #include "evaluate/evaluation.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "base/file/csv_text.h"
 #include "base/file/file.h"
-#include "base/file/json.h"
 
 static void put_header(const evaluation *e, FILE *to)
 {
@@ -32,10 +30,7 @@ static void put_values(const evaluation *e, const char *name, const char *class,
         if (!metric_set_has(e->metrics, e->column[n]))
             continue;
         fputc(',', to);
-        if (isinf(value[e->column[n]]))
-            fputs(value[e->column[n]] < 0 ? "-inf" : "inf", to);
-        else if (!isnan(value[e->column[n]]))
-            json_put_number(to, value[e->column[n]]);
+        csv_put_number(to, value[e->column[n]]);
     }
 }
 

@@ -353,12 +353,11 @@ static pons_status keep_classes(evaluation *e, const data_class *known, int know
                                       "before it", run);
 }
 
-/* Whether --set names the images of a dataset. */
-static bool names_dataset(const predict_source *source)
+/* Whether --set gives a key. */
+static bool is_set(const predict_source *source, const char *key)
 {
     for (int i = 0; i < source->set_count; i++)
-        if (strncmp(source->set[i], "data.source", strlen("data.source")) == 0
-            || strncmp(source->set[i], "data.image", strlen("data.image")) == 0)
+        if (strncmp(source->set[i], key, strlen(key)) == 0 && source->set[i][strlen(key)] == '=')
             return true;
     return false;
 }
@@ -372,7 +371,7 @@ static pons_status open_config(const evaluation *e, const predict_source *source
     if (!nnunet_is_fold(source->run))
         return config_open(arena_format(e->memory, "%s/resolved.ini", source->run),
                            source->set_count, source->set, out, err);
-    if (!names_dataset(source))
+    if (!is_set(source, "data.source") && !is_set(source, "data.image"))
         return pons_fail(err, PONS_USAGE, "'%s' is a model of nnU-Net, which names no dataset"
                          "\nhint: --set data.source=DATASET", source->run);
     if (nnunet_model_open(source->run, &m, err) == PONS_OK)
@@ -490,14 +489,6 @@ static pons_status score_folds(evaluation *e, const predict_source *source, logg
 }
 
 /* ---- nnU-Net --------------------------------------------------------------------------------- */
-
-static bool is_set(const predict_source *source, const char *key)
-{
-    for (int i = 0; i < source->set_count; i++)
-        if (strncmp(source->set[i], key, strlen(key)) == 0 && source->set[i][strlen(key)] == '=')
-            return true;
-    return false;
-}
 
 /* The source of a fold: its held-out cases are those of this fold of the dataset's splits. */
 static predict_source fold_source(evaluation *e, const predict_source *source, const char *fold)

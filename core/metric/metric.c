@@ -124,6 +124,22 @@ double metric_generalized_dice(const class_score *classes, int count)
     return sum > 0 ? both / sum : predicted == 0;
 }
 
+double metric_mean_of_classes(const class_score *classes, int count, metric_kind kind)
+{
+    double sum = 0;
+    int defined = 0;
+
+    if (metric_facts[kind].source == METRIC_OF_CASE)
+        return metric_generalized_dice(classes, count);
+    for (int c = 0; c < count; c++) {
+        if (isnan(classes[c].value[kind]))
+            continue;
+        sum += classes[c].value[kind];
+        defined++;
+    }
+    return defined > 0 ? sum / defined : NAN;
+}
+
 void metric_count_labels(const uint8_t *prediction, const uint8_t *label, int64_t voxels,
                          int classes, metric_count *out)
 {

@@ -104,6 +104,8 @@ class_score class_score_of_counts(metric_count c);
  * of a class the value is 1.
  */
 double metric_generalized_dice(const class_score *classes, int count);
+/* The value of a case: the mean over its classes with a value, NaN without any, or its own one. */
+double metric_mean_of_classes(const class_score *classes, int count, metric_kind kind);
 
 /* The summary of one class over cases. */
 typedef struct metric_summary {

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file/file.h"
 #include "base/file/folder_list.h"
 #include "metric/connected_components.h"
 #include "nnunet/nnunet_json.h"
@@ -15,16 +15,11 @@
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-static bool is_there(arena *memory, const char *folder, const char *name)
-{
-    return access(arena_format(memory, "%s/%s", folder, name), F_OK) == 0;
-}
-
 /* nnU-Net writes both files; the pickle names functions to be called, so it is not read. */
-static bool has_rules(arena *memory, const char *folder)
+static bool has_rules(const char *folder)
 {
-    return is_there(memory, folder, "postprocessing.json")
-           || is_there(memory, folder, "postprocessing.pkl");
+    return folder_holds(folder, "postprocessing.json")
+           || folder_holds(folder, "postprocessing.pkl");
 }
 
 /* The folder of rules: the model's own, that of 'folds', or the only one; NULL: there is none. */
@@ -35,13 +30,13 @@ static pons_status find_folder(arena *memory, const char *model, const char *fol
     folder_entry *entry;
     int count, found = 0;
 
-    *out = has_rules(memory, model) ? model : has_rules(memory, exact) ? exact : NULL;
+    *out = has_rules(model) ? model : has_rules(exact) ? exact : NULL;
     if (*out != NULL || folder_list(memory, model, &entry, &count, err) != PONS_OK)
         return err->status;
     for (int i = 0; i < count; i++) {
         const char *folder = arena_format(memory, "%s/%s", model, entry[i].name);
         if (strncmp(entry[i].name, CROSS_VALIDATION, strlen(CROSS_VALIDATION)) == 0
-            && has_rules(memory, folder) && found++ == 0)
+            && has_rules(folder) && found++ == 0)
             *out = folder;
     }
     if (found > 1)
@@ -131,7 +126,7 @@ pons_status nnunet_postprocess_read(nnunet_postprocess *out, arena *memory, cons
     *out = (nnunet_postprocess){ .count = 0 };
     if (find_folder(memory, model, folds, &folder, err) != PONS_OK || folder == NULL)
         return err->status;
-    if (!is_there(memory, folder, "postprocessing.json"))
+    if (!folder_holds(folder, "postprocessing.json"))
         return pons_fail(err, PONS_CONFIG, "'%s/postprocessing.pkl' has no postprocessing.json "
                          "beside it\nhint: --no-postprocess leaves labels as they are", folder);
     out->file = arena_format(memory, "%s/postprocessing.json", folder);

@@ -12,7 +12,7 @@
 #include "base/integer.h"
 #include "base/whole.h"
 
-/* elements that are converted at a time, and those whose pages are given back together */
+/* Elements that are converted at a time, and those whose pages are given back together. */
 enum { PART = 4096, RELEASED = 64 * PART };
 
 typedef struct conversion {

@@ -46,24 +46,24 @@ static pons_status find_rank(const dataset *d, const char *name, int *rank, pons
                      "what was found", name, d->origin);
 }
 
-/* The named cases, or 'role_count' in order: those of 'role', or all cases if it is NULL. */
+/* The named cases, or all cases in order. */
 static pons_status choose_cases(showing *s, int name_count, const char *const *name,
-                                int role_count, const int *role, pons_error *err)
+                                pons_error *err)
 {
-    s->count = name_count > 0 ? name_count : role_count;
+    s->count = name_count > 0 ? name_count : s->data->case_count;
     s->rank = calloc((size_t)s->count + 1, sizeof *s->rank);
     if (s->rank == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     for (int n = 0; n < s->count; n++) {
         if (name_count == 0)
-            s->rank[n] = role != NULL ? role[n] : n;
+            s->rank[n] = n;
         else if (find_rank(s->data, name[n], &s->rank[n], err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
 }
 
-/* 'patches': only cases for training are shown. */
+/* Every case of 'patches' needs a label. */
 static pons_status open_dataset(showing *s, config *c, bool patches, bool split, pons_error *err)
 {
     dataset_settings settings;
@@ -261,7 +261,7 @@ pons_status show_cases(config *c, int name_count, const char *const *name, const
     showing s = { .folder = folder, .log = l };
 
     if (open_captions(&s, err) == PONS_OK && open_data(&s, c, false, err) == PONS_OK
-        && choose_cases(&s, name_count, name, s.data->case_count, NULL, err) == PONS_OK) {
+        && choose_cases(&s, name_count, name, err) == PONS_OK) {
         safe_file_sweep(folder);
         tell_colors(&s);
         for (int n = 0; n < s.count && err->status == PONS_OK; n++)
@@ -442,7 +442,7 @@ pons_status show_patches(config *c, int name_count, const char *const *name, con
     showing s = { .folder = folder, .log = l };
 
     if (open_captions(&s, err) == PONS_OK && open_data(&s, c, true, err) == PONS_OK
-        && choose_cases(&s, name_count, name, s.data->case_count, NULL, err) == PONS_OK) {
+        && choose_cases(&s, name_count, name, err) == PONS_OK) {
         safe_file_sweep(folder);
         tell_colors(&s);
         draw_samples(&s, count, err);

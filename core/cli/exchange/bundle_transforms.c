@@ -234,19 +234,12 @@ static const struct { const char *plugin; bool moves;
     { "normalize", false, normalize }
 };
 
-static bool has_all(const pipeline_step *s, int channels)
-{
-    for (int c = 0; s->restricted && c < channels; c++)
-        if ((s->channels[c / 64] >> c % 64 & 1) == 0)
-            return false;
-    return true;
-}
-
 static pons_status add_step(const experiment *e, const pipeline_step *s, json_t *list, bool *moves,
                             pons_error *err)
 {
     char section[256];
     size_t i = 0, count = sizeof rules / sizeof rules[0];
+    pons_transform_scope scope = volume_step_scope(s);
     step_reader r = { .section = section, .channels = e->task.channels, .list = list, .err = err };
 
     snprintf(section, sizeof section, "preprocess.%.200s", s->name);
@@ -255,7 +248,7 @@ static pons_status add_step(const experiment *e, const pipeline_step *s, json_t 
     if (i == count)
         return pons_fail(err, PONS_CONFIG, "[preprocess] steps: found '%s', which " MONAI " does "
                          "not have", s->name);
-    if (!has_all(s, e->task.channels))
+    if (!pons_scope_has_all(&scope, e->task.channels))
         return pons_fail(err, PONS_CONFIG, "[%s] channels: expected all of them as " MONAI " has "
                          "it", section);
     r.options = option_json_object(s->options, s->config);

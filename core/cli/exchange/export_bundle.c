@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text/text.h"
+#include "checkpoint/weights/weights_path.h"
 #include "cli/exchange/bundle_state.h"
 #include "cli/exchange/bundle_transforms.h"
 #include "cli/exchange/export_folder.h"
@@ -228,7 +229,7 @@ static json_t *evaluator_of(void)
 static json_t *handlers_of(void)
 {
     return json_pack("[{s:s, s:s, s:{s:s}, s:s}]", "_target_", "CheckpointLoader", "load_path",
-                     "$@bundle_root + '/models/model.pt'", "load_dict", "model", "@network",
+                     "$@bundle_root + '/" WEIGHTS_OF_BUNDLE "'", "load_dict", "model", "@network",
                      "map_location", "@device");
 }
 
@@ -337,7 +338,7 @@ static pons_status write_folder(const predictor *p, const json_t *inference,
         const export_file files[] = {
             { .name = "configs/metadata.json", .json = metadata },
             { .name = "configs/inference.json", .json = inference },
-            { .name = "models/model.pt", .torch = state },
+            { .name = WEIGHTS_OF_BUNDLE, .torch = state },
             { .name = "docs/README.md", .text = readme_of(predictor_experiment(p), memory) },
             { .name = "LICENSE", .text = licence }
         };

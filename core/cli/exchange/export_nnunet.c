@@ -54,15 +54,6 @@ static json_t *planned(const plan_export *x, const json_t *list)
     return out;
 }
 
-static json_t *integers(int count, const int *item)
-{
-    json_t *list = json_array();
-
-    for (int i = 0; i < count; i++)
-        json_array_append_new(list, json_integer(item[i]));
-    return list;
-}
-
 /* Array axis a is axis 2 - a of the file. */
 static json_t *transpose(const plan_export *x, bool backward)
 {
@@ -72,7 +63,7 @@ static json_t *transpose(const plan_export *x, bool backward)
         forward[t] = 2 - x->axis[t];
     for (int t = 0; t < 3; t++)
         back[forward[t]] = t;
-    return integers(3, backward ? back : forward);
+    return option_json_integers(3, backward ? back : forward);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -142,16 +133,12 @@ static json_t *intensities_of(const json_t *options, int channel)
     return out;
 }
 
-static bool step_has(const pipeline_step *s, int channel)
-{
-    return !s->restricted || (s->channels[channel / 64] >> channel % 64 & 1) != 0;
-}
-
 static void read_normalize(plan_export *x, const char *section, const pipeline_step *s,
                            const json_t *options)
 {
     const char *class = class_of(x, options);
     bool masked = json_is_true(json_object_get(options, "use_mask_for_norm"));
+    pons_transform_scope scope = volume_step_scope(s);
 
     if (class == NULL) {
         export_refuse(section, "scheme", json_object_get(options, "scheme"),
@@ -159,7 +146,7 @@ static void read_normalize(plan_export *x, const char *section, const pipeline_s
         return;
     }
     for (int c = 0; c < x->experiment->task.channels && x->err->status == PONS_OK; c++) {
-        if (!step_has(s, c))
+        if (!pons_scope_has(&scope, c))
             continue;
         if (!json_is_null(json_array_get(x->schemes, (size_t)c)))
             pons_fail(x->err, PONS_CONFIG, "[%s]: channel %d has a second normalisation, expected "
@@ -401,7 +388,8 @@ static void put_resamplings(const plan_export *x, json_t *c)
 
 static json_t *configuration(plan_export *x, const char *name)
 {
-    json_t *extent = integers(3, x->experiment->window), *ones = integers(3, (int[]){ 1, 1, 1 });
+    json_t *extent = option_json_integers(3, x->experiment->window);
+    json_t *ones = option_json_integers(3, (int[]){ 1, 1, 1 });
     const json_t *mm = x->spacing != NULL ? json_object_get(x->spacing, "mm") : ones;
     json_t *network = architecture(x), *c;
 
@@ -422,10 +410,11 @@ static json_t *configuration(plan_export *x, const char *name)
 static json_t *plans_json(plan_export *x, const char *name)
 {
     const char *run = x->experiment->sections.experiment.name;
-    json_t *c = configuration(x, name), *mm, *extent = integers(3, x->experiment->window);
+    json_t *c = configuration(x, name), *mm;
+    json_t *extent = option_json_integers(3, x->experiment->window);
 
     mm = x->spacing != NULL ? json_incref(json_object_get(x->spacing, "mm"))
-                            : integers(3, (int[]){ 1, 1, 1 });
+                            : option_json_integers(3, (int[]){ 1, 1, 1 });
     return json_pack("{s:o, s:s, s:o, s:o, s:s, s:o, s:o, s:{s:o}, s:s, s:s, s:O}",
                      "dataset_name", json_sprintf("Dataset001_%s", run != NULL ? run : "run"),
                      "plans_name", "nnUNetPlans", "original_median_spacing_after_transp", mm,
@@ -447,7 +436,8 @@ static json_t *labels(const experiment *e)
         json_object_set_new(out, "background", json_integer(0));
     for (int i = 0; i < e->task.classes; i++)
         json_object_set_new(out, i == 0 && !e->regions ? "background" : e->task.class_names[i],
-                            e->regions ? integers(e->classes[i].id_count, e->classes[i].id)
+                            e->regions ? option_json_integers(e->classes[i].id_count,
+                                                              e->classes[i].id)
                                        : json_integer(i));
     return out;
 }

@@ -3,7 +3,7 @@
  */
 #include "cli/exchange/option_json.h"
 
-static json_t *integers(int count, const int *item)
+json_t *option_json_integers(int count, const int *item)
 {
     json_t *list = json_array();
 
@@ -44,7 +44,7 @@ static json_t *triples(const pons_triples *all)
     json_t *list = json_array();
 
     for (int i = 0; i < all->count; i++)
-        json_array_append_new(list, integers(3, all->item[i]));
+        json_array_append_new(list, option_json_integers(3, all->item[i]));
     return list;
 }
 
@@ -70,7 +70,7 @@ json_t *option_json_value(const pons_option *o, const void *config)
         return reals(((const pons_reals *)at)->count, ((const pons_reals *)at)->item);
     case PONS_OPTION_INTEGERS: return whole_numbers(at);
     case PONS_OPTION_TEXTS: case PONS_OPTION_PATHS: return texts(at);
-    case PONS_OPTION_AXES: return integers(3, at);
+    case PONS_OPTION_AXES: return option_json_integers(3, at);
     case PONS_OPTION_REAL_AXES: return reals(3, at);
     case PONS_OPTION_TRIPLES: return triples(at);
     }

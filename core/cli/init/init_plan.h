@@ -43,8 +43,8 @@ typedef struct init_plan {
 pons_status init_plan_make(init_plan *x, pons_error *err);
 
 /*
- * init_plan_trial.c: refuse --set values that no plan of 'data' can have, without reading the cases. An
- * error that may be one of the data is none here.
+ * init_plan_trial.c: refuse --set values that no plan of 'data' can have, without reading the
+ * cases. An error that may be one of the data is none here.
  */
 pons_status init_plan_try(const init_plan *x, pons_error *err);
 

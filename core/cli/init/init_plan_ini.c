@@ -382,7 +382,9 @@ static const ini_line monai_lines[] = {
     { NULL, NULL, NULL, NULL }
 };
 
-/* Whether nnU-Net's Dice is that of a batch: of slices, and where it would train a low resolution. */
+/*
+ * Whether nnU-Net's Dice is that of a batch: of slices, and where it would train a low resolution.
+ */
 static bool has_batch_dice(const init_plan *x, const network_plan *n)
 {
     network_plan low;

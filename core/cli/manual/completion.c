@@ -37,7 +37,7 @@ static void put_function(FILE *to, const shell *s, const char *name)
     fprintf(to, s->begin, name);
 }
 
-/* The words that 'print' prints, malloc'ed; "": it prints none, or there is no memory. */
+/* A stream that keeps the words of a row. */
 typedef struct printed {
     FILE *to;
     char *text;
@@ -107,24 +107,14 @@ static void put_values(FILE *to, const shell *s, const option_tables *tables)
     fputs(s->end, to);
 }
 
-static void put_posix_group(FILE *to, const char *group)
+static void put_group(const void *of_shell, FILE *to, const char *group)
 {
     printed p;
 
     if (!printed_open(&p))
         return;
     words_of_group(p.to, group);
-    printed_row(&p, to, &posix, group);
-}
-
-static void put_fish_group(FILE *to, const char *group)
-{
-    printed p;
-
-    if (!printed_open(&p))
-        return;
-    words_of_group(p.to, group);
-    printed_row(&p, to, &fish, group);
+    printed_row(&p, to, of_shell, group);
 }
 
 /* _pons_commands: the first words; with a first word, the second words of its group. */
@@ -137,7 +127,7 @@ static void put_commands(FILE *to, const shell *s)
         words_commands(p.to);
         printed_row(&p, to, s, "");
     }
-    words_groups(s == &fish ? put_fish_group : put_posix_group, to);
+    words_groups(to, put_group, s);
     fputs(s->end, to);
 }
 

@@ -28,14 +28,15 @@ void words_commands(FILE *to)
     }
 }
 
-void words_groups(void (*each)(FILE *to, const char *group), FILE *to)
+void words_groups(FILE *to, void (*each)(const void *context, FILE *to, const char *group),
+                  const void *context)
 {
     for (const command *const *c = commands; *c != NULL; c++) {
         char group[64];
         size_t size = strcspn((*c)->name, " ");
         snprintf(group, sizeof group, "%.*s", (int)size, (*c)->name);
         if ((*c)->name[size] == ' ' && !is_repeated(c, size))
-            each(to, group);
+            each(context, to, group);
     }
 }
 

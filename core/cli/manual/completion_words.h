@@ -13,7 +13,8 @@
 void words_commands(FILE *to);
 void words_of_group(FILE *to, const char *group);
 /* Call 'each' for every first word of a command of two: "data", "plugin". */
-void words_groups(void (*each)(FILE *to, const char *group), FILE *to);
+void words_groups(FILE *to, void (*each)(const void *context, FILE *to, const char *group),
+                  const void *context);
 /* --name of every flag of the command, and of those that all commands take. */
 void words_flags(FILE *to, const command *c);
 /* section.key= of every key. */

@@ -837,7 +837,7 @@ static bool is_folder(const char *path)
     return folder_is_there(path) || text_ends_with(path, "/");
 }
 
-/* Comes before the search for slides, which -o may not have meant. */
+/* The check precedes the search for slides, which -o may not have meant. */
 static pons_status check_slides(const job *j, pons_error *err)
 {
     const char *output = j->flags->output;

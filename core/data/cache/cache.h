@@ -80,10 +80,11 @@ typedef struct cache_settings {
 
 /*
  * Open a cache of the cases 'ranks'. All of them, or those of 'read_first', are read in 'threads'
- * threads, so that a bad case is found before training. CACHE_MEMORY holds them in memory. CACHE_DISK maps them from
- * files; a file is made if none has this content and these steps. CACHE_SMART holds the window of
- * an epoch, and replaces its cases as the loaders advance. 'chain' ([preprocess]) and 'l'
- * (warnings, in order of rank) may be NULL. Dataset and chain are borrowed until cache_close.
+ * threads, so that a bad case is found before training. CACHE_MEMORY holds them in memory.
+ * CACHE_DISK maps them from files; a file is made if none has this content and these steps.
+ * CACHE_SMART holds the window of an epoch, and replaces its cases as the loaders advance. 'chain'
+ * ([preprocess]) and 'l' (warnings, in order of rank) may be NULL. Dataset and chain are borrowed
+ * until cache_close.
  */
 pons_status cache_open(const dataset *d, const pipeline *chain, int rank_count,
                        const int *ranks, const cache_settings *settings, logger *l, cache **out,

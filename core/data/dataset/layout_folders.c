@@ -8,8 +8,8 @@
  *
  * FILE may lie in folders of a class. Other files there are counted by one warning.
  *
- * A case's id is PART_CLASS_STEM, with '_' for each '/' of FILE's path below its class. Where several
- * cases would have one id, each has PART_CLASS=FILE, with the ending of the file.
+ * A case's id is PART_CLASS_STEM, with '_' for each '/' of FILE's path below its class. Where
+ * several cases would have one id, each has PART_CLASS=FILE, with the ending of the file.
  */
 #include "data/dataset/layout.h"
 

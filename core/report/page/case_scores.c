@@ -11,7 +11,6 @@
 
 #include "base/file/csv_text.h"
 #include "base/file/file.h"
-#include "base/file/json.h"
 #include "base/file/table_file.h"
 #include "base/text/text.h"
 #include "metric/metric.h"
@@ -40,15 +39,6 @@ const char *case_scores_picture(arena *memory, const char *run, int number)
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static void put_value(FILE *to, double value)
-{
-    fputc(',', to);
-    if (isinf(value))
-        fputs(value < 0 ? "-inf" : "inf", to);
-    else if (!isnan(value))
-        json_put_number(to, value);
-}
-
 static void put_table(FILE *to, const case_scores *s)
 {
     fputs("case,class", to);
@@ -60,8 +50,10 @@ static void put_table(FILE *to, const case_scores *s)
             csv_put_text(to, s->name[n]);
             fputc(',', to);
             csv_put_text(to, s->class[c]);
-            for (int m = 0; m < s->metric_count; m++)
-                put_value(to, case_scores_value(s, n, c, m));
+            for (int m = 0; m < s->metric_count; m++) {
+                fputc(',', to);
+                csv_put_number(to, case_scores_value(s, n, c, m));
+            }
             fprintf(to, ",%" PRId64 "\n", s->step);
         }
 }

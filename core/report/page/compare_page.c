@@ -24,20 +24,9 @@ typedef struct comparison_page {
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static const run_setting *find_setting(const report_run *r, const run_setting *like)
-{
-    for (int i = 0; i < r->setting_count; i++)
-        if (strcmp(r->setting[i].key, like->key) == 0
-            && strcmp(r->setting[i].section, like->section) == 0)
-            return &r->setting[i];
-    return NULL;
-}
-
 static const char *value_in(const report_run *r, const run_setting *like)
 {
-    const run_setting *found = find_setting(r, like);
-
-    return found != NULL ? found->value : "";
+    return report_run_setting(r, like->section, like->key);
 }
 
 static bool differs(const comparison_page *p, const run_setting *s)
@@ -62,7 +51,7 @@ static void put_setting(const comparison_page *p, const run_setting *s)
 static bool was_put(const comparison_page *p, int before, const run_setting *s)
 {
     for (int r = 0; r < before; r++)
-        if (find_setting(&p->run[r], s) != NULL)
+        if (report_run_find(&p->run[r], s->section, s->key) != NULL)
             return true;
     return false;
 }

@@ -42,15 +42,6 @@ static network_level *level_of(network_levels *l, const int64_t extent[3])
     return &l->level[l->count++];
 }
 
-static int64_t count_elements(const pons_shape *s)
-{
-    int64_t count = 1;
-
-    for (int i = 0; i < s->rank; i++)
-        count *= s->extent[i];
-    return count;
-}
-
 static bool is_product(const pons_node *x)
 {
     return x->kind == NODE_CONVOLUTION || x->kind == NODE_CONVOLUTION_INPUT_GRADIENT
@@ -63,7 +54,7 @@ static void add_product(network_level *l, const pons_node *x, size_t element)
 
     l->products++;
     l->channels = channels > l->channels ? channels : l->channels;
-    l->bytes += (double)count_elements(&x->shape) * (double)element;
+    l->bytes += (double)shape_count(x->shape) * (double)element;
 }
 
 /* The nodes that depend on an input, and the parameters behind those that do not. */
@@ -82,7 +73,7 @@ static void add_parameters(network_level *l, const pons_node *x, const dependenc
         if (p == NULL || counted[p->number] != NULL)
             continue;
         counted[p->number] = p;
-        l->parameters += count_elements(&p->shape);
+        l->parameters += shape_count(p->shape);
     }
 }
 

@@ -7,9 +7,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
 #include "report/page/mosaic.h"
@@ -111,16 +113,13 @@ static void put_picture(case_list *l, int number)
 static void put_scores(const case_list *l, int number)
 {
     const case_scores *s = l->scores;
+    arena *memory = l->run->memory;
+    const char **column = arena_alloc(memory, (size_t)(s->metric_count + 1) * sizeof *column);
 
-    fputs("<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"Scores of ", l->to);
-    html_put_text(l->to, s->name[number]);
-    fputs("\">\n<table><thead><tr><th scope=\"col\">class</th>", l->to);
-    for (int m = 0; m < s->metric_count; m++) {
-        fputs("<th scope=\"col\">", l->to);
-        html_put_text(l->to, s->metric[m]);
-        fputs("</th>", l->to);
-    }
-    fputs("</tr></thead>\n<tbody>\n", l->to);
+    column[0] = "class";
+    memcpy(column + 1, s->metric, (size_t)s->metric_count * sizeof *column);
+    page_table_begin(l->to, arena_format(memory, "Scores of %s", s->name[number]),
+                     s->metric_count + 1, column);
     for (int i = 0; i < s->class_count && i <= CLASSES_MAX; i++) {
         int class = i == 0 ? s->class_count - 1 : i - 1;
 
@@ -158,7 +157,7 @@ void page_put_cases(FILE *to, const report_run *r)
     l.metric = report_run_metric(r);
     l.order = case_scores_sort(r->memory, s, l.metric);
     fprintf(to, "<p>%d case%s after step %" PRId64 ", by ", s->case_count,
-            s->case_count == 1 ? "" : "s", s->step);
+            text_plural(s->case_count), s->step);
     html_put_text(to, s->metric[l.metric]);
     fputs(", the worst first.</p>\n", to);
     put_table(&l);

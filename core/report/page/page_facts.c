@@ -1,5 +1,5 @@
 /*
- * page_facts.c - what the run was made with, its settings, and how it is repeated.
+ * page_facts.c - the plugins and versions of a run, its settings, and the command that repeats it.
  */
 #include "report/page/page_internal.h"
 

@@ -82,8 +82,7 @@ static pons_status write_page(const report_run *r, const char *path, pons_error 
     return safe_file_commit(&f, err);
 }
 
-pons_status report_page_write(const char *run, const char *path, const char *progress,
-                              pons_error *err)
+pons_status report_page_write(const char *run, const char *path, pons_error *err)
 {
     arena *memory = arena_new();
     report_run r;
@@ -92,7 +91,7 @@ pons_status report_page_write(const char *run, const char *path, const char *pro
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
     if (report_run_read(memory, run, &r, err) == PONS_OK && write_page(&r, path, err) == PONS_OK
         && png_available())
-        progress_plot_write(&r, progress, err);
+        progress_plot_write(&r, arena_format(memory, "%s/progress.png", run), err);
     arena_free(memory);
     return err->status;
 }

@@ -7,10 +7,10 @@
 #include <pons/plugin.h>
 
 /*
- * Write the page of the run at 'run', from its files alone, also while it trains, and the picture
- * 'progress' (progress_plot.h) in a build with libpng. PONS_DATA: the folder is no run.
+ * Write the page of the run at 'run' to 'path', from its files alone, also while it trains, and
+ * the picture RUN/progress.png (progress_plot.h) in a build with libpng. PONS_DATA: the folder is
+ * no run.
  */
-pons_status report_page_write(const char *run, const char *path, const char *progress,
-                              pons_error *err);
+pons_status report_page_write(const char *run, const char *path, pons_error *err);
 
 #endif

@@ -90,12 +90,19 @@ static pons_status read_resolved(report_run *r, pons_error *err)
     return PONS_OK;
 }
 
-const char *report_run_setting(const report_run *r, const char *section, const char *key)
+const run_setting *report_run_find(const report_run *r, const char *section, const char *key)
 {
     for (int i = 0; i < r->setting_count; i++)
         if (strcmp(r->setting[i].key, key) == 0 && strcmp(r->setting[i].section, section) == 0)
-            return r->setting[i].value;
-    return "";
+            return &r->setting[i];
+    return NULL;
+}
+
+const char *report_run_setting(const report_run *r, const char *section, const char *key)
+{
+    const run_setting *found = report_run_find(r, section, key);
+
+    return found != NULL ? found->value : "";
 }
 
 int report_run_metric(const report_run *r)

@@ -1,5 +1,5 @@
 /*
- * report_run.h - what the files of a run's folder say about it, for its report.
+ * report_run.h - the facts about a run in the files of its folder, for its report.
  */
 #ifndef CORE_REPORT_PAGE_REPORT_RUN_H
 #define CORE_REPORT_PAGE_REPORT_RUN_H
@@ -33,7 +33,9 @@ typedef struct report_run {
  * Other files may be missing. Everything lies in 'memory'.
  */
 pons_status report_run_read(arena *memory, const char *path, report_run *out, pons_error *err);
-/* The value of a key of resolved.ini; "" if there is none. */
+/* A key of resolved.ini; NULL: there is none. */
+const run_setting *report_run_find(const report_run *r, const char *section, const char *key);
+/* Its value; "" if there is none. */
 const char *report_run_setting(const report_run *r, const char *section, const char *key);
 /* The number of the metric that the run's best checkpoint is chosen by, else of the first. */
 int report_run_metric(const report_run *r);

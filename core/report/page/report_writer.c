@@ -56,8 +56,7 @@ static void write_page(const report_writer *w, pons_error *err)
     if (memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for a report");
     else
-        report_page_write(w->folder, arena_format(memory, "%s/report.html", w->folder),
-                          arena_format(memory, "%s/progress.png", w->folder), err);
+        report_page_write(w->folder, arena_format(memory, "%s/report.html", w->folder), err);
     arena_free(memory);
 }
 

@@ -3,7 +3,6 @@
  */
 #include "report/page/run_reporter.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,22 +65,6 @@ void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const ui
         report_writer_note(r->writer, &problem);
 }
 
-/* The mean of a case over its classes with a value, or the value of the case as a whole. */
-static double mean_of(const validated_cases *v, const class_score *score, metric_kind kind)
-{
-    int classes = v->experiment->class_count, defined = 0;
-    double sum = 0;
-
-    if (kind == METRIC_GENERALIZED_DICE)
-        return metric_generalized_dice(score + v->first_class, classes - v->first_class);
-    for (int c = v->first_class; c < classes; c++)
-        if (!isnan(score[c].value[kind])) {
-            sum += score[c].value[kind];
-            defined++;
-        }
-    return defined > 0 ? sum / defined : NAN;
-}
-
 static void fill_values(const validated_cases *v, const case_scores *s, double *value)
 {
     int classes = v->experiment->class_count;
@@ -92,7 +75,9 @@ static void fill_values(const validated_cases *v, const case_scores *s, double *
                 const class_score *score = v->score + (int64_t)n * classes;
                 metric_kind kind = metric_kind_find(s->metric[m]);
 
-                *value++ = c < classes ? score[c].value[kind] : mean_of(v, score, kind);
+                *value++ = c < classes ? score[c].value[kind]
+                         : metric_mean_of_classes(score + v->first_class, classes - v->first_class,
+                                                  kind);
             }
 }
 
