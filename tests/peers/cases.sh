@@ -11,30 +11,11 @@ for count in "$@"; do
     whole COUNT "$count"
 done
 keep
-cat >"$folder/cases.ini" <<'END'
-[experiment]
-name = first
-output = runs
-[data]
-source = cases
-cache = disk
-cache_dir = cache
-[patch]
-extent = 16 16 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-4
-[train]
-steps = 1
-batch = 2
-validate_every = 0
-END
+{
+    printf '%s\n' "[experiment]" "name = first" "output = runs" "[data]" "source = cases" "cache = disk" \
+        "cache_dir = cache" "[patch]" "extent = 16 16 16" "[train]" "steps = 1" "batch = 2" "validate_every = 0"
+    small_unet
+} >"$folder/cases.ini"
 
 # cost COMMAND...: prints seconds and MiB.
 cost() {

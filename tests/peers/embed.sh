@@ -12,30 +12,12 @@ PONS_PLUGIN_PATH=${PONS_PLUGIN_PATH:-$(realpath "$libraries/pons")}
 export LD_LIBRARY_PATH PONS_PLUGIN_PATH
 cd "$folder"
 "$pons" data phantom -q -o heads --cases 2 --extent 24,20,28
-cat >a.ini <<'END'
-[experiment]
-name = a
-[data]
-source = heads
-validation = none
-[preprocess]
-steps = spacing normalize
-[preprocess.spacing]
-mm = 1.5 1.5 1.5
-[patch]
-extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 1e-2
-[train]
-steps = 20
-END
+{
+    printf '%s\n' "[experiment]" "name = a" "[data]" "source = heads" "validation = none" "[preprocess]" \
+        "steps = spacing normalize" "[preprocess.spacing]" "mm = 1.5 1.5 1.5" "[patch]" "extent = 16" \
+        "[train]" "steps = 20"
+    small_unet
+} >a.ini
 "$pons" train -q a.ini
 # Voxels of 1.5 x 1.5 x 2 mm as a file, and as arrays of other types, orders and strides.
 python3 - <<'END'

@@ -19,6 +19,7 @@ esac
 pons=$(realpath -m "$1")
 [ -f "$pons" ] && [ -x "$pons" ] || refuse "no program '$1'"
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../support/small_unet.sh"
 runner=${RUNNER:-}
 
 # chosen WHAT WORDS KNOWN...: the words, of those that are known; all of those where there are none.

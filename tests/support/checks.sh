@@ -54,21 +54,7 @@ phantom() {
     "$program" data phantom -o "$1" --cases "$2" --extent "$3" 2>log || { cat log; exit 1; }
 }
 
-# small_unet [PLUGIN]: sections of a configuration, the optimizer PLUGIN (adam) and a unet of two levels; lines
-# behind them are further options of the model.
-small_unet() {
-    cat <<END
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = ${1:-adam}
-lr = 1e-2
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-END
-}
+. "$source/tests/support/small_unet.sh"
 
 # losses RUN: the loss and the norm of the gradient, a line for each step.
 losses() { sed -n 's/^{"kind":"step",.*"loss":\([^,]*\),.*"grad_norm":\([^,]*\),.*/\1 \2/p' "runs/$1/metrics.jsonl"; }

@@ -29,7 +29,7 @@ tests_libsupport_la_SOURCES += %D%/graph/card_trial.c %D%/graph/card_trial.h \
 # The modes of golden cases are those of golden_modes.c; some programs list golden_modes_cuda.c instead.
 tests_libsupport_la_SOURCES += %D%/graph/golden_modes.c
 tests_libsupport_la_LIBADD = $(ZLIB_LIBS)
-EXTRA_DIST += %D%/checks.sh %D%/idx.sh %D%/graph/golden_modes_cuda.c
+EXTRA_DIST += %D%/checks.sh %D%/small_unet.sh %D%/idx.sh %D%/graph/golden_modes_cuda.c
 
 # The disk shim stands in front of the C library: a module for programs that a test starts, and an object of tests.
 check_LTLIBRARIES += tests/plugins/disk_shim.la

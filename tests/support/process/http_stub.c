@@ -61,8 +61,10 @@ static void serve(const http_stub *s, int file)
 
     if (text == NULL)
         return;
+    const http_request request = { text, strchr(text, '\n') + 1, body };
     *strstr(text, " HTTP/") = '\0';
-    int code = s->answer(s->context, text, body, &reply);
+    body[-2] = '\0';
+    int code = s->answer(s->context, &request, &reply);
     if (code == 0) {
         wait_for(s, s->stop[0]);
     } else {

@@ -6,11 +6,16 @@
 
 typedef struct http_stub http_stub;
 
+/* 'line' is "POST /path"; lines of 'headers' end with "\r\n"; 'body' may be "". */
+typedef struct http_request {
+    const char *line, *headers, *body;
+} http_request;
+
 /*
- * Answer a request: the code, and the body in *reply, a constant. 'line' is "POST /path" and 'body'
- * may be "". A code of 0: no answer until the server is closed. Called by the server's thread.
+ * Answer a request: the code, and the body in *reply, a constant. A code of 0: no answer until the
+ * server is closed. Called by the server's thread.
  */
-typedef int http_answer(void *context, const char *line, const char *body, const char **reply);
+typedef int http_answer(void *context, const http_request *request, const char **reply);
 
 http_stub *http_stub_open(http_answer *answer, void *context);
 int http_stub_port(const http_stub *s);

@@ -17,7 +17,8 @@ phantom ph 3 16,16,16
 
 # on_terminal NAME COMMAND: the bytes that a terminal receives are in file NAME.
 on_terminal() { TERM=${term:-xterm} script -qec "$2" "$1" >/dev/null </dev/null; }
-escapes() { [ "$(tr -cd '\033' <"$1" | wc -c)" "$2" 0 ]; }
+# escapes FILE TEST: whether the number of escape characters in a file that is not empty is -eq or -gt 0.
+escapes() { [ -s "$1" ] && [ "$(tr -cd '\033' <"$1" | wc -c)" "$2" 0 ]; }
 
 check "a training on a terminal" on_terminal live "$program train e.ini --color never"
 check "its block has the place in the run" grep -q 'step  \[.* left, [0-9]* of 3000' live
@@ -28,6 +29,7 @@ check "another drawing, the same bits" "$program" train e.ini --set experiment.n
 check "lines alone elsewhere" escapes "$folder/said" -eq
 losses run >a
 losses plain >b
+check "every step has numbers" [ "$(wc -l <a)" = 3000 ]
 check "the numbers are equal" cmp a b
 term=dumb
 check "a terminal without control sequences" on_terminal dumb "$program train e.ini --fresh --set train.steps=4"

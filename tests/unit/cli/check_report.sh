@@ -40,7 +40,8 @@ check "the sum of validations" has "validation</th><td class=\"n\">50</td>"
 check "the command that repeats it, in a shell's quotes" has "--set &#39;experiment.name=a&lt;b&gt;c-again&#39;"
 first_case() { sed -n 's/.*<a href="#case-\([0-9]*\)".*/\1/p' "$page" | head -1; }
 check "the worst case comes first" [ "$(first_case)" = 2 ]
-check "nothing is loaded from elsewhere" sh -c '! grep -qE "(src|href)=\"[^#d]|url\(|@import" "$1"' - "$page"
+links() { grep -oE "(src|href)=\"[^\"]{0,5}|url\(|@import" "$page" | grep -vE "=\"(#|data:)"; }
+check "nothing is loaded from elsewhere" [ "$(links)" = "" ]
 
 check "a picture of the curves beside it" picture "$run/progress.png"
 check "another file" ends 0 "'deep/page.html'" "$program" report "$run" -o deep/page.html
@@ -90,7 +91,7 @@ phantom ph 4 32,28,24
     small_unet
 } >e.ini
 train() { name=$1; shift; "$program" train e.ini -q --set "experiment.name=$name" "$@"; }
-digest() { cksum <"runs/$1/checkpoints/step-00000004/model.safetensors"; }
+bits_of_run() { cmp "runs/$1/checkpoints/step-00000004/model.safetensors" runs/run/checkpoints/step-00000004/model.safetensors; }
 page=runs/run/report.html
 check "a training" train run
 check "leaves a page of all its steps" has "Step 4 of 4"
@@ -105,15 +106,16 @@ check "levels have all parameters" [ "$(parameters)" = "$(explained)" ]
 check "and the extents of the unet" [ "$(awk -F, 'NR > 1 { printf "%s ", $1 }' runs/run/network.csv)" = "16 8 " ]
 check "a training without a page" train bare --set log.report=no
 check "leaves none" [ "$(ls runs/bare)" = "$(ls runs/run | grep -v -e report -e progress -e validation -e network)" ]
-check "and has the same bits" [ "$(digest run)" = "$(digest bare)" ]
+check "and has the same bits" bits_of_run bare
 halves() { train halves --set train.steps=2 && train halves; }
 check "a run in two parts" halves
 page=runs/halves/report.html
 steps_of() { grep -o 'step [0-9]*$' "$1" | sort | uniq -c; }
+check "the curves have titles" [ "$(steps_of runs/run/report.html | grep -c .)" = 4 ]
 check "has the curves of one" [ "$(steps_of runs/halves/report.html)" = "$(steps_of runs/run/report.html)" ]
 mkdir -p runs/blocked && echo >runs/blocked/validation
 check "a report that cannot be written is a warning" ends 0 "the report of the run is not complete" \
     "$program" train e.ini --set experiment.name=blocked
-check "and the training has the same bits" [ "$(digest run)" = "$(digest blocked)" ]
+check "and the training has the same bits" bits_of_run blocked
 cd / || exit 1
 finish

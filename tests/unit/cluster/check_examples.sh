@@ -383,32 +383,12 @@ same() {
 
 train() {
     "$REPLAY_PONS" data phantom -o ph --cases 4 --extent 20,18,16 >/dev/null 2>&1
-    cat >e.ini <<'END'
-[experiment]
-name = one
-deterministic = yes
-[data]
-source = ph
-validation = last:1
-[patch]
-extent = 16
-[model]
-plugin = unet
-channels = 4 8
-strides = 2
-[loss]
-plugin = dice_ce
-[optimizer]
-plugin = adam
-lr = 0.01
-[train]
-steps = 4
-micro_batches = 4
-precision = fp32
-[distribute]
-threads = 1
-timeout_s = 100
-END
+    {
+        printf '%s\n' "[experiment]" "name = one" "deterministic = yes" "[data]" "source = ph" "validation = last:1" \
+            "[patch]" "extent = 16" "[train]" "steps = 4" "micro_batches = 4" "precision = fp32" "[distribute]" \
+            "threads = 1" "timeout_s = 100"
+        small_unet
+    } >e.ini
     check "one process trains" ends 0 "$REPLAY_PONS" train e.ini
     check "two nodes of SLURM train" ends 0 sbatch "$slurm" e.ini --set experiment.name=slurm
     check "SLURM's weights" same slurm

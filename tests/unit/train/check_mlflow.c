@@ -21,6 +21,7 @@ static struct {
     const char *failing;
     int code, failures; /* of the latter as many, -1: all                                         */
     int metrics, largest;
+    char headers[1024]; /* of the last request                                                    */
 } server;
 
 static int count_keys(const char *body)
@@ -32,7 +33,7 @@ static int count_keys(const char *body)
     return count;
 }
 
-static int answer(void *context, const char *line, const char *body, const char **reply)
+static int answer(void *context, const http_request *request, const char **reply)
 {
     static const struct { const char *path, *reply; int code; } known[] = {
         { "experiments/get-by-name", "{\"error_code\": \"RESOURCE_DOES_NOT_EXIST\", "
@@ -41,8 +42,10 @@ static int answer(void *context, const char *line, const char *body, const char 
         { "runs/create", "{\"run\": {\"info\": {\"run_id\": \"abc\"}}}", 200 },
         { "runs/", "{}", 200 },
     };
+    const char *line = request->line, *body = request->body;
 
     (void)context;
+    snprintf(server.headers, sizeof server.headers, "%s", request->headers);
     if (server.failing != NULL && strstr(line, server.failing) != NULL && server.failures != 0) {
         server.failures--;
         *reply = "{\"error_code\": \"INVALID_PARAMETER_VALUE\", \"message\": \"not\\nso\"}";
@@ -72,6 +75,14 @@ static http_stub *open_server(void)
     snprintf(uri, sizeof uri, "http://127.0.0.1:%d", http_stub_port(s));
     settings = (mlflow){ uri, "my trial", NULL, 0, 10, 5 };
     return s;
+}
+
+/* Batches get a code, the next 'failures' of them or, with -1, all. */
+static void fail_batches(int code, int failures)
+{
+    server.failing = "runs/log-batch";
+    server.code = code;
+    server.failures = failures;
 }
 
 /* An address that refuses connections. */
@@ -156,6 +167,38 @@ START_TEST(a_run_is_sent_whole)
 }
 END_TEST
 
+/* Send a run; the last request has the header, and no file of the run has the secret. */
+static void expect_header(const char *header, const char *secret)
+{
+    http_stub *s = open_server();
+
+    make_root();
+    void *sink = open_sink(-1);
+    write_steps(sink, 1, 1);
+    ck_assert_str_eq(end(sink, PONS_OK), "");
+    ck_assert_msg(strstr(server.headers, header) != NULL, "no '%s' in:\n%s", header,
+                  server.headers);
+    ck_assert_ptr_null(strstr(root_text("mlflow.jsonl"), secret));
+    ck_assert_ptr_null(strstr(root_text("mlflow.json"), secret));
+    http_stub_close(s);
+    remove_root();
+}
+
+START_TEST(passwords_and_tokens_are_sent_and_not_kept)
+{
+    setenv("MLFLOW_TRACKING_USERNAME", "ann", 1);
+    setenv("MLFLOW_TRACKING_PASSWORD", "secret", 1);
+    expect_header("Authorization: Basic YW5uOnNlY3JldA==\r\n", "secret");
+    unsetenv("MLFLOW_TRACKING_USERNAME");
+    unsetenv("MLFLOW_TRACKING_PASSWORD");
+    setenv("MLFLOW_TRACKING_TOKEN", "a.token", 1);
+    expect_header("Authorization: Bearer a.token\r\n", "a.token");
+    unsetenv("MLFLOW_TRACKING_TOKEN");
+    expect_header("Content-Type: application/json\r\n", "secret");
+    ck_assert_ptr_null(strstr(server.headers, "Authorization"));
+}
+END_TEST
+
 START_TEST(batches_are_bounded)
 {
     http_stub *s = open_server();
@@ -197,9 +240,7 @@ START_TEST(a_failure_is_tried_again)
     http_stub *s = open_server();
 
     make_root();
-    server.failing = "runs/log-batch";
-    server.code = 503;
-    server.failures = 1;
+    fail_batches(503, 1);
     void *sink = open_sink(-1);
     write_steps(sink, 1, 2);
     for (int i = 0; i < 1000 && __atomic_load_n(&server.metrics, __ATOMIC_ACQUIRE) < 4; i++)
@@ -217,9 +258,7 @@ START_TEST(a_refusal_is_told_in_one_line)
     http_stub *s = open_server();
 
     make_root();
-    server.failing = "runs/log-batch";
-    server.code = 400;
-    server.failures = -1;
+    fail_batches(400, -1);
     void *sink = open_sink(-1);
     write_steps(sink, 1, 2);
     ck_assert_ptr_nonnull(strstr(end(sink, PONS_OK), "code 400: not so;"));
@@ -306,6 +345,7 @@ int main(void)
     sink_operations = p->operations;
     TCase *c = suite_new("mlflow");
     tcase_add_test(c, a_run_is_sent_whole);
+    tcase_add_test(c, passwords_and_tokens_are_sent_and_not_kept);
     tcase_add_test(c, batches_are_bounded);
     tcase_add_test(c, a_server_that_is_down_costs_one_warning);
     tcase_add_test(c, a_failure_is_tried_again);
