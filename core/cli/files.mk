@@ -27,12 +27,15 @@ libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h 
 	core/cli/manual/pages.c core/cli/manual/pages.h core/cli/manual/pages_plugin.c \
 	core/cli/manual/roff.c core/cli/manual/roff.h
 libcore_la_SOURCES += core/cli/predict/command_predict.c core/cli/predict/label_tables.c \
-	core/cli/predict/label_tables.h core/cli/predict/predict_bids.c \
-	core/cli/predict/predict_bids.h core/cli/predict/predict_classes.c \
+	core/cli/predict/label_tables.h core/cli/predict/predict_bids.c core/cli/predict/predict_bids.h \
+	core/cli/predict/predict_cases.c core/cli/predict/predict_classes.c \
 	core/cli/predict/predict_classes.h core/cli/predict/predict_dataset.c \
-	core/cli/predict/predict_dataset.h core/cli/predict/predict_modalities.c \
-	core/cli/predict/predict_modalities.h core/cli/predict/predict_patches.c \
-	core/cli/predict/predict_patches.h
+	core/cli/predict/predict_dataset.h core/cli/predict/predict_internal.h \
+	core/cli/predict/predict_maps.c core/cli/predict/predict_modalities.c \
+	core/cli/predict/predict_modalities.h core/cli/predict/predict_networks.c \
+	core/cli/predict/predict_patches.c core/cli/predict/predict_patches.h \
+	core/cli/predict/predict_paths.c core/cli/predict/predict_segmentation.c \
+	core/cli/predict/predict_tasks.c core/cli/predict/predict_volumes.c
 libcore_la_SOURCES += core/cli/bench/bench_data.c core/cli/bench/bench_data.h \
 	core/cli/bench/bench_experiment.c core/cli/bench/bench_experiment.h \
 	core/cli/bench/bench_kernels.c core/cli/bench/bench_kernels.h core/cli/bench/bench_model.c \

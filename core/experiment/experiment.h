@@ -148,7 +148,7 @@ pons_status experiment_reorder_axes(experiment *e, pons_error *err);
 
 /*
  * experiment_task.c: the rules of [experiment] task, one row a task. Its nodes are in
- * replica/task_nodes.h; validation.c, evaluation_run.c, predict_run.c and command_predict.c have a
+ * replica/task_nodes.h; validation.c, evaluation_run.c, predict_run.c and predict_tasks.c have a
  * table of their own.
  */
 typedef struct task_rules {
