@@ -24,6 +24,7 @@ lacks() {
     'optimised kernels') ! grep -q '^CFLAGS = .*-O[23]' Makefile || lacks 'no sanitizer' ;;
     root) [ "$(id -u)" != 0 ] ;;
     'root and a program that others can start') lacks root || ! setpriv --reuid 54321 --clear-groups test -x "$PWD/pons" ;;
+    x86-64) [ "$(uname -m)" != x86_64 ] ;;
     IPv6) [ ! -e /proc/net/if_inet6 ] ;;
     'a disk that can be mounted') ! unshare -m mount -t tmpfs none /mnt 2>/dev/null ;;
     'a network of its own') ! unshare -n true 2>/dev/null ;;

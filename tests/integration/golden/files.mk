@@ -1,7 +1,7 @@
-# Golden values of losses, optimizers, networks and trajectories, and runs of version 0.1.
+# Golden values of losses, optimizers, networks and trajectories, and runs and plugins of earlier versions.
 PROGRAM_TESTS += %D%/check_golden_losses %D%/check_golden_networks %D%/check_golden_nnunet_networks \
 	%D%/check_golden_optimizers %D%/check_golden_trajectory
-SCRIPT_TESTS += %D%/check_old_runs.sh
+SCRIPT_TESTS += %D%/check_old_plugins.sh %D%/check_old_runs.sh
 EXTRA_DIST += %D%/old_runs.sh
 
 # The same programs on the cuda device.
