@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/saved_state.h"
+#include "data/dataset/nnunet_folds.h"
 
 char *run_folds_path(const char *path, int fold)
 {
@@ -66,14 +67,23 @@ bool run_folds_are_there(const char *path)
     return !holds_folder(path, "checkpoints") && find_folders(path, found);
 }
 
+/* The fold of a rule of validation, and the number of folds. False: the rule has none. */
+static bool read_rule(const char *rule, const char *chosen, int *fold, int *count)
+{
+    if (rule != NULL && strcmp(rule, "nnunet") == 0) {
+        *count = NNUNET_FOLDS;
+        return chosen != NULL && sscanf(chosen, "%9d", fold) == 1;
+    }
+    return rule != NULL && sscanf(rule, "fold:%9d/%9d", fold, count) == 2;
+}
+
 /* Compare the fold's rule of validation with its folder and with the other folds. */
-static pons_status check_rule(const char *path, int fold, const char *rule, run_folds *out,
-                              pons_error *err)
+static pons_status check_rule(const char *path, int fold, const char *rule, const char *chosen,
+                              run_folds *out, pons_error *err)
 {
     int k = -1, count = 0;
 
-    if (rule == NULL || sscanf(rule, "fold:%9d/%9d", &k, &count) != 2 || k != fold
-        || count > RUN_FOLDS_MAX || fold >= count)
+    if (!read_rule(rule, chosen, &k, &count) || k != fold || count > RUN_FOLDS_MAX || fold >= count)
         return pons_fail(err, PONS_CONFIG, "'%s/fold_%d' was trained with [data] validation = %s, "
                          "expected fold:%d/N", path, fold, rule != NULL ? rule : "0.2", fold);
     if (out->count != 0 && out->count != count)
@@ -90,7 +100,8 @@ static pons_status read_state(const char *path, int fold, const char *checkpoint
 
     if (saved_state_read(checkpoint, &saved, err) != PONS_OK)
         return err->status;
-    check_rule(path, fold, safetensors_metadata(saved.file, "[data] validation"), out, err);
+    check_rule(path, fold, safetensors_metadata(saved.file, "[data] validation"),
+               safetensors_metadata(saved.file, "[data] fold"), out, err);
     out->state[fold] = saved.state.finished != 0 || saved.state.step >= saved.state.total
                        ? RUN_FOLD_FINISHED : RUN_FOLD_STARTED;
     saved_state_clear(&saved);

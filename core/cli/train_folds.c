@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "config/sections.h"
+#include "data/dataset/nnunet_folds.h"
 
 enum { FOLDS_DEFAULT = 5 };
 
@@ -101,6 +102,24 @@ static bool has_folder(const data_options *d)
     return found;
 }
 
+/* Whether the folds of the command are those that nnU-Net draws. */
+static bool draws_as_nnunet(const sections *s, int count)
+{
+    return s->data.validation != NULL && strcmp(s->data.validation, "nnunet") == 0
+           && count == NNUNET_FOLDS;
+}
+
+/* The --set of a fold's held-out cases, for free; NULL: out of memory. */
+static char *rule_of_fold(const sections *s, int count, int fold)
+{
+    char *text = NULL;
+    int size = draws_as_nnunet(s, count)
+                   ? asprintf(&text, "data.fold=%d", fold)
+                   : asprintf(&text, "data.validation=fold:%d/%d", fold, count);
+
+    return size < 0 ? NULL : text;
+}
+
 /* Tell once that the folds of --folds are not those of the dataset. */
 static void warn_of_own(config *c, const sections *s, const invocation *call, const fold_range *all,
                         int fold)
@@ -124,7 +143,7 @@ static pons_status write_values(config *c, const sections *s, const invocation *
         return pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
     if (asprintf(&out->text[0], "experiment.output=%s", path) < 0
         || asprintf(&out->text[1], "experiment.name=fold_%d", fold) < 0
-        || asprintf(&out->text[2], "data.validation=fold:%d/%d", fold, count) < 0
+        || (out->text[2] = rule_of_fold(s, count, fold)) == NULL
         || (cached && asprintf(&out->text[3], "data.cache_dir=%s/.cache", e->output) < 0)
         || asprintf(&out->number, "%d", fold) < 0)
         pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");

@@ -2,7 +2,7 @@
  * train_folds.h - the flags of pons train, and the folds of a cross-validation that they name.
  *
  * Fold K of N of the run NAME is a run of its own in OUTPUT/NAME/fold_K, with
- * [data] validation = fold:K/N.
+ * [data] validation = fold:K/N, or fold = K where validation = nnunet and N is nnU-Net's.
  */
 #ifndef CORE_CLI_TRAIN_FOLDS_H
 #define CORE_CLI_TRAIN_FOLDS_H

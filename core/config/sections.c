@@ -82,8 +82,9 @@ static const pons_option data_table[] = {
     PONS_CHOICE(data_options, layout, "auto", data_layouts, "Layout of the files in the source."),
     PONS_TEXT(data_options, validation, "0.2",
               "Cases held out for validation: none, a share, random:0.2, last:N, fold:K/N, "
-              "names:a,b, file:F (a name a line, or nnU-Net's splits_final.json) or own: the "
-              "dataset's list or folds, which are also used if nothing is given."),
+              "names:a,b, file:F (a name a line, or nnU-Net's splits_final.json), nnunet (the five "
+              "folds that nnU-Net draws) or own: the dataset's list or folds, which are also used "
+              "if nothing is given."),
     PONS_INTEGER_OR(data_options, fold, "first", 0, ANY_INTEGER, fold_words,
                     "Fold to validate on, where the split is in folds."),
     PONS_TEXTS(data_options, labels, "",

@@ -133,7 +133,8 @@ static pons_status open_dataset(init_plan *x, dataset **out, pons_error *err)
     if (open_split(x, &all, err) == PONS_OK) {
         bool has_folds = all->own_split || all->spare_splits != NULL;
 
-        x->validation = has_folds ? "own" : all->case_count >= 5 ? "fold:0/5"
+        x->validation = has_folds ? "own" : all->own_rule != NULL ? "nnunet"
+                        : all->case_count >= 5 ? "fold:0/5"
                         : all->case_count > 1 ? "last:1" : "none";
         open_split(x, out, err);
     }

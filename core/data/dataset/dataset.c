@@ -280,13 +280,13 @@ static pons_status mark_by_fold(const dataset *d, const dataset_settings *s,
     return PONS_OK;
 }
 
-/* Hold out a fold of the splits file that lies beside the cases. */
-static pons_status mark_by_splits(dataset *d, const dataset_settings *s,
-                                  const layout_result *found, split_part *part, pons_error *err)
+/* Hold out a fold of the splits file that lies beside the cases, or of those that are drawn. */
+static pons_status mark_by_own_rule(dataset *d, const dataset_settings *s, split_part *part,
+                                    pons_error *err)
 {
     dataset_settings own = *s;
 
-    own.validation = arena_format(d->memory, "file:%s", found->splits);
+    own.validation = d->own_rule;
     return mark_by_rule(d, &own, part, err);
 }
 
@@ -308,7 +308,8 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     pons_status status = PONS_OK;
 
     bool listed = found->holds_out || found->has_folds;
-    d->own_split = (own && found->splits != NULL) || ((own || s->validation == NULL) && listed);
+    d->own_rule = found->own_rule;
+    d->own_split = (own && found->own_rule != NULL) || ((own || s->validation == NULL) && listed);
     if (!d->own_split && !s->every_case && found->splits != NULL && !names_splits(s, found))
         d->spare_splits = found->splits;
     if (s->every_case)
@@ -322,7 +323,7 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
     else if (!d->own_split)
         status = mark_by_rule(d, s, part, err);
     else if (!listed)
-        status = mark_by_splits(d, s, found, part, err);
+        status = mark_by_own_rule(d, s, part, err);
     else if (found->holds_out)
         status = mark_by_list(d, s, found, part, err);
     else

@@ -82,8 +82,8 @@ typedef struct dataset_settings {
     pons_texts image_suffix;   /* bids: endings of image names, one per channel; none: T1w        */
     const char *label_suffix;  /* bids: ending of label names; NULL: dseg                         */
     const char *validation;    /* "0.2", "none", "random:0.2", "last:9", "fold:0/5", "names:a,b", */
-                               /* "file:F", "own": the dataset's list or folds; NULL: "own" where */
-                               /* there are some, else "0.2"                                      */
+                               /* "file:F", "nnunet", "own": the dataset's list or folds; NULL:   */
+                               /* "own" where there are some, else "0.2"                          */
     const int64_t *fold;       /* the fold to validate on; NULL: 0 where the split has folds      */
     pons_texts labels;         /* "spleen:1", "kidney:1,3"; none: from the layout                 */
     const char *label_table;   /* in place of 'labels': a table of ids and classes; NULL: none    */
@@ -121,6 +121,7 @@ typedef struct dataset {
     int case_count;
     const data_case *cases;        /* sorted by id                                                */
     bool own_split;                /* 'validation' is the dataset's own list or fold              */
+    const char *own_rule;          /* the rule of 'own', as in "nnunet"; NULL: a list, or none    */
     const char *spare_splits;      /* the dataset's file of folds, if 'validation' skips it       */
     int unused_count;              /* cases of neither part, which are not in 'cases'             */
     bool lists_tests;              /* 'tests' would find some of them                             */

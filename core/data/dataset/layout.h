@@ -30,6 +30,8 @@ typedef struct layout_result {
     bool holds_out;            /* the layout has a validation list                                */
     bool has_folds;            /* at least one case has a fold                                    */
     const char *splits;        /* the file of folds beside the cases (split_file.c); NULL: none   */
+    const char *own_rule;      /* that of 'validation = own', if neither lists nor folds are in   */
+                               /* 'cases': the file of folds, or "nnunet"; NULL: none             */
     int unused_count;          /* cases that the layout keeps for tests                           */
     bool lists_tests;          /* the layout can read them (dataset_settings.tests)               */
     slide_pool *slides;        /* of the cases' patches, for the dataset to free; NULL: none      */

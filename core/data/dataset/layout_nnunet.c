@@ -15,7 +15,8 @@
  * no metric counts (class_list.h). A 'numTraining' other than the number of cases is a warning.
  * Other keys are not read.
  *
- * The folds of nnU-Net are in splits_final.json, here or in the folder of preprocessed cases.
+ * The folds of nnU-Net are in splits_final.json, here or in the folder of preprocessed cases. If
+ * there is none, they are what nnU-Net would draw (nnunet_folds.h).
  */
 #include "data/dataset/layout.h"
 
@@ -28,6 +29,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "data/dataset/class_list.h"
+#include "data/dataset/nnunet_folds.h"
 #include "data/volume/volume.h"
 #include "data/volume/volume_files.h"
 
@@ -509,7 +511,10 @@ static void check_training_count(const layout_json *r)
                        text_plural(r->out->case_count));
 }
 
-/* Look for splits_final.json in the folder, then under its name in nnUNet_preprocessed. */
+/*
+ * Look for splits_final.json in the folder, then under its name in nnUNet_preprocessed. Fewer cases
+ * than folds cannot be drawn.
+ */
 static void find_splits(const layout_json *r)
 {
     size_t size = strlen(r->folder), begin = size > 0 ? size - 1 : 0;
@@ -521,8 +526,12 @@ static void find_splits(const layout_json *r)
     if (stat(path, &facts) != 0)
         path = arena_format(r->memory, "%s../../nnUNet_preprocessed/%ssplits_final.json", r->folder,
                             r->folder + begin);
-    if (stat(path, &facts) == 0)
+    if (stat(path, &facts) == 0) {
         r->out->splits = path;
+        r->out->own_rule = arena_format(r->memory, "file:%s", path);
+    } else if (r->out->case_count >= NNUNET_FOLDS) {
+        r->out->own_rule = "nnunet";
+    }
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */

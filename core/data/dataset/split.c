@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "base/text/text.h"
+#include "data/dataset/nnunet_folds.h"
 
 typedef struct split_input {
     const char *rule;  /* the whole value of the option                                           */
@@ -180,6 +181,16 @@ static pons_status split_file(const split_input *in, split_part *part, pons_erro
     return split_file_mark(in->text, in->fold, in->case_count, in->cases, part, err);
 }
 
+static pons_status split_nnunet(const split_input *in, split_part *part, pons_error *err)
+{
+    if (in->case_count < NNUNET_FOLDS)
+        return pons_fail(err, PONS_CONFIG,
+                         "'validation' is '%s' but there %s %d case%s, expected at least %d for "
+                         "the folds of nnU-Net", in->rule, in->case_count == 1 ? "is" : "are",
+                         in->case_count, in->case_count == 1 ? "" : "s", NNUNET_FOLDS);
+    return nnunet_folds_mark(in->fold != NULL ? *in->fold : 0, in->case_count, part, err);
+}
+
 static const struct split_kind {
     const char *word;
     bool has_folds;            /* [data] fold chooses one of several splits                       */
@@ -195,11 +206,13 @@ static const struct split_kind {
 /* The kind of a rule; *text: the part behind the colon. NULL: the rule is unknown. */
 static const struct split_kind *find_kind(const char *rule, const char **text)
 {
-    static const struct split_kind none = { "none", false, split_none };
+    static const struct split_kind whole[] = { { "none", false, split_none },
+                                               { "nnunet", true, split_nnunet } };
 
     *text = rule;
-    if (strcmp(rule, none.word) == 0)
-        return &none;
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+        if (strcmp(rule, whole[i].word) == 0)
+            return &whole[i];
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         size_t size = strlen(kinds[i].word);
         if (strncmp(rule, kinds[i].word, size) == 0) {
@@ -221,7 +234,7 @@ pons_status split_mark(const split_rule *rule, int case_count, const data_case *
     if (kind == NULL)
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s', expected a share, 'none', 'random:F', 'last:N', "
-                         "'fold:K/N', 'names:a,b', 'file:F' or 'own'", in.rule);
+                         "'fold:K/N', 'nnunet', 'names:a,b', 'file:F' or 'own'", in.rule);
     if (rule->fold != NULL && !kind->has_folds)
         return pons_fail(err, PONS_CONFIG, "'fold' is %lld, but 'validation' is '%s', which has no "
                          "folds to choose from", (long long)*rule->fold, in.rule);

@@ -16,7 +16,7 @@ typedef enum split_part { SPLIT_TRAINING = 0, SPLIT_VALIDATION, SPLIT_NEITHER } 
 typedef struct split_rule {
     const char *validation;    /* a value of data.validation                                      */
     uint64_t seed;
-    const int64_t *fold;       /* the fold of a file of folds; NULL: 0                            */
+    const int64_t *fold;       /* the fold of a file of folds or of nnU-Net's; NULL: 0            */
 } split_rule;
 
 /* Set part[rank] of each case of a sorted list. */

@@ -65,6 +65,14 @@ check "a fold alone is the one of all folds" same_fold a b 1
 check "a fold alone trains no other" [ ! -e runs/b/fold_0 ]
 check "the other fold joins it" train --folds 2 --fold 0 --set experiment.name=b
 check "folds of two commands are those of one" same_folds a b
+phantom five 5 20,20,20
+check "folds of nnU-Net are those that it draws" train --folds 5 --set data.source=five --set data.validation=nnunet \
+    --set train.steps=1 --set experiment.name=drawn
+check "fold 1 has its number" [ "$(key drawn 1 validation) $(key drawn 1 fold)" = "nnunet 1" ]
+held_out() { "$program" evaluate --run runs/drawn --json >drawn.json &&
+    [ "$(tr ',{' '\n\n' <drawn.json | sed -n 's/.*"case": *"phantom_00\(.\)".*/\1/p' | tr -d '\n')" = 04312 ] && return
+    cat drawn.json; return 1; }
+check "each holds out nnU-Net's case" held_out
 check "one device for each rank" train --folds 2 --set experiment.name=ddp --set distribute.mode=ddp \
     --set distribute.devices=cpu:0,cpu:1
 check "each fold had two ranks" [ "$(grep -l '2 replicas of 1 thread' runs/ddp/fold_?/log.txt | wc -l)" = 2 ]

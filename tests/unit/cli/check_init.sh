@@ -86,14 +86,20 @@ printf '{"training":[%s,%s,%s],"labels":{"0":"b","1":"w","2":"g","3":"l"}}\n' "$
 check "a list with folds is planned" plans own folds.json
 check "its folds are the split" has own 'validation = own'
 check "the held-out case is that of the list" ends 0 "1 for validation: phantom_001" "$program" data check own.ini
-mkdir -p raw/Dataset007_X/imagesTr
-cp -r four/labelsTr raw/Dataset007_X/
-for file in four/imagesTr/*; do
-    name=${file##*/}
-    cp "$file" "raw/Dataset007_X/imagesTr/${name%.nii.gz}_0000.nii.gz"
-done
-echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"w":1,"g":2,"l":3},"numTraining":3,"file_ending":".nii.gz"}' \
-    >raw/Dataset007_X/dataset.json
+raw_folder() { # FOLDER CASES
+    mkdir -p "$1/imagesTr" "$1/labelsTr"
+    for n in $(seq 0 $(($2 - 1))); do
+        cp four/labelsTr/phantom_00$((n % 3)).nii.gz "$1/labelsTr/phantom_00$n.nii.gz"
+        cp four/imagesTr/phantom_00$((n % 3)).nii.gz "$1/imagesTr/phantom_00${n}_0000.nii.gz"
+    done
+    echo '{"channel_names":{"0":"CT"},"labels":{"background":0,"w":1,"g":2,"l":3},"numTraining":'"$2"',
+        "file_ending":".nii.gz"}' >"$1/dataset.json"
+}
+raw_folder raw/Dataset008_Y 5
+check "a dataset of nnU-Net without folds is planned" plans nndrawn raw/Dataset008_Y
+check "by those that nnU-Net draws" has nndrawn 'validation = nnunet'
+check "the held-out case is nnU-Net's" ends 0 "1 for validation: phantom_000" "$program" data check nndrawn.ini
+raw_folder raw/Dataset007_X 3
 echo '[{"train":["phantom_000","phantom_002"],"val":["phantom_001"]}]' >raw/Dataset007_X/splits_final.json
 check "a dataset of nnU-Net with folds is planned" plans nnsplit raw/Dataset007_X
 check "by its folds" has nnsplit 'validation = own'

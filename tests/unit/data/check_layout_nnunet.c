@@ -205,6 +205,36 @@ START_TEST(folds_beside_the_cases_are_used_if_asked_for)
 }
 END_TEST
 
+/* Five cases are divided as nnU-Net would, where no file has its folds. */
+START_TEST(folds_are_drawn_where_no_file_has_them)
+{
+    static const char *const id[] = { "a", "b", "c", "d", "e" };
+    const int64_t fold = 1;
+    pons_error err = PONS_ERROR_INIT;
+    dataset_settings s = { .source = root, .validation = "own", .fold = &fold };
+    dataset *d = NULL;
+
+    maker_text("dataset.json", HEAD(ONE, IDS) " }");
+    for (int c = 0; c < 5; c++) {
+        char name[64];
+        snprintf(name, sizeof name, "imagesTr/%s_0000.nii.gz", id[c]);
+        maker_text(name, "");
+        snprintf(name, sizeof name, "labelsTr/%s.nii.gz", id[c]);
+        maker_text(name, "");
+    }
+    d = open_folder(&s);
+    ck_assert(d->own_split);
+    ck_assert_int_eq(d->validation_count, 1);
+    ck_assert_str_eq(d->cases[d->validation[0]].id, "e");
+    dataset_close(d);
+    ck_assert_int_eq(unlink(maker_path("imagesTr/e_0000.nii.gz")), 0);
+    ck_assert_int_eq(unlink(maker_path("labelsTr/e.nii.gz")), 0);
+    d = NULL;
+    ck_assert_int_eq(dataset_open(&s, &d, &err), PONS_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "'validation' is 'own', but '"));
+}
+END_TEST
+
 START_TEST(a_list_of_one_id_is_a_class)
 {
     make_folder(1, HEAD(ONE, "{\"background\": 0, \"liver\": [1]}") " }");
@@ -316,6 +346,7 @@ int main(void)
     tcase_add_test(c, another_number_of_cases_is_a_warning_of_the_check);
     tcase_add_test(c, a_class_order_that_paints_other_ids_is_a_warning);
     tcase_add_loop_test(c, folds_beside_the_cases_are_used_if_asked_for, 0, 2);
+    tcase_add_test(c, folds_are_drawn_where_no_file_has_them);
     tcase_add_test(c, a_list_of_one_id_is_a_class);
     tcase_add_test(c, labels_and_regions_of_the_ini_override_dataset_json);
     tcase_add_test(c, a_map_of_cases_replaces_the_folders);

@@ -1,10 +1,14 @@
 /*
  * check_split_file.c - 'validation = file:F': a case name a line, or the folds of nnU-Net's
- * splits_final.json, with a gallery of broken files.
+ * splits_final.json, with a gallery of broken files. 'validation = nnunet': the folds that nnU-Net
+ * draws.
  */
 #include "data/dataset/split.h"
 
+#include <jansson.h>
+
 #include "support/root.h"
+#include "support/run/run_pons.h"
 #include "support/suite.h"
 
 enum { CASES = 5 };
@@ -113,6 +117,44 @@ START_TEST(a_fold_needs_a_rule_with_folds)
 }
 END_TEST
 
+START_TEST(drawn_folds_are_those_of_nnunet)
+{
+    json_t *golden = json_load_file(golden_path("nnunet/folds.json"), 0, NULL);
+
+    ck_assert_uint_eq(json_array_size(golden), 33);
+    for (size_t row = 0; row < json_array_size(golden); row++) {
+        const json_t *one = json_array_get(golden, row), *expected = json_object_get(one, "val");
+        int count = (int)json_integer_value(json_object_get(one, "count"));
+        int64_t fold = json_integer_value(json_object_get(one, "fold"));
+        const split_rule rule = { "nnunet", 7, fold > 0 ? &fold : NULL };
+        split_part part[484];
+        pons_error err = PONS_ERROR_INIT;
+        size_t held = 0;
+        ck_assert_msg(split_mark(&rule, count, NULL, part, &err) == PONS_OK, "%s", err.text);
+        for (int i = 0; i < count; i++) {
+            if (part[i] == SPLIT_VALIDATION)
+                ck_assert_int_eq(i, json_integer_value(json_array_get(expected, held++)));
+            else
+                ck_assert_int_eq(part[i], SPLIT_TRAINING);
+        }
+        ck_assert_uint_eq(held, json_array_size(expected));
+    }
+    json_decref(golden);
+}
+END_TEST
+
+START_TEST(fewer_cases_than_folds_are_refused)
+{
+    pons_error err = PONS_ERROR_INIT;
+    split_part part[CASES];
+    const split_rule rule = { "nnunet", 0, NULL };
+
+    ck_assert_int_eq(split_mark(&rule, 4, cases, part, &err), PONS_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "'validation' is 'nnunet' but there are 4 cases, "
+                                           "expected at least 5"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("split file");
@@ -124,5 +166,7 @@ int main(void)
                         sizeof broken / sizeof broken[0]);
     tcase_add_test(c, a_missing_split_file_is_named);
     tcase_add_test(c, a_fold_needs_a_rule_with_folds);
+    tcase_add_test(c, drawn_folds_are_those_of_nnunet);
+    tcase_add_test(c, fewer_cases_than_folds_are_refused);
     return suite_run();
 }
