@@ -133,6 +133,23 @@ static void put_labels(nnunet_plan *p, const nnunet_json *labels)
     nnunet_plan_put(p, "data", "labels", "%s", list_join(p->memory, count, item));
 }
 
+/* Whether a label, other than the background and 'ignore', has the id. */
+static bool is_region_id(const nnunet_json *labels, double id)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)labels->object, name, value) {
+        size_t count = json_is_array(value) ? json_array_size(value) : 1;
+        if (strcmp(name, "ignore") == 0 || strcmp(name, "background") == 0)
+            continue;
+        for (size_t i = 0; i < count; i++)
+            if (json_number_value(json_is_array(value) ? json_array_get(value, i) : value) == id)
+                return true;
+    }
+    return false;
+}
+
 static void put_regions(nnunet_plan *p, const nnunet_json *dataset, const nnunet_json *labels)
 {
     const char *item[CLASS_COUNT_MAX], *name, *list = "";
@@ -155,6 +172,9 @@ static void put_regions(nnunet_plan *p, const nnunet_json *dataset, const nnunet
         if (!(id[i] >= 0 && id[i] <= 65535 && id[i] == (int)id[i]))
             nnunet_json_refuse(dataset, "regions_class_order", "an id from 0 to 65535 for each "
                                "region");
+        else if (!is_region_id(labels, id[i]) && dataset->err->status == PONS_OK)
+            pons_fail(dataset->err, PONS_CONFIG, "'%s': regions_class_order[%d]: found %d, which "
+                      "no region of labels has", dataset->where, i, (int)id[i]);
         list = nnunet_plan_join(p, list, arena_format(p->memory, "%d", (int)id[i]));
     }
     nnunet_plan_put(p, "data", "regions", "%s", list_join(p->memory, count, item));

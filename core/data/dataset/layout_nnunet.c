@@ -155,6 +155,17 @@ static void check_painted_id(const layout_json *r, const data_class *region, int
                        id);
 }
 
+/* Refuse an id that no region has. */
+static pons_status check_region_has(const layout_json *r, const data_class *region, int regions,
+                                    int i, int id, pons_error *err)
+{
+    for (int k = 0; k < regions; k++)
+        if (has_id(&region[k], id))
+            return PONS_OK;
+    return pons_fail(err, PONS_DATA, "'%s': 'regions_class_order[%d]' is %d, which no region of "
+                     "'labels' has", r->path, i, id);
+}
+
 /* One id for each region: nnU-Net paints the regions over each other in this order. */
 static pons_status check_class_order(const layout_json *r, const data_class *region, int regions,
                                      pons_error *err)
@@ -171,7 +182,8 @@ static pons_status check_class_order(const layout_json *r, const data_class *reg
                          json_array_size(order) == 1 ? "y" : "ies", regions);
     for (int i = 0; i < regions; i++) {
         if (read_id(r, arena_format(r->memory, "%s[%d]", key, i), json_array_get(order, (size_t)i),
-                    &id, err) != PONS_OK)
+                    &id, err) != PONS_OK
+            || check_region_has(r, region, regions, i, id, err) != PONS_OK)
             return err->status;
         check_painted_id(r, region, regions, i, id);
     }

@@ -70,6 +70,9 @@ static const broken_nnunet nnunet_gallery[] = {
          "'regions_class_order' has 2 entries, expected 1"),
     JSON("{ " CHANNELS "\"labels\": {\"background\": 0, \"w\": [1, 2]}, " ENDING
                       "\"regions_class_order\": [\"w\"] }", "'regions_class_order[0]' is a text"),
+    JSON("{ " CHANNELS "\"labels\": {\"background\": 0, \"w\": [1, 2]}, " ENDING
+                      "\"regions_class_order\": [7] }",
+         "'regions_class_order[0]' is 7, which no region of 'labels' has"),
     JSON("{ " CHANNELS "\"labels\": {\"background\": 0, \"w\": [1, 1]}, " ENDING
                       "\"regions_class_order\": [1] }", "gives id 1 to 'w' and to 'w'"),
     FILES("imagesTr/s_2_0001.nii.gz' beside it", "imagesTr/s_2_0001.nii.gz", NULL),

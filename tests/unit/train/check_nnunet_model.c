@@ -586,6 +586,21 @@ START_TEST(a_label_with_a_colon_is_named)
 }
 END_TEST
 
+START_TEST(an_id_of_no_region_is_named)
+{
+    begin_model();
+    json_t *root = read_json("m/dataset.json");
+
+    json_object_set_new(root, "labels", json_loads("{\"background\": 0, \"a\": [1, 2], "
+                                                   "\"b\": 2}", 0, NULL));
+    json_object_set_new(root, "regions_class_order", json_loads("[1, 5]", 0, NULL));
+    expect_refused("m/dataset.json", root, "dataset.json': regions_class_order[1]: found 5, which "
+                   "no region of labels has");
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
 START_TEST(an_absurd_spacing_is_refused)
 {
     begin_model();
@@ -1107,6 +1122,7 @@ int main(void)
     tcase_add_test(c, a_fold_is_found_under_any_path);
     tcase_add_test(c, a_folder_that_is_no_whole_model_is_named);
     tcase_add_test(c, a_label_with_a_colon_is_named);
+    tcase_add_test(c, an_id_of_no_region_is_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
     tcase_add_test(c, values_of_another_kind_are_named);
