@@ -33,6 +33,7 @@ static const char *const cache_share_words[] = { "node", "rank", NULL };
 static const char *const step_case_words[] = { "all", "training", "validation", NULL };
 static const char *const slide_position_words[] = { "centre", "corner", NULL };
 static const char *const sampling_words[] = { "uniform", "balanced", "classes", "whole", NULL };
+static const char *const far_end_words[] = { "inside", "beyond", NULL };
 static const char *const pad_words[] = { "zero", "edge", NULL };
 static const char *const activation_words[] = { "auto", "softmax", "sigmoid", "none", NULL };
 static const char *const unit_words[] = { "step", "epoch", NULL };
@@ -177,6 +178,9 @@ static const pons_option patch_table[] = {
     PONS_REAL(patch_options, negative, "1", 0, 1e9, "Weight of background centres when balanced."),
     PONS_REAL(patch_options, foreground_share, "0", 0, 1,
               "Share of a step's patches centred on a voxel of a random class, as nnU-Net."),
+    PONS_CHOICE(patch_options, far_end, "inside", far_end_words,
+                "With foreground_share: patches near the last voxel of an axis stay in the volume, "
+                "or go on beyond it, as nnU-Net's."),
     PONS_REALS(patch_options, class_weights, "", 0, 1e9, "Weight of each class when by classes."),
     PONS_REALS(patch_options, background_above, "", -ANY_REAL, ANY_REAL,
                "Background centres are drawn where the image is above this value."),
@@ -515,6 +519,10 @@ static pons_status check_class_weights(config *c, const patch_options *p, pons_e
 
 static pons_status check_foreground_share(config *c, const patch_options *p, pons_error *err)
 {
+    if (p->foreground_share == 0 && p->far_end != 0)
+        return pons_fail(err, PONS_CONFIG, "%s: [patch] far_end is 'beyond', but foreground_share "
+                         "is 0\nhint: --set patch.far_end=inside",
+                         config_origin(c, "patch", "far_end"));
     if (p->foreground_share == 0 || p->sampling == SAMPLING_UNIFORM)
         return PONS_OK;
     return pons_fail(err, PONS_CONFIG, "%s: [patch] foreground_share is given, but sampling is "

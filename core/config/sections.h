@@ -73,6 +73,7 @@ typedef struct patch_options {
     int sampling;             /* sampling_mode                                                    */
     double positive, negative;
     double foreground_share;
+    int far_end;              /* 0 inside, 1 beyond                                               */
     pons_reals class_weights;
     pons_reals background_above; /* at most one number                                            */
     int pad;                  /* 0 zero, 1 edge                                                   */

@@ -117,7 +117,7 @@ void loader_settings_fill(const sections *s, loader_settings *out)
         .batch = (int)s->train.batch, .micro_batches = (int)s->train.accumulate,
         .count = (int)s->train.accumulate, .sampling = sampling_of(p),
         .positive = p->positive, .negative = p->negative,
-        .foreground_share = p->foreground_share,
+        .foreground_share = p->foreground_share, .far_beyond = p->far_end != 0,
         .target = task_rules_of(s)->target,
         .class_weight_count = p->class_weights.count, .class_weights = p->class_weights.item,
         .pad = (loader_pad)(p->pad | (p->count_padding ? 0 : LOADER_PAD_UNCOUNTED)),

@@ -204,6 +204,9 @@ static void put_patch(const init_plan *x, const network_plan *n, ini_text *t)
                      (long long)per_case);
     ini_text_put(t, "patch", "foreground_share", "centred on a voxel of a random class",
                  "0.33");
+    if (x->style != INIT_MONAI)
+        ini_text_put(t, "patch", "far_end", "as nnU-Net; inside wastes no voxels of a patch",
+                     "beyond");
 }
 
 /* The axes of a network, as in "0 1 2", or those within slices. */

@@ -31,6 +31,7 @@ typedef struct loader_settings {
     sampling_mode sampling;
     double positive, negative;   /* balanced: relative weights of the sets                        */
     double foreground_share;     /* foreground: of the samples of a step                          */
+    bool far_beyond;             /* foreground: boxes may end beyond the case                     */
     int class_weight_count;      /* classes: length of the list; 0: equal weights                 */
     const double *class_weights;
     loader_pad pad;

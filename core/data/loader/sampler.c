@@ -7,14 +7,16 @@
  *
  * 'foreground' is nnU-Net's rule: the last samples of a step, rounded to even, are centred on a
  * voxel of a class that the case has, each class alike. The others are uniform; with ignored voxels
- * they are centred on any other voxel. The box is shifted into the case, which nnU-Net does at its
- * beginning alone.
+ * they are centred on any other voxel. The box is shifted into the case, at its beginning alone if
+ * 'far_beyond', as nnU-Net does. Its own box begins one voxel earlier where the margin that it cuts
+ * out for rotations is odd.
  */
 #include "data/loader/sampler.h"
 
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/integer.h"
 #include "data/loader/patch_extract.h"
 #include "data/packed/sampling_index.h"
 
@@ -40,17 +42,17 @@ static pons_status choose_uniform(const packed_case *p, sampler_input *input,
     return PONS_OK;
 }
 
-static void centre_on(const packed_case *p, int64_t voxel, const int64_t extent[3],
+static void centre_on(const packed_case *p, int64_t voxel, bool beyond, const int64_t extent[3],
                       int64_t start[3])
 {
     const int64_t *n = p->image.extent;
     int64_t at[3] = { voxel / (n[1] * n[2]), voxel / n[2] % n[1], voxel % n[2] };
 
     for (int a = 0; a < 3; a++) {
-        int64_t last = n[a] - extent[a];
-        int64_t wanted = at[a] - extent[a] / 2;
-        start[a] = last < 0 ? centred_pad(n[a], extent[a])
-                   : wanted < 0 ? 0 : wanted > last ? last : wanted;
+        int64_t first = n[a] < extent[a] ? centred_pad(n[a], extent[a]) : 0;
+        int64_t last = max_i64(n[a] - extent[a], first);
+        int64_t wanted = max_i64(at[a] - extent[a] / 2, first);
+        start[a] = beyond ? wanted : min_i64(wanted, last);
     }
 }
 
@@ -59,7 +61,7 @@ static pons_status centre_on_set(const packed_case *p, sampler_input *input, int
 {
     int64_t n = pons_draw_index(&input->draws, sampling_index_count(p, set));
 
-    centre_on(p, sampling_index_voxel(p, set, n), extent, start);
+    centre_on(p, sampling_index_voxel(p, set, n), input->settings->far_beyond, extent, start);
     return PONS_OK;
 }
 

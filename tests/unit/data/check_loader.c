@@ -732,6 +732,36 @@ START_TEST(each_class_is_drawn_alike_and_no_ignored_voxel)
 }
 END_TEST
 
+/* Boxes of 4 x 9 x 3 in a case of 500 x 3 x 5; a class has voxels in all places of a slice. */
+START_TEST(boxes_on_foreground_may_end_beyond_the_case)
+{
+    const int64_t extent[3] = { 4, 9, 3 };
+    pons_error err = PONS_ERROR_INIT;
+    loader_settings s = settings_of(1, 1, 1, 1, 1);
+    int64_t most[2][3] = { { -9, -9, -9 }, { -9, -9, -9 } };
+    packed_case p;
+
+    make_sparse_case(&p);
+    s.per_case = 1;
+    s.foreground_share = 1;
+    s.sampling = SAMPLING_FOREGROUND;
+    for (uint64_t i = 0; i < 4000; i++) {
+        sampler_input in = { &s, 0, { .seed = 3, .epoch = i / 2 } };
+        int64_t at[3];
+        s.far_beyond = i % 2 != 0;
+        ck_assert_int_eq(sampler_choose(&p, &in, extent, at, &err), PONS_OK);
+        for (int a = 0; a < 3; a++)
+            most[i % 2][a] = at[a] > most[i % 2][a] ? at[a] : most[i % 2][a];
+        ck_assert(at[0] >= 0 && at[1] >= -3 && at[2] >= 0);
+    }
+    ck_assert_int_eq(most[0][1], -3);
+    ck_assert_int_eq(most[1][1], -2);
+    ck_assert_int_eq(most[0][2], 2);
+    ck_assert_int_eq(most[1][2], 3);
+    packed_case_clear(&p);
+}
+END_TEST
+
 START_TEST(an_index_takes_little_memory_for_any_set)
 {
     sampling_spec none = { SAMPLING_SETS_NONE, 0, 0 }, all = { SAMPLING_SETS_CLASSES, 5, 0 };
@@ -778,6 +808,7 @@ int main(void)
                         sizeof packings / sizeof packings[0]);
     tcase_add_test(c, sampling_sets_list_voxels_in_order);
     tcase_add_test(c, each_class_is_drawn_alike_and_no_ignored_voxel);
+    tcase_add_test(c, boxes_on_foreground_may_end_beyond_the_case);
     tcase_add_test(c, an_index_takes_little_memory_for_any_set);
     return suite_run();
 }
