@@ -421,11 +421,14 @@ static void put_window(const init_plan *x, const network_plan *n, ini_text *t)
 {
     ini_text_put(t, "window", "extent", NULL, "%s", init_plan_triple(x, n->patch, " ", false));
     ini_text_put(t, "window", "overlap", NULL, x->style == INIT_MONAI ? "0.25" : "0.5");
-    ini_text_put(t, "window", "mode", NULL, "gaussian");
+    ini_text_put(t, "window", "mode", NULL, x->style == INIT_MONAI ? "gaussian" : "nnunet");
     ini_text_put(t, "window", "batch", NULL, "%d", WINDOW_BATCH);
-    if (x->style != INIT_MONAI)
-        ini_text_comment(t, "window", "mirror = %s would average the predictions of %d flips, as "
-                         "nnU-Net does.", axes_text(x, x->flat), x->flat ? 4 : 8);
+    if (x->style == INIT_MONAI)
+        return;
+    ini_text_put(t, "predict", "resample", NULL, "logits");
+    ini_text_put(t, "predict", "separate_slices", NULL, "auto");
+    ini_text_comment(t, "window", "mirror = %s would average the predictions of %d flips, as "
+                     "nnU-Net does.", axes_text(x, x->flat), x->flat ? 4 : 8);
 }
 
 void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *out)

@@ -55,7 +55,10 @@ check "two plans of a dataset are equal" cmp left right
 check "the options of nnU-Net are written" has nnunet 'plugin = plain_unet' 'plugin = sgd' 'momentum = 0.99' \
     'plugin = poly' 'plugin = nnunet' 'batch_dice = no' 'batch = 2' 'method = nnunet' 'steps = crop_foreground normalize spacing' 'select = nonzero' \
     'scheme = zscore' 'use_mask_for_norm = yes'
-check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33'
+check "windows and labels are nnU-Net's" has nnunet 'mode = nnunet' 'resample = logits' 'separate_slices = auto'
+check "MONAI's are its own" has monai 'mode = gaussian' 'overlap = 0.25'
+check "a run of the plan is exported as a folder of nnU-Net" "$program" export runs/nnunet --nnunet exported
+check "a third of the patches is foreground" has nnunet 'foreground_share = 0.33' 'far_end = beyond'
 check "the transforms of nnU-Net are its profile" has nnunet 'profile = nnunet' 'axes = 0 1 2'
 resolves() { grep -A9 -F "[augment.$2]" "runs/$1/resolved.ini" | grep -qE "$3" || { cat "runs/$1/resolved.ini"; return 1; }; }
 check "its steps are resolved" resolves nnunet gamma_inverted '^invert_image = yes .*profile nnunet'
