@@ -11,7 +11,7 @@
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/saved_state.h"
-#include "data/dataset/nnunet_folds.h"
+#include "data/dataset/split.h"
 
 char *run_folds_path(const char *path, int fold)
 {

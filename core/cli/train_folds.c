@@ -8,7 +8,7 @@
 
 #include "base/file/file.h"
 #include "config/sections.h"
-#include "data/dataset/nnunet_folds.h"
+#include "data/dataset/split.h"
 
 enum { FOLDS_DEFAULT = 5 };
 

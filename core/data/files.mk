@@ -25,8 +25,7 @@ libcore_la_SOURCES += core/data/dataset/case_class.c core/data/dataset/case_clas
 	core/data/dataset/layout_datalist.c core/data/dataset/layout_decathlon.c \
 	core/data/dataset/layout_folders.c core/data/dataset/layout_globs.c core/data/dataset/layout_idx.c \
 	core/data/dataset/layout_json.c core/data/dataset/layout_list.c \
-	core/data/dataset/layout_nnunet.c core/data/dataset/layout_slides.c core/data/dataset/nnunet_folds.c \
-	core/data/dataset/nnunet_folds.h core/data/dataset/split.c core/data/dataset/split.h \
+	core/data/dataset/layout_nnunet.c core/data/dataset/layout_slides.c core/data/dataset/split.c core/data/dataset/split.h \
 	core/data/dataset/split_file.c
 libcore_la_SOURCES += core/data/check/dataset_check.c core/data/check/dataset_check.h \
 	core/data/check/dataset_check_mixture.c

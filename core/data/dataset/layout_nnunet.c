@@ -16,7 +16,7 @@
  * Other keys are not read.
  *
  * The folds of nnU-Net are in splits_final.json, here or in the folder of preprocessed cases. If
- * there is none, they are what nnU-Net would draw (nnunet_folds.h).
+ * there is none, they are what nnU-Net would draw (split.h).
  */
 #include "data/dataset/layout.h"
 
@@ -29,7 +29,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 #include "data/dataset/class_list.h"
-#include "data/dataset/nnunet_folds.h"
+#include "data/dataset/split.h"
 #include "data/volume/volume.h"
 #include "data/volume/volume_files.h"
 

@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numpy_shuffle.h"
 #include "base/random.h"
 #include "base/text/text.h"
-#include "data/dataset/nnunet_folds.h"
+
+enum { NNUNET_SEED = 12345 };
 
 typedef struct split_input {
     const char *rule;  /* the whole value of the option                                           */
@@ -181,14 +183,34 @@ static pons_status split_file(const split_input *in, split_part *part, pons_erro
     return split_file_mark(in->text, in->fold, in->case_count, in->cases, part, err);
 }
 
+/*
+ * Folds 0 to 4 are those of scikit-learn's KFold(5, shuffle=True, random_state=12345). A larger
+ * number holds out a fifth of its own, and these may overlap.
+ */
 static pons_status split_nnunet(const split_input *in, split_part *part, pons_error *err)
 {
+    int64_t fold = in->fold != NULL ? *in->fold : 0;
+    int64_t size = in->case_count / NNUNET_FOLDS, rest = in->case_count % NNUNET_FOLDS;
+    int64_t first = (int64_t)(in->case_count * 0.8), end = in->case_count;
+    bool shares = fold < NNUNET_FOLDS;
+
     if (in->case_count < NNUNET_FOLDS)
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s' but there %s %d case%s, expected at least %d for "
                          "the folds of nnU-Net", in->rule, in->case_count == 1 ? "is" : "are",
                          in->case_count, in->case_count == 1 ? "" : "s", NNUNET_FOLDS);
-    return nnunet_folds_mark(in->fold != NULL ? *in->fold : 0, in->case_count, part, err);
+    int *order = malloc((size_t)in->case_count * sizeof *order);
+    if (order == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    if (shares) { /* the first folds have the rest of the division */
+        first = fold * size + (fold < rest ? fold : rest);
+        end = first + size + (fold < rest);
+    }
+    numpy_shuffle((uint32_t)(shares ? NNUNET_SEED : NNUNET_SEED + fold), in->case_count, order);
+    for (int64_t i = first; i < end; i++)
+        part[order[i]] = SPLIT_VALIDATION;
+    free(order);
+    return PONS_OK;
 }
 
 static const struct split_kind {

@@ -11,6 +11,8 @@
 
 #include "data/dataset/dataset.h"
 
+enum { NNUNET_FOLDS = 5 };
+
 typedef enum split_part { SPLIT_TRAINING = 0, SPLIT_VALIDATION, SPLIT_NEITHER } split_part;
 
 typedef struct split_rule {

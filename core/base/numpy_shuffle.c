@@ -1,16 +1,13 @@
 /*
- * nnunet_folds.c - nnU-Net's folds, with the permutation of numpy's RandomState.
+ * numpy_shuffle.c - the Mersenne Twister (Matsumoto, Nishimura 1998, doi:10.1145/272991.272995),
+ * seeded by a number as in its reference code.
  *
- * The generator is the Mersenne Twister (Matsumoto, Nishimura 1998, doi:10.1145/272991.272995),
- * seeded by a number as in its reference code. numpy's shuffle takes a place from the end at a
- * time, and draws its partner among the places up to it: bits under the mask of the last place,
- * until they are no larger.
+ * numpy's shuffle takes a place from the end at a time, and draws its partner among the places up
+ * to it: bits under the mask of the last place, until they are no larger.
  */
-#include "data/dataset/nnunet_folds.h"
+#include "base/numpy_shuffle.h"
 
-#include <stdlib.h>
-
-enum { STATE_SIZE = 624, STATE_MIDDLE = 397, NNUNET_SEED = 12345 };
+enum { STATE_SIZE = 624, STATE_MIDDLE = 397 };
 
 typedef struct twister {
     uint32_t state[STATE_SIZE];
@@ -64,7 +61,7 @@ static uint32_t draw_up_to(twister *t, uint32_t last)
     return drawn;
 }
 
-static void permute(uint32_t seed, int count, int *order)
+void numpy_shuffle(uint32_t seed, int count, int *order)
 {
     twister t;
 
@@ -77,24 +74,4 @@ static void permute(uint32_t seed, int count, int *order)
         order[i] = order[j];
         order[j] = kept;
     }
-}
-
-pons_status nnunet_folds_mark(int64_t fold, int count, split_part *part, pons_error *err)
-{
-    bool shares = fold < NNUNET_FOLDS;
-    int first = (int)(count * 0.8), end = count;
-    int *order = malloc((size_t)count * sizeof *order);
-
-    if (order == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    if (shares) { /* the first folds have the rest of the division */
-        int size = count / NNUNET_FOLDS, rest = count % NNUNET_FOLDS, before = (int)fold;
-        first = before * size + (before < rest ? before : rest);
-        end = first + size + (before < rest);
-    }
-    permute(shares ? NNUNET_SEED : (uint32_t)(NNUNET_SEED + fold), count, order);
-    for (int i = 0; i < count; i++)
-        part[order[i]] = i >= first && i < end ? SPLIT_VALIDATION : SPLIT_TRAINING;
-    free(order);
-    return PONS_OK;
 }
