@@ -20,6 +20,8 @@ libcore_la_SOURCES += core/base/hash/hash128.c core/base/hash/hash128.h \
 	core/base/hash/sha256.c core/base/hash/sha256.h \
 	core/base/hash/sha256_blocks.c core/base/hash/sha256_blocks.h core/base/hash/sha256_blocks_x86.c \
 	core/base/hash/sha256_file.c
+libcore_la_SOURCES += core/base/profile/profile.c core/base/profile/profile.h \
+	core/base/profile/range_kind.c core/base/profile/range_kind.h
 libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
 	core/base/system/cgroup.c core/base/system/cgroup.h \
 	core/base/system/cpu_quota.c core/base/system/cpu_quota.h core/base/system/huge_pages.c \

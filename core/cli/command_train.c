@@ -9,6 +9,7 @@
 
 #include "base/broken_pipe.h"
 #include "base/file/file.h"
+#include "base/profile/profile.h"
 #include "base/text/shell_word.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
@@ -28,6 +29,7 @@
 #include "report/live/train_view.h"
 #include "report/metrics.h"
 #include "report/page/run_reporter.h"
+#include "report/profile/profile_files.h"
 #include "report/run_folder.h"
 #include "train/trainer.h"
 
@@ -45,6 +47,10 @@ static const pons_option flags[] = {
     PONS_INTEGER_OR(train_flags, fold, "none", 0, RUN_FOLDS_MAX - 1, none_words,
                     "Train this fold alone; their number is that of --folds, else of [data] "
                     "validation = fold:K/N, else 5."),
+    PONS_FLAG(train_flags, profile, "no",
+              "Write the time of phases, plugins and kernels into the run's folder: profile.json, "
+              "profile.svg (a flame graph) and trace.json (50 steps, for Perfetto). The weights "
+              "are the same; kernels run one after another."),
     PONS_OPTIONS_END
 };
 
@@ -68,6 +74,7 @@ typedef struct start {
     devices_file *devices;
     run_reporter *reporter; /* NULL: [log] report = no                                           */
     train_view *view;       /* NULL: no terminal that is redrawn                                  */
+    profile *profile;       /* NULL: without --profile, and of ranks that do not write           */
     FILE *held;             /* log lines until log.txt is open                                    */
     char *held_text;
     size_t held_size;
@@ -589,6 +596,42 @@ static void tell_finished(const start *s)
                  s->sections.train.steps > 0 ? "steps" : "epochs");
 }
 
+/* ---- profile --------------------------------------------------------------------------------- */
+
+enum { TRACED_STEPS = 50 };
+
+/* Record the ranges of this thread and of those that it starts. */
+static pons_status begin_profile(start *s, pons_error *err)
+{
+    if (!s->flags->profile || !writes(s))
+        return PONS_OK;
+    s->profile = profile_new(TRACED_STEPS);
+    if (s->profile == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a profile");
+    profile_attach(s->profile, "main");
+    return PONS_OK;
+}
+
+/* Write the profile of a run unless it has failed. Threads that record have ended. */
+static void write_profile(const start *s, bool trained, const pons_error *err)
+{
+    const experiment *e = s->experiment;
+    pons_error problem = PONS_ERROR_INIT;
+
+    profile_attach(NULL, NULL);
+    if (!trained || profile_steps(s->profile) == 0
+        || (err->status != PONS_OK && err->status != PONS_INTERRUPTED))
+        return;
+    const profile_subject of = { e->sections.experiment.name, e->device.facts.name,
+                                 s->processes.place.rank, s->processes.place.size };
+    if (profile_files_write(s->profile, &of, s->folder.path, &problem) != PONS_OK)
+        log_warning(s->call->log, "%s", problem.text);
+    else
+        log_line(s->call->log, "profile of %lld step%s: '%s/profile.json', profile.svg, "
+                 "trace.json", (long long)profile_steps(s->profile),
+                 profile_steps(s->profile) == 1 ? "" : "s", s->folder.path);
+}
+
 static pons_status go(start *s, pons_error *err)
 {
     logger *l = s->call->log;
@@ -605,7 +648,8 @@ static pons_status go(start *s, pons_error *err)
         tell_finished(s);
         return PONS_OK;
     }
-    if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
+    if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK
+        || begin_profile(s, err) != PONS_OK)
         return err->status;
     settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
                                              on_devices, on_predicted, on_validated, on_stop,
@@ -618,11 +662,16 @@ static pons_status go(start *s, pons_error *err)
     return config_location_add(s->config, NULL, NULL, err);
 }
 
-static void close_start(start *s, bool finished)
+static void close_start(start *s, pons_error *err)
 {
+    bool trained = s->metrics != NULL;
+
     metrics_close(s->metrics);
     devices_file_close(s->devices);
-    run_reporter_close(s->reporter, finished);
+    run_reporter_close(s->reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
+    if (s->profile != NULL)
+        write_profile(s, trained, err);
+    profile_free(s->profile);
     experiment_close(s->experiment);
     saved_state_clear(&s->saved);
     leave_other(s);
@@ -654,7 +703,7 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
     metrics_end(s.metrics, err->status);
-    close_start(&s, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
+    close_start(&s, err);
     return err->status;
 }
 

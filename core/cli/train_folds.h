@@ -13,6 +13,7 @@ typedef struct train_flags {
     bool fresh;
     const char *resume;
     int64_t folds, fold;     /* OPTION_AUTO: not given                                            */
+    bool profile;
 } train_flags;
 
 /* Folds 'first' to end - 1 of 'count'; count 0: a single run. */

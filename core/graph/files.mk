@@ -29,7 +29,8 @@ libcore_la_SOURCES += core/graph/program/all_reduce_kernels.c core/graph/program
 	core/graph/program/host_kernels.c core/graph/program/memory.c core/graph/program/memory.h \
 	core/graph/program/plan.c core/graph/program/plan.h core/graph/program/prepare.c \
 	core/graph/program/program.c core/graph/program/program.h core/graph/program/program_internal.h \
-	core/graph/program/program_run.c core/graph/program/program_testing.h \
+	core/graph/program/program_range.c core/graph/program/program_run.c \
+	core/graph/program/program_testing.h \
 	core/graph/program/schedule.c core/graph/program/tensor_layout.c
 libcore_la_SOURCES += core/graph/reference/convolution_body.h core/graph/reference/kernels_body.h \
 	core/graph/reference/kernels_double.c core/graph/reference/kernels_float.c \

@@ -465,6 +465,12 @@ typedef struct pons_device_operations {
      * NULL: the devices end before the first one that does not open.
      */
     int (*count)(void);
+    /*
+     * Optional. As profiling.range_begin, which it replaces, with a colour 0xAARRGGBB. The ranges
+     * of threads that transform patches come to the first device of the process, whichever its
+     * thread.
+     */
+    void (*colored_range_begin)(void *device, const char *name, uint32_t color);
 } pons_device_operations;
 
 #define PONS_DEVICE(NAME, VERSION, SUMMARY, OPTIONS, OPERATIONS)                                  \

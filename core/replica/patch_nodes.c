@@ -6,6 +6,7 @@
 #include "replica/patch_nodes.h"
 
 #include "data/loader/batch_layout.h"
+#include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/node.h"
 #include "graph/ir/patch.h"
@@ -62,7 +63,9 @@ static pons_node *add_step(const experiment *e, pons_graph *g, const batch_layou
         else
             nodes.normal = node_patch_normal(g, x, image->shape);
     }
+    g->origin = node_origin_new(g, RANGE_TRANSFORM, step->name);
     out = step->operations->build(step->config, &nodes);
+    g->origin = NULL;
     if (out == NULL || !shape_equal(out->shape, image->shape) || out->type != PONS_F32) {
         pons_fail(err, PONS_PLUGIN, "transform '%s' gives no image of its patches' shape",
                   step->plugin);

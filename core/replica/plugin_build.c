@@ -3,6 +3,7 @@
  */
 #include "replica/plugin_build.h"
 
+#include "graph/ir/build.h"
 #include "graph/ir/node.h"
 #include "graph/ir/shape.h"
 #include "plugin/plugin_status.h"
@@ -18,7 +19,9 @@ pons_status plugin_build_model(const plugin *p, const void *config, const pons_t
     char a[160], b[160];
 
     *out = (pons_outputs){ .count = 0 };
+    g->origin = node_origin_new(g, RANGE_MODEL, name);
     status = model->build(g, config, task, inputs, out, err);
+    g->origin = NULL;
     if (plugin_status(status, "the model", "build", err) != PONS_OK
         || pons_graph_status(g, err) != PONS_OK)
         return err->status;
@@ -48,7 +51,9 @@ pons_status plugin_build_loss(const plugin *p, const void *config, const pons_ta
     pons_status status;
 
     *out = NULL;
+    g->origin = node_origin_new(g, RANGE_LOSS, p->descriptor->name);
     status = loss->build(g, config, task, logits, target, out, err);
+    g->origin = NULL;
     if (plugin_status(status, "the loss", "build", err) != PONS_OK
         || pons_graph_status(g, err) != PONS_OK)
         return err->status;

@@ -165,7 +165,8 @@ const char *run_folder_foreign_file(const run_folder *r)
         { "metrics.jsonl", "{\"kind\":" }, { "metrics.csv", "kind,step," },
         { "devices.csv", "time,step," }, { "resolved.ini", "; pons " },
         { "autotune.json", "{\"format\":\"pons autotune" },
-        { "checkpoints/last", NULL }
+        { "profile.json", "{\"format\":\"pons profile" }, { "profile.svg", "<svg " },
+        { "trace.json", "{\"traceEvents\":" }, { "checkpoints/last", NULL }
     };
     const char *found = NULL;
 

@@ -99,7 +99,7 @@ static pons_status read_batch(trainer *t, replica *r, share *mine, const loader_
 
     t->reading++;
     trainer_report_activity(t, "data");
-    range_begin(r->device, "data");
+    range_begin(r->device, RANGE_LOADING, range_kind_name(RANGE_LOADING));
     input_copy_next(r, t->experiment, batch, err);
     range_end(r->device);
     if (err->status != PONS_OK)
@@ -123,10 +123,7 @@ static pons_status compute_share(void *context, replica *r, pons_error *err)
         if (read_batch(t, r, mine, &batch, err) != PONS_OK)
             return err->status;
         add_names(&mine->names, batch);
-        range_begin(r->device, t->network);
-        program_micro(r->training, (uint64_t)batch->micro_batch, err);
-        range_end(r->device);
-        if (err->status != PONS_OK)
+        if (program_micro(r->training, (uint64_t)batch->micro_batch, err) != PONS_OK)
             return err->status;
     }
     return PONS_OK;
@@ -137,17 +134,29 @@ static pons_status wait_share(void *context, replica *r, pons_error *err)
     return program_step_wait(r->training, err);
 }
 
+/* Begin to bring the next step's inputs to the device, while it ends this one. */
+static pons_status send_ahead(const trainer *t, replica *r, int64_t next, pons_error *err)
+{
+    if (r->device->facts.host_memory)
+        return PONS_OK;
+    range_begin(r->device, RANGE_LOADING, range_kind_name(RANGE_LOADING));
+    input_copy_ahead(r, t->experiment, next, err);
+    range_end(r->device);
+    return err->status;
+}
+
 static pons_status finish_share(void *context, replica *r, pons_error *err)
 {
     const step_begun *s = context;
     trainer *t = s->trainer;
     int64_t next = t->state.step + 1;
 
-    range_begin(r->device, t->experiment->optimizer.plugin->descriptor->name);
+    range_begin(r->device, RANGE_UPDATE, range_kind_name(RANGE_UPDATE));
+    range_begin(r->device, RANGE_OPTIMIZER, t->experiment->optimizer.plugin->descriptor->name);
     program_step_end(r->training, s->lr, err);
     range_end(r->device);
-    if (err->status != PONS_OK
-        || (next < t->total && input_copy_ahead(r, t->experiment, next, err) != PONS_OK))
+    range_end(r->device);
+    if (err->status != PONS_OK || (next < t->total && send_ahead(t, r, next, err) != PONS_OK))
         return err->status;
     if (trainer_sensors_due(t))
         trainer_read_sensors(t, r);
@@ -294,7 +303,7 @@ static pons_status check_rate(const trainer *t, double lr, pons_error *err)
                      (long long)t->state.step + 1);
 }
 
-static pons_status run_step(trainer *t, share *shares, pons_error *err)
+static pons_status run_step_parts(trainer *t, share *shares, pons_error *err)
 {
     step_begun s = { .trainer = t, .begin = seconds_now(), .share = shares,
                      .lr = trainer_rate(t->experiment, t->state.step) };
@@ -312,7 +321,29 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
     return trainer_release_signals(t, err);
 }
 
+static pons_status run_step(trainer *t, share *shares, pons_error *err)
+{
+    profile_range_begin(RANGE_OTHER, "step");
+    run_step_parts(t, shares, err);
+    profile_range_end();
+    if (t->profile != NULL && err->status == PONS_OK)
+        profile_count_step(profile_of_thread());
+    return err->status;
+}
+
 /* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Run 'work' in a range that profilers show. */
+static pons_status run_phase(trainer *t, range_kind phase,
+                             pons_status (*work)(trainer *t, pons_error *err), pons_error *err)
+{
+    const device *d = &t->experiment->device;
+
+    range_begin(d, phase, range_kind_name(phase));
+    work(t, err);
+    range_end(d);
+    return err->status;
+}
 
 /*
  * Work that an earlier process may have left: a validation that a signal put off, a checkpoint
@@ -321,22 +352,11 @@ static pons_status run_step(trainer *t, share *shares, pons_error *err)
 static pons_status resume_run(trainer *t, pons_error *err)
 {
     t->state.finished = 0; /* more patience goes on */
-    if (trainer_validate(t, err) != PONS_OK)
+    if (trainer_validation_due(t)
+        && run_phase(t, RANGE_VALIDATION, trainer_validate, err) != PONS_OK)
         return err->status;
     trainer_note_early_stop(t);
     return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
-}
-
-/* Run 'work' in a range that profilers show. */
-static pons_status run_named(trainer *t, const char *name,
-                             pons_status (*work)(trainer *t, pons_error *err), pons_error *err)
-{
-    const device *d = &t->experiment->device;
-
-    range_begin(d, name);
-    work(t, err);
-    range_end(d);
-    return err->status;
 }
 
 static pons_status train_steps(trainer *t, share *shares, pons_error *err)
@@ -347,13 +367,14 @@ static pons_status train_steps(trainer *t, share *shares, pons_error *err)
            && !trainer_stop_due(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
             || (trainer_validation_due(t)
-                && run_named(t, "validation", trainer_validate, err) != PONS_OK))
+                && run_phase(t, RANGE_VALIDATION, trainer_validate, err) != PONS_OK))
             return err->status;
         trainer_note_early_stop(t);
-        if (trainer_checkpoint_due(t) && run_named(t, "checkpoint", trainer_save, err) != PONS_OK)
+        if (trainer_checkpoint_due(t)
+            && run_phase(t, RANGE_CHECKPOINT, trainer_save, err) != PONS_OK)
             return err->status;
     }
-    if (trainer_save_and_wait(t, err) != PONS_OK)
+    if (run_phase(t, RANGE_CHECKPOINT, trainer_save_and_wait, err) != PONS_OK)
         return err->status;
     if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t))
         return PONS_OK;
@@ -392,6 +413,17 @@ static pons_status open_watch(trainer *t, pons_error *err)
            ? PONS_OK : watchdog_open(&alone, &t->watchdog, err);
 }
 
+/* Ranges of threads that prepare patches go to the profiler of the first device. */
+static void mark_ranges(trainer *t)
+{
+    const device *d = &t->experiment->device;
+
+    t->marker = (profile_marker){ d->handle, d->operations->colored_range_begin,
+                                  d->operations->profiling.range_end };
+    if (t->marker.begin != NULL && t->marker.end != NULL)
+        profile_set_marker(&t->marker);
+}
+
 pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_error *err)
 {
     trainer t = { .experiment = e, .settings = settings, .kept = { .step = -1 } };
@@ -399,6 +431,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
 
     if (open_watch(&t, err) != PONS_OK)
         return err->status;
+    mark_ranges(&t);
     if (trainer_open(&t, err) == PONS_OK) {
         if (settings->signals != NULL)
             signals_set_save(settings->signals, grace_s, trainer_end_by_signal, &t);
@@ -410,6 +443,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
         end_signals_and_peers(&t);
     }
     trainer_close(&t, err);
+    profile_set_marker(NULL);
     if (t.watchdog != NULL)
         watchdog_close(t.watchdog);
     return err->status;

@@ -4,6 +4,7 @@
 #ifndef CORE_TRAIN_TRAINER_INTERNAL_H
 #define CORE_TRAIN_TRAINER_INTERNAL_H
 
+#include "base/profile/profile.h"
 #include "base/thread/worker.h"
 #include "data/loader/loader.h"
 #include "cluster/watchdog/watchdog.h"
@@ -40,7 +41,8 @@ struct trainer {
     worker *writer;
     save_order order;
     pons_error kept_said;    /* the last warning of an old checkpoint that stays                  */
-    char network[96];        /* model and loss by name, for profilers                             */
+    profile_marker marker;   /* ranges of threads without a device                                */
+    struct trainer_profile *profile; /* NULL: without --profile                                   */
     int training_count, validation_count;
     case_window epoch;       /* training cases of an epoch                                        */
     int64_t total;           /* steps of the run                                                  */
@@ -85,6 +87,12 @@ bool trainer_sensors_due(const trainer *t);
 void trainer_read_sensors(trainer *t, const replica *r);
 /* Give the readings of all the run's replicas to the observer. Collective. */
 pons_status trainer_report_sensors(trainer *t, pons_error *err);
+
+/* trainer_profile.c */
+/* Watch the kernels of all programs if this thread has a profile. Requires built programs. */
+pons_status trainer_open_profile(trainer *t, pons_error *err);
+/* Add their times to the profile. */
+void trainer_close_profile(trainer *t);
 
 /* trainer_plan.c */
 /* Cases and steps; few of them with 'debug'. */

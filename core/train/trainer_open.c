@@ -145,9 +145,6 @@ static pons_status build_network(trainer *t, pons_error *err)
     if (replicas_open(t->experiment, programs, &t->replicas, err) != PONS_OK)
         return err->status;
     t->storage = t->replicas.item[0].storage;
-    snprintf(t->network, sizeof t->network, "%s, %s",
-             t->experiment->model.plugin->descriptor->name,
-             t->experiment->loss.plugin->descriptor->name);
     if (t->experiment->op == NULL)
         experiment_note_ops(t->experiment, t->replicas.item[0].training);
     return PONS_OK;
@@ -219,7 +216,8 @@ pons_status trainer_open(trainer *t, pons_error *err)
     if (t->summaries == NULL || t->devices == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (build_network(t, err) != PONS_OK || read_cases(t, err) != PONS_OK
-        || place_cases(t, err) != PONS_OK || trainer_open_metrics(t, err) != PONS_OK
+        || place_cases(t, err) != PONS_OK || trainer_open_profile(t, err) != PONS_OK
+        || trainer_open_metrics(t, err) != PONS_OK
         || load_weights(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
         || replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err)
            != PONS_OK
@@ -236,6 +234,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
 void trainer_close(trainer *t, const pons_error *failure)
 {
     trainer_close_saving(t);
+    trainer_close_profile(t);
     if (t->watchdog != NULL)
         watchdog_announce_exit_alone(t->watchdog, failure);
     replicas_close(&t->replicas);

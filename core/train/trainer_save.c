@@ -81,7 +81,10 @@ static pons_status write_order(void *context, pons_error *err)
 {
     save_order *o = context;
 
-    if (write_in_whole(o, err) != PONS_OK)
+    host_range_begin(RANGE_OTHER, "write a checkpoint");
+    write_in_whole(o, err);
+    host_range_end();
+    if (err->status != PONS_OK)
         return err->status;
     o->lost = o->lost || is_lost(o);
     o->kept = (pons_error)PONS_ERROR_INIT;

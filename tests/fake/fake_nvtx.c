@@ -1,6 +1,6 @@
 /*
- * fake_nvtx.c - a profiler that writes the names of begun ranges, and '.' for each end, into the
- * file FAKE_NVTX. A table that is not NVTX's ends the process.
+ * fake_nvtx.c - a profiler that writes the names of begun ranges, their colours behind a tab, and
+ * '.' for each end, into the file FAKE_NVTX. A table that is not NVTX's ends the process.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,18 @@
 #else
 /* The constants of NVTX's header. */
 enum { NVTX_ETID_CALLBACKS = 1, NVTX_ETID_VERSIONINFO = 3, NVTX_CB_MODULE_CORE = 1,
-       NVTX_CBID_CORE_RangePushA = 9, NVTX_CBID_CORE_RangePop = 11, NVTX_CBID_CORE_SIZE = 16 };
+       NVTX_CBID_CORE_RangePushEx = 8, NVTX_CBID_CORE_RangePushA = 9, NVTX_CBID_CORE_RangePop = 11, NVTX_CBID_CORE_SIZE = 16 };
+enum { NVTX_VERSION = 3, NVTX_COLOR_ARGB = 1, NVTX_MESSAGE_TYPE_ASCII = 1 };
+typedef struct nvtxEventAttributes_v2 {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t colorType;
+    uint32_t color;
+    int32_t payloadType, reserved0;
+    union { uint64_t ullValue; double dValue; } payload;
+    int32_t messageType;
+    union { const char *ascii; const void *registered; } message;
+} nvtxEventAttributes_t;
 typedef void (*NvtxFunctionPointer)(void);
 typedef NvtxFunctionPointer **NvtxFunctionTable;
 typedef const void *(*NvtxGetExportTableFunc_t)(uint32_t which);
@@ -33,6 +44,17 @@ static FILE *file;
 static int push(const char *name)
 {
     fprintf(file, "%s\n", name);
+    fflush(file);
+    return 0;
+}
+
+/* The colour goes behind the name, after a tab. */
+static int push_event(const nvtxEventAttributes_t *e)
+{
+    if (e->version != NVTX_VERSION || e->size != sizeof *e || e->colorType != NVTX_COLOR_ARGB
+        || e->messageType != NVTX_MESSAGE_TYPE_ASCII)
+        abort();
+    fprintf(file, "%s\t#%08x\n", e->message.ascii, (unsigned)e->color);
     fflush(file);
     return 0;
 }
@@ -60,6 +82,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
     file = fopen(getenv("FAKE_NVTX"), "a");
     if (file == NULL)
         abort();
+    *table[NVTX_CBID_CORE_RangePushEx] = (NvtxFunctionPointer)push_event;
     *table[NVTX_CBID_CORE_RangePushA] = (NvtxFunctionPointer)push;
     *table[NVTX_CBID_CORE_RangePop] = (NvtxFunctionPointer)pop;
     return 1;

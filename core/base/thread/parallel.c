@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/integer.h"
+#include "base/profile/profile.h"
 #include "base/thread/thread.h"
 
 enum { THREADS_MAX = 64, PIECE = 1 << 16 };
@@ -20,6 +21,7 @@ typedef struct loop {
     void *context;
     thread_budget *spare;
     _Atomic int64_t next;
+    profile_thread state;      /* of the thread that runs the loop                                */
 } loop;
 
 thread_budget *thread_budget_set(thread_budget *from)
@@ -46,7 +48,9 @@ static void *run_helper(void *context)
     loop *l = context;
 
     budget = l->spare;
+    profile_thread_enter(l->state, "a thread of a loop");
     take_pieces(l, atomic_fetch_add(&l->next, l->piece));
+    profile_thread_leave();
     l->spare->threads++;
     return NULL;
 }
@@ -84,7 +88,8 @@ void parallel_run(int64_t count, int64_t piece, void (*body)(void *context, int6
 {
     thread_budget *before = budget, own = { thread_processors() - 1 };
     loop l = { .count = count, .piece = piece, .body = body, .context = context,
-               .spare = before != NULL ? before : &own, .next = piece };
+               .spare = before != NULL ? before : &own, .next = piece,
+               .state = profile_thread_state() };
 
     if (count <= piece) {
         if (count > 0)

@@ -4,10 +4,12 @@
 #include "base/thread/thread.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/profile/profile.h"
 #include "base/system/cpu_quota.h"
 
 /* Whether a stack can be allocated. If so, a refused thread may be one too many. */
@@ -24,10 +26,49 @@ static bool has_stack_memory(void)
     return stack != MAP_FAILED && munmap(stack, size) == 0;
 }
 
+/* The work of a thread whose ranges are recorded or marked. */
+typedef struct recorded_work {
+    void *(*work)(void *context);
+    void *context;
+    profile_thread state;
+    char name[];
+} recorded_work;
+
+static void *run_recorded(void *context)
+{
+    recorded_work *r = context;
+    void *result;
+
+    profile_thread_enter(r->state, r->name);
+    result = r->work(r->context);
+    profile_thread_leave();
+    free(r);
+    return result;
+}
+
+/* Start a thread whose ranges nobody sees as it is. */
+static int create_thread(pthread_t *out, void *(*work)(void *), void *context, const char *what)
+{
+    profile_thread state = profile_thread_state();
+    recorded_work *r = NULL;
+    int cause;
+
+    if (state.profile != NULL || state.marker != NULL)
+        r = malloc(sizeof *r + strlen(what) + 1);
+    if (r == NULL)
+        return pthread_create(out, NULL, work, context);
+    *r = (recorded_work){ work, context, state };
+    strcpy(r->name, what);
+    cause = pthread_create(out, NULL, run_recorded, r);
+    if (cause != 0)
+        free(r);
+    return cause;
+}
+
 pons_status thread_start(pthread_t *out, void *(*work)(void *), void *context, const char *what,
                          pons_error *err)
 {
-    int cause = pthread_create(out, NULL, work, context);
+    int cause = create_thread(out, work, context, what);
 
     if (cause == 0)
         return PONS_OK;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/profile/profile.h"
 #include "base/thread/parallel.h"
 #include "base/thread/thread.h"
 #include "base/thread/worker.h"
@@ -160,7 +161,9 @@ static void run_job(loader *l, const loader_job *job, patch_scratch *scratch, po
     patch_job made = { job->epoch, job->rank, slot->batch.micro_batch,
                        (int64_t)job->position * m->settings.per_case };
 
+    host_range_begin(RANGE_OTHER, "patches of a case");
     patch_batch_make(m, scratch, &made, slot->batch.part, err);
+    host_range_end();
 }
 
 static void end_job(loader *l, const loader_job *job, const pons_error *err)

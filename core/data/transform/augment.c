@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profile/profile.h"
 #include "base/random.h"
 #include "plugin/plugin_status.h"
 
@@ -74,8 +75,10 @@ pons_status augment_plan(const augment *a, const pons_rng *draws, pons_sample *s
         pons_rng own = *draws;
         own.stream = a->stream[i];
         own.next = 0;
+        host_range_begin(RANGE_TRANSFORM, step->name);
         pons_status status = step->operations->plan(step->config, &own, sample,
                                                     (char *)records + a->record[i], err);
+        host_range_end();
         if (plugin_status(status, step->name, "plan", err) != PONS_OK)
             return err->status;
     }
@@ -97,9 +100,11 @@ pons_status augment_displace(const augment *a, const void *records, pons_displac
         const pipeline_step *step = &a->steps->step[i];
         if (step->operations->displace == NULL)
             continue;
+        host_range_begin(RANGE_TRANSFORM, step->name);
         pons_status status = step->operations->displace(step->config,
                                                         (const char *)records + a->record[i], out,
                                                         err);
+        host_range_end();
         if (plugin_status(status, step->name, "displace", err) != PONS_OK)
             return err->status;
     }
@@ -132,9 +137,11 @@ pons_status augment_apply(const augment *a, int begin, int end, const void *reco
         pons_transform_scope scope = volume_step_scope(step);
         if (step->operations->apply_patch == NULL)
             continue;
+        host_range_begin(RANGE_TRANSFORM, step->name);
         pons_status status = step->operations->apply_patch(step->config, &scope,
                                                            (const char *)records + a->record[i],
                                                            patch, err);
+        host_range_end();
         if (plugin_status(status, step->name, "apply_patch", err) != PONS_OK)
             return err->status;
     }

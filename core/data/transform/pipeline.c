@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/profile/profile.h"
 #include "config/sections.h"
 #include "data/transform/case_check.h"
 #include "plugin/plugin_load.h"
@@ -257,7 +258,9 @@ pons_status pipeline_apply(const pipeline *chain, pipeline_cases cases, pons_cas
             continue;
         scope.warn = l ? receive_warning : NULL;
         scope.receiver = &to;
+        host_range_begin(RANGE_TRANSFORM, step->name);
         status = step->operations->apply(step->config, &scope, c, &inner);
+        host_range_end();
         if (plugin_status(status, "the transform", "apply", &inner) != PONS_OK
             || case_check(c, &was, &inner) != PONS_OK)
             return pons_fail(err, inner.status, "case '%s', step '%s': %s", to.name, step->name,

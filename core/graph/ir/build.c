@@ -50,6 +50,14 @@ static void *list_room(pons_graph *g, void *list, int count, int *room, size_t s
     return larger;
 }
 
+const node_origin *node_origin_new(pons_graph *g, range_kind kind, const char *name)
+{
+    node_origin *origin = arena_alloc(g->arena, sizeof *origin);
+
+    *origin = (node_origin){ kind, name };
+    return origin;
+}
+
 pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, int input_count,
                     pons_node *const *input, const node_attribute *attribute)
 {
@@ -57,7 +65,7 @@ pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, i
 
     *x = (pons_node){ .graph = g, .number = g->node_count, .kind = kind, .type = type,
                       .shape = shape, .input_count = input_count, .section = g->section,
-                      .scope = g->scope };
+                      .scope = g->scope, .origin = g->origin };
     if (input_count > 0) {
         x->input = arena_alloc(g->arena, sizeof *x->input * (size_t)input_count);
         memcpy(x->input, input, sizeof *x->input * (size_t)input_count);

@@ -9,6 +9,8 @@
 
 pons_graph *graph_new(bool training);
 void graph_free(pons_graph *g);
+/* An origin for g->origin; 'name' lives as long as the graph. */
+const node_origin *node_origin_new(pons_graph *g, range_kind kind, const char *name);
 /* Append a node. The caller has decided its shape and type. */
 pons_node *node_new(pons_graph *g, int kind, pons_type type, pons_shape shape, int input_count,
                     pons_node *const *input, const node_attribute *attribute);

@@ -344,6 +344,7 @@ static void visit_node(differentiation *d, pons_node *x)
     if (x->input_count == 0 || node_kinds[x->kind].constant || x->kind == NODE_SECOND)
         return;
     d->g->scope = x->scope;
+    d->g->origin = x->origin;
     dx = sum_contributions(d, x);
     if (x->kind == NODE_MOMENTS)
         dvariance = variance_gradient(d, x);
@@ -364,12 +365,14 @@ static pons_status differentiate_graph(differentiation *d, pons_node *value, int
 
     mark_active(d, value, count, of);
     g->scope = value->scope;
+    g->origin = value->origin;
     add_contribution(d, value, node_repeat(g, pons_scalar(g, 1), value->shape));
     for (int n = value->number; n >= 0 && g->error.status == PONS_OK; n--)
         if (d->active[n])
             visit_node(d, g->node[n]);
     for (int i = 0; i < count; i++) {
         g->scope = of[i]->scope;
+        g->origin = of[i]->origin;
         gradient[i] = sum_contributions(d, of[i]);
     }
     for (int n = d->count; n < g->node_count; n++)
@@ -382,6 +385,7 @@ pons_status graph_gradient(pons_graph *g, pons_node *value, int count, pons_node
 {
     node_section section = g->section;
     node_scope scope = g->scope;
+    const node_origin *origin = g->origin;
     differentiation d = { .g = g, .count = g->node_count };
     char text[160];
     pons_status status;
@@ -402,6 +406,7 @@ pons_status graph_gradient(pons_graph *g, pons_node *value, int count, pons_node
     status = differentiate_graph(&d, value, count, of, gradient, err);
     g->section = section;
     g->scope = scope;
+    g->origin = origin;
     arena_free(d.memory);
     return status;
 }

@@ -12,6 +12,8 @@
 #include <pons/graph.h>
 #include <pons/optimizer.h>
 
+#include "base/profile/range_kind.h"
+
 /* Map kinds come first and equal pons_map_operation. */
 typedef enum node_kind {
     NODE_CAST = PONS_MAP_OPERATION_COUNT, /* a map kind too: to node->type                        */
@@ -78,6 +80,12 @@ typedef enum node_section {
 } node_section;
 typedef enum node_scope { SCOPE_MODEL = 0, SCOPE_LOSS, SCOPE_OPTIMIZER, SCOPE_CORE } node_scope;
 
+/* The plugin that has made a node, for profiles. */
+typedef struct node_origin {
+    range_kind kind;
+    const char *name;
+} node_origin;
+
 typedef union node_attribute {
     double number;
     int axis;
@@ -109,6 +117,7 @@ struct pons_node {
     node_attribute attribute;
     node_section section;
     node_scope scope;
+    const node_origin *origin; /* NULL: the core                                                  */
     const char *name;         /* leaves: the tensor's name; else a label for messages, or NULL    */
     const struct leaf *leaf;  /* parameters and states: the declaration                           */
     pons_node *copy_of;       /* the node of which the recompute pass made this copy              */
@@ -155,6 +164,7 @@ struct pons_graph {
     bool join_norms, join_loss;
     node_section section;     /* of new nodes                                                     */
     node_scope scope;
+    const node_origin *origin;
     int node_count, node_room;
     pons_node **node;
     leaf *parameter, **parameter_end;

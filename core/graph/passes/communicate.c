@@ -46,6 +46,7 @@ static void split_all_reduce(pons_graph *g, pons_node *x, int index)
 
     g->section = x->section;
     g->scope = x->scope;
+    g->origin = x->origin;
     start = node_new(g, NODE_ALL_REDUCE, PONS_F32, x->shape, 1, x->input, &attribute);
     start->backward = x->backward;
     end = start->number;

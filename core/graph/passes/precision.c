@@ -73,6 +73,7 @@ static pons_node *cast_new(conversion *c, pons_node *x, pons_type type)
 
     c->g->section = x->section;
     c->g->scope = x->scope;
+    c->g->origin = x->origin;
     cast = node_new(c->g, NODE_CAST, type, x->shape, 1, &x, NULL);
     cast->backward = x->backward;
     return cast;

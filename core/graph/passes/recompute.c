@@ -112,6 +112,7 @@ static pons_node *copy_of(recompute *r, pons_node *x)
         input[i] = r->again[x->input[i]->number] ? copy_of(r, x->input[i]) : x->input[i];
     r->g->section = x->section;
     r->g->scope = x->scope;
+    r->g->origin = x->origin;
     copy = node_new(r->g, x->kind, x->type, x->shape, x->input_count, input, &x->attribute);
     copy->name = x->name;
     copy->copy_of = x;

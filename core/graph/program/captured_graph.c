@@ -65,8 +65,11 @@ static pons_status run_items(program *p, const schedule *s, const captured_graph
 {
     pons_status status = PONS_OK;
 
-    for (int i = g->first; i < g->first + g->count && status == PONS_OK; i++)
+    for (int i = g->first; i < g->first + g->count && status == PONS_OK; i++) {
+        if (s->item[i].action == SCHEDULE_CALL)
+            program_range_enter(p, p->calls.call + s->item[i].number);
         status = run_item(p, s->item[i], err);
+    }
     return status;
 }
 
@@ -97,6 +100,7 @@ static pons_status run_graph(program *p, const schedule *s, captured_graph *g, p
     }
     if (g->handle == NULL && capture_graph(p, s, g, err) != PONS_OK)
         return err->status;
+    program_range_leave(p);
     return plugin_status(o->capture.launch(p->device.handle, g->handle, err), "the device",
                          "capture.launch", err);
 }
@@ -105,9 +109,10 @@ pons_status captured_graphs_run(program *p, schedule *s, pons_error *err)
 {
     pons_status status = PONS_OK;
 
-    range_begin(&p->device, s->name);
+    range_begin(&p->device, RANGE_OTHER, s->name);
     for (int i = 0; i < s->graph_count && status == PONS_OK; i++)
         status = run_graph(p, s, s->graph + i, err);
+    program_range_leave(p);
     range_end(&p->device);
     return status;
 }

@@ -107,6 +107,7 @@ pons_status gradients_list_roots(program *p, pons_error *err)
     out->root = arena_alloc(p->arena, (size_t)roots * sizeof *out->root);
     g->section = SECTION_MICRO;
     g->scope = SCOPE_CORE;
+    g->origin = NULL;
     for (int i = 0; i < p->output_count; i++) {
         out->root[n++] = p->output[i];
         claimed[node_owner(p->output[i])->number] = true;

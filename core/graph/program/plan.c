@@ -220,6 +220,10 @@ static void make_map(const fusion *f, const fuse_unit *u, plan_kernel *k)
 static void make_kernel(const fusion *f, const fuse_unit *u, plan_kernel *k)
 {
     *k = (plan_kernel){ .section = u->begin ? SECTION_BEGIN : SECTION_MICRO };
+    for (int i = 0; i < u->output_count; i++) {
+        k->backward = k->backward || u->output[i]->backward;
+        k->origin = k->origin != NULL ? k->origin : u->output[i]->origin;
+    }
     k->request.name = unit_name(f, u);
     if (u->map)
         make_map(f, u, k);

@@ -18,6 +18,8 @@ typedef struct plan_kernel {
     pons_node **output;      /* several kernels may write slices of one tensor (concatenation)    */
     int node_count;          /* computed nodes, for explain                                       */
     uint64_t flop;
+    bool backward;           /* part of the backward pass                                         */
+    const node_origin *origin; /* the plugin of an output's node; NULL: the core                  */
 } plan_kernel;
 
 typedef struct plan {

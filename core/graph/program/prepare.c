@@ -161,6 +161,8 @@ static pons_status prepare_section(program *p, node_section section, pons_error 
         c->output = list_tensors(p, from->request.output_count, from->output);
         c->flop = from->flop;
         c->nodes = from->node_count;
+        c->backward = from->backward;
+        c->origin = from->origin;
     }
     return PONS_OK;
 }
@@ -225,7 +227,8 @@ static pons_status prepare_packs(program *p, int micro, pons_error *err)
                 return PONS_DEVICE;
             p->calls.packed_size += memory_round(c->kernel.pack_size[i]);
             pack[made++] = (program_call){ .section = SECTION_BEGIN, .request = c->request,
-                                           .pack_call = k, .pack_input = i, .scratch = -1,
+                                           .origin = c->origin, .pack_call = k,
+                                           .pack_input = i, .scratch = -1,
                                            .bytes = c->input[i]->size + c->kernel.pack_size[i] };
         }
     }
@@ -252,6 +255,7 @@ static pons_status prepare_built_map(program *p, int section, map_builder_call *
     c->input_memory = m->input;
     c->output_memory = m->output;
     c->flop = m->flop;
+    c->backward = section == SECTION_ACCUMULATE;
     c->nodes = ((const pons_map *)m->request.attributes)->value_count;
     return PONS_OK;
 }

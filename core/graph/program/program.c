@@ -105,6 +105,7 @@ static program *program_make(storage *s, const device *d, pons_graph *g, pons_no
     p->loss = loss;
     p->training = loss != NULL;
     p->calls.pool.storage = s;
+    p->run.phase = RANGE_OTHER;
     p->output_count = output_count;
     p->output = arena_alloc(p->arena, (size_t)(output_count + 1) * sizeof *p->output);
     if (output_count > 0)

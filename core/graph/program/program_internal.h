@@ -121,6 +121,8 @@ typedef struct program_call {
     uint64_t flop;             /* Operations.                                                     */
     uint64_t bytes;            /* Bytes read and written.                                         */
     size_t alive;              /* Bytes of the arena in use while the call runs.                  */
+    bool backward;             /* Part of the backward pass.                                      */
+    const node_origin *origin; /* The plugin whose nodes it computes; NULL: the core.             */
 } program_call;
 
 typedef struct program_calls {
@@ -263,9 +265,18 @@ typedef struct program_run {
     bool inputs_in_flight;     /* The copy of the inputs may not have left the host.              */
     bool inputs_sent_early;    /* The inputs of the next micro-batch have been sent.              */
     step_result result;        /* Result of the last step.                                        */
+    range_kind phase;          /* The open range of a phase; RANGE_OTHER: none.                   */
+    const node_origin *origin; /* The open range of a plugin, or NULL.                            */
 } program_run;
 
 pons_status program_run_call(program *p, int k, pons_error *err);
+
+/* ---- program_range.c: ranges of phases and plugins around calls ------------------------------ */
+
+/* Begin the ranges of a call, unless they are open, and end other ones. */
+void program_range_enter(program *p, const program_call *c);
+/* End the open ranges. */
+void program_range_leave(program *p);
 
 /* ---- program.c ------------------------------------------------------------------------------- */
 

@@ -80,7 +80,7 @@ static pons_status run_kernel(program *p, const program_call *c, pons_error *err
 {
     pons_status status;
 
-    range_begin(&p->device, call_name(c));
+    range_begin(&p->device, RANGE_KERNEL, call_name(c));
     status = run_call(p, c, err);
     range_end(&p->device);
     return plugin_status(status, "the device", c->packs ? "pack" : "run", err);

@@ -207,6 +207,7 @@ const pons_device_operations cuda_operations = {
     .autotune = device_autotune,
     .describe = device_describe,
     .count = device_count,
+    .colored_range_begin = nvtx_colored_range_begin,
 };
 
 PONS_DEVICE(cuda, "1.0", "NVIDIA GPUs, with kernels compiled when they are needed",

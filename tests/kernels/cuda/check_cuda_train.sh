@@ -306,21 +306,22 @@ check "every kind of request" cuda plugin check "$PONS_PLUGIN_PATH/device/cuda.s
 # ---- ranges of a profiler ------------------------------------------------------------------------
 
 ranges=$folder/ranges
-# begun NAME: a range of that name; ended: each range has one end.
-begun() { grep -qxF -e "$1" "$ranges"; }
+# begun NAME COLOR: a range of that name and colour; ended: each range has one end.
+begun() { grep -qxF -e "$1$(printf '\t')#ff$2" "$ranges"; }
 ended() {
     awk '$0 == "." { depth-- } $0 != "." { depth++ } depth < 0 { exit 1 } END { exit depth != 0 }' \
         "$ranges"
 }
 check "a run under a profiler" on_cards env FAKE_NVTX="$ranges" \
     NVTX_INJECTION64_PATH="$fakes/libnvtx.so" "$program" train --fresh one.ini
-for name in data "unet, dice_ce" micro-batch reduce update novograd validation checkpoint; do
-    check "has a range '$name'" begun "$name"
+for name in loading:d62728 forward:2ca02c backward:1f77b4 update:9467bd validation:17becf checkpoint:7f7f7f \
+    unet:98df8a dice_ce:ffbb78 novograd:c5b0d5 normalize:ff9896 flip:ff9896 micro-batch:c7c7c7; do
+    check "has a range '${name%:*}' of its colour" begun "${name%:*}" "${name#*:}"
 done
 cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[^"]*".*/\1/p' |
     sort -u >"$folder/names"
 check "and one for every kernel" sh -c "test -s '$folder/names' && while read -r name; do
-    grep -qxF -e \"\$name\" '$ranges' || exit 1; done <'$folder/names'"
+    cut -f1 '$ranges' | grep -qxF -e \"\$name\" || exit 1; done <'$folder/names'"
 check "that all end" ended
 time_kernels() { cuda bench one.ini --kernels --json --steps 2 >"$folder/times.json"; }
 check "each kernel's time" time_kernels

@@ -49,6 +49,7 @@ bool fuse_slices(fusion *f)
             continue;
         g->section = x->section;
         g->scope = x->scope;
+        g->origin = x->origin;
         for (int k = 0; k < x->input_count; k++) {
             bool backward = x->backward;
             pons_node *part = node_new(g, NODE_BROADCAST, x->type, x->input[k]->shape, 1,

@@ -72,6 +72,7 @@ static bool split_reduction(pons_graph *g, pons_node *x, unsigned kept)
         return false;
     g->section = x->section;
     g->scope = x->scope;
+    g->origin = x->origin;
     part = node_new(g, x->kind, x->type, s, 1, x->input, &attribute);
     part->backward = x->backward;
     x->input[0] = part;

@@ -17,7 +17,7 @@
 #define NVTX_VARIABLE (sizeof(void *) == 8 ? "NVTX_INJECTION64_PATH" : "NVTX_INJECTION32_PATH")
 
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3, MODULE_CORE = 1, VERSION = 3 };
-enum { FUNCTION_PUSH = 9, FUNCTION_POP = 11, FUNCTIONS = 16 };
+enum { FUNCTION_PUSH_EVENT = 8, FUNCTION_PUSH = 9, FUNCTION_POP = 11, FUNCTIONS = 16 };
 
 typedef void (*function)(void);
 
@@ -31,6 +31,20 @@ typedef struct version_table {
     uint32_t version, reserved;
     void (*profilers)(uint32_t version);
 } version_table;
+
+/* nvtxEventAttributes_t of version 3, with a colour and an ASCII message. */
+typedef struct event_attributes {
+    uint16_t version, size;
+    uint32_t category;
+    int32_t color_type;
+    uint32_t color;
+    int32_t payload_type, reserved;
+    uint64_t payload;
+    int32_t message_type;
+    const char *message;
+} event_attributes;
+
+enum { COLOR_ARGB = 1, MESSAGE_ASCII = 1 };
 
 typedef const void *export_table(uint32_t which);
 
@@ -82,6 +96,19 @@ void nvtx_range_begin(void *device, const char *name)
     pthread_once(&once, find_profiler);
     if (given[FUNCTION_PUSH] != NULL)
         ((int (*)(const char *))given[FUNCTION_PUSH])(name);
+}
+
+void nvtx_colored_range_begin(void *device, const char *name, uint32_t color)
+{
+    const event_attributes event = { .version = VERSION, .size = sizeof event,
+                                     .color_type = COLOR_ARGB, .color = color,
+                                     .message_type = MESSAGE_ASCII, .message = name };
+
+    pthread_once(&once, find_profiler);
+    if (given[FUNCTION_PUSH_EVENT] != NULL)
+        ((int (*)(const event_attributes *))given[FUNCTION_PUSH_EVENT])(&event);
+    else
+        nvtx_range_begin(device, name);
 }
 
 void nvtx_range_end(void *device)

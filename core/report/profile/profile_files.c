@@ -1,0 +1,45 @@
+/*
+ * profile_files.c - write the files of a profile, each one complete or not at all.
+ */
+#include "report/profile/profile_files_internal.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/file/file.h"
+
+double profile_track_seconds(const profile_track *t)
+{
+    double seconds = 0;
+
+    for (const profile_node *n = t->root.child; n != NULL; n = n->next)
+        seconds += n->seconds;
+    return seconds;
+}
+
+static pons_status write_file(const char *folder, const char *name, const profile_writing *w,
+                              void (*put)(FILE *to, const profile_writing *w), pons_error *err)
+{
+    char *path = NULL;
+    safe_file f;
+
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", name);
+    if (safe_file_open(&f, path, err) == PONS_OK) {
+        put(f.file, w);
+        safe_file_commit(&f, err);
+    }
+    free(path);
+    return err->status;
+}
+
+pons_status profile_files_write(const profile *p, const profile_subject *of, const char *folder,
+                                pons_error *err)
+{
+    const profile_writing w = { p, of, seconds_now() };
+
+    if (write_file(folder, "profile.json", &w, profile_totals_put, err) != PONS_OK
+        || write_file(folder, "profile.svg", &w, flame_graph_put, err) != PONS_OK)
+        return err->status;
+    return write_file(folder, "trace.json", &w, trace_events_put, err);
+}
