@@ -317,6 +317,8 @@ typedef struct pons_device_sensors {
     double memory_used, memory_total; /* bytes, of all processes                                  */
     double power;          /* watts                                                               */
     double temperature;    /* degrees Celsius                                                     */
+    double engine_active, tensor_active; /* share of time, 0 to 1: any unit, and the tensor units */
+    double pcie_sent, pcie_received; /* bytes a second over PCIe, from the device and to it       */
 } pons_device_sensors;
 
 /*

@@ -17,7 +17,8 @@
 #include "report/csv_header.h"
 
 static const char header[] = "time,step,replica,device,utilisation,memory_used,memory_total,"
-                             "memory_ratio,power,temperature\n";
+                             "memory_ratio,power,temperature,engine_active,tensor_active,"
+                             "pcie_sent,pcie_received\n";
 
 struct devices_file {
     FILE *file;
@@ -103,7 +104,9 @@ static void write_reading(FILE *file, const device_reading *r)
 {
     const pons_device_sensors *s = &r->state;
     const double number[] = { s->utilisation, s->memory_used, s->memory_total,
-                              s->memory_used / s->memory_total, s->power, s->temperature };
+                              s->memory_used / s->memory_total, s->power, s->temperature,
+                              s->engine_active, s->tensor_active, s->pcie_sent,
+                              s->pcie_received };
 
     fprintf(file, "%.3f,%" PRId64 ",%d,%s", r->time, r->step, r->replica, s->id);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)

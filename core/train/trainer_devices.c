@@ -4,6 +4,7 @@
  */
 #include "train/trainer_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -31,7 +32,9 @@ void trainer_read_sensors(trainer *t, const replica *r)
     device_reading *out = &t->devices[r->index];
 
     *out = (device_reading){ .time = calendar_now(), .step = t->state.step + 1,
-                             .replica = r->number, .error = PONS_ERROR_INIT };
+                             .replica = r->number, .error = PONS_ERROR_INIT,
+                             .state = { .engine_active = NAN, .tensor_active = NAN,
+                                        .pcie_sent = NAN, .pcie_received = NAN } };
     if (d->operations->profiling.sensors == NULL)
         pons_fail(&out->error, PONS_DEVICE, "device '%s' has no sensors",
                   d->plugin->descriptor->name);

@@ -171,6 +171,7 @@ CUDA_FILES = plugins/devices/cuda/cublaslt/cublaslt.c plugins/devices/cuda/cubla
 	plugins/devices/cuda/driver/cuda_memory.c plugins/devices/cuda/driver/cuda_stream.c \
 	plugins/devices/cuda/cuda_timer.c plugins/devices/cuda/cuda_peak.c \
 	plugins/devices/cuda/driver/nvtx.c plugins/devices/cuda/driver/nvtx.h \
+	plugins/devices/cuda/driver/dcgm.c plugins/devices/cuda/driver/dcgm.h \
 	plugins/devices/cuda/driver/graph_capture.c plugins/devices/cuda/driver/nvml.c \
 	plugins/devices/cuda/driver/nvml.h plugins/devices/cuda/codegen/codegen.c \
 	plugins/devices/cuda/codegen/codegen.h plugins/devices/cuda/codegen/codegen_convolution.c \

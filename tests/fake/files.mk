@@ -2,14 +2,14 @@
 # finds them under the names that it looks for.
 FAKE_DRIVER = %D%/block.c %D%/block.h %D%/fake_capture.c %D%/fake_cuda.c %D%/fake_driver.h %D%/fake.h %D%/guard.c %D%/guard.h \
 	%D%/fake_memory.c %D%/module.c %D%/order.c %D%/stream.c %D%/watch.c
-EXTRA_DIST += $(FAKE_DRIVER) %D%/blas.c %D%/compiler.c %D%/cupti.c %D%/dnn.c %D%/named.h %D%/fake_nccl.c %D%/fake_nvml.c \
+EXTRA_DIST += $(FAKE_DRIVER) %D%/blas.c %D%/compiler.c %D%/cupti.c %D%/dnn.c %D%/named.h %D%/fake_dcgm.c %D%/fake_nccl.c %D%/fake_nvml.c \
 	%D%/fake_nvtx.c %D%/shim.h
 check_LTLIBRARIES += %D%/libcuda.la
 %C%_libcuda_la_SOURCES = $(FAKE_DRIVER)
 %C%_libcuda_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 %C%_libcuda_la_LDFLAGS = -rpath /nowhere -version-info 1:0:0
 if HAVE_CUDA
-check_LTLIBRARIES += %D%/libcublasLt.la %D%/libcupti.la %D%/libnvrtc.la %D%/libnvidia-ml.la %D%/libnvtx.la
+check_LTLIBRARIES += %D%/libcublasLt.la %D%/libcupti.la %D%/libdcgm.la %D%/libnvrtc.la %D%/libnvidia-ml.la %D%/libnvtx.la
 %C%_libcupti_la_SOURCES = %D%/cupti.c
 %C%_libcupti_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 %C%_libcupti_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0
@@ -19,6 +19,8 @@ check_LTLIBRARIES += %D%/libcublasLt.la %D%/libcupti.la %D%/libnvrtc.la %D%/libn
 %C%_libcublasLt_la_LDFLAGS = -rpath /nowhere -version-info 13:0:0 \
 	-export-symbols-regex '^(cublasLt|fake_blas)'
 %C%_libcublasLt_la_LIBADD = libcore.la %D%/libcuda.la
+%C%_libdcgm_la_SOURCES = %D%/fake_dcgm.c
+%C%_libdcgm_la_LDFLAGS = -rpath /nowhere -version-info 4:0:0
 %C%_libnvtx_la_SOURCES = %D%/fake_nvtx.c
 %C%_libnvtx_la_CPPFLAGS = $(AM_CPPFLAGS) $(NCCL_CFLAGS)
 %C%_libnvtx_la_LDFLAGS = -rpath /nowhere -avoid-version

@@ -6,6 +6,7 @@
 
 #include "cuda/cublaslt/cublaslt.h"
 #include "cuda/cudnn/cudnn.h"
+#include "cuda/driver/dcgm.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/nvtx.h"
 #include "cuda/driver/nvml.h"
@@ -55,6 +56,8 @@ typedef struct cuda_device {
     char *cache_dir;       /* NULL: compiled kernels are not cached                               */
     module_cache cache;
     nvml_sensors *sensors; /* NULL until used                                                     */
+    dcgm_fields *fields;   /* NULL: not there                                                     */
+    bool fields_asked;
     const pons_autotune_cache *autotune; /* NULL: no autotuning                                   */
 } cuda_device;
 

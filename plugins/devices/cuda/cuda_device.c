@@ -60,6 +60,7 @@ static void device_close(void *device)
         d->driver.release(d->device);
     cuda_compiler_close(&d->compiler);
     nvml_sensors_close(d->sensors);
+    dcgm_fields_close(d->fields);
     cuda_driver_close(&d->driver);
     free(d->cache_dir);
     free(d);
@@ -161,7 +162,12 @@ static pons_status device_sensors(void *device, pons_device_sensors *state, pons
                        "read the PCI address", err) != PONS_OK
             || nvml_sensors_open(address, &d->sensors, err) != PONS_OK))
         return PONS_DEVICE;
-    return nvml_sensors_read(d->sensors, state, err);
+    if (!d->fields_asked)
+        d->fields = dcgm_fields_open(address);
+    d->fields_asked = true;
+    if (nvml_sensors_read(d->sensors, state, err) == PONS_OK)
+        dcgm_fields_read(d->fields, state);
+    return err->status;
 }
 
 static int device_count(void)

@@ -216,15 +216,16 @@ fi
 sensors() { sed 's/^[0-9.]*,//' "runs/$1/devices.csv" | diff - "$folder/expected"; }
 
 heads=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature
-first=0,00000000:0E:00.0,0.51,1073741824,4294967296,0.25,123.456,41
-second=1,00000000:0F:00.0,0.52,2147483648,4294967296,0.5,,42
+heads=$heads,engine_active,tensor_active,pcie_sent,pcie_received
+first=0,00000000:0E:00.0,0.51,1073741824,4294967296,0.25,123.456,41,0.5,0.25,1000,2000
+second=1,00000000:0F:00.0,0.52,2147483648,4294967296,0.5,,42,0.625,,1001,2001
 watched="--set log.device_every=2 --set experiment.name=watched"
 # Values that a single GPU can have: ratios of at most 1, less memory used than the total, no temperature
 # below 0.
 sensible() {
     awk -F, -v heads="$heads" '
         NR == 1 { bad = $0 != heads }
-        NR > 1 { bad = bad || NF != 10 || $2 != 2 * (NR - 1) || $3 != 0 || $5 < 0 || $5 > 1 }
+        NR > 1 { bad = bad || NF != 14 || $2 != 2 * (NR - 1) || $3 != 0 || $5 < 0 || $5 > 1 }
         NR > 1 { bad = bad || $6 <= 0 || $6 > $7 || $8 <= 0 || $8 > 1 }
         NR > 1 { bad = bad || ($9 != "" && $9 <= 0) || $10 <= 0 || $10 > 120 }
         END { exit bad || NR != 3 }' "runs/$1/devices.csv" || { cat "runs/$1/devices.csv"; return 1; }
@@ -251,6 +252,11 @@ only faults check "a guest that may not read the power" faulty FAKE_NVML=guest t
     --set experiment.name=guest
 no_power() { awk -F, 'NR > 1 && ($9 != "" || $10 == "") { exit 1 } END { exit NR != 3 }' runs/guest/devices.csv; }
 only faults check "has all else" no_power
+no_fields() { awk -F, 'NR > 1 && ($10 == "" || $11 $12 $13 $14 != "") { exit 1 } END { exit NR != 3 }' runs/bare/devices.csv; }
+# shellcheck disable=SC2086
+only faults check "a machine without DCGM's engine" faulty FAKE_DCGM=none train --fresh one.ini $watched \
+    --set experiment.name=bare
+only faults check "has what NVML says" no_fields
 # shellcheck disable=SC2086
 check "nor does a device that has none" ends 0 "device 'cpu' has no sensors: devices.csv ends" \
     "$program" train --fresh cpu.ini $watched
