@@ -419,6 +419,30 @@ static pons_status read_and_join(start *s, pons_error *err)
     return wanted > 0 ? become_launcher(s, err) : join_others(s, err);
 }
 
+/* ---- profile --------------------------------------------------------------------------------- */
+
+enum { TRACED_STEPS = 50 };
+
+/* Record the ranges of this thread and of those that it starts. */
+static pons_status begin_profile(start *s, pons_error *err)
+{
+    if (!s->flags->profile || !writes(s))
+        return PONS_OK;
+    s->profile = profile_new(TRACED_STEPS);
+    if (s->profile == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a profile");
+    profile_attach(s->profile, "main");
+    return PONS_OK;
+}
+
+static pons_status open_experiment(start *s, const experiment_overrides *known, pons_error *err)
+{
+    profile_range_begin(RANGE_START, range_kind_name(RANGE_START));
+    experiment_open(s->config, EXPERIMENT_TRAIN, known, s->call->log, &s->experiment, err);
+    profile_range_end();
+    return err->status;
+}
+
 static pons_status prepare(start *s, pons_error *err)
 {
     experiment_overrides known = { .processes = s->host == NULL ? &s->processes : NULL,
@@ -428,10 +452,8 @@ static pons_status prepare(start *s, pons_error *err)
         return err->status;
     if ((writes(s) && find_checkpoint(s, err) != PONS_OK)
         || (s->checkpoint != NULL && saved_state_read(s->checkpoint, &s->saved, err) != PONS_OK)
-        || share_choice(s, &known, err) != PONS_OK)
-        return err->status;
-    if (experiment_open(s->config, EXPERIMENT_TRAIN, &known, s->call->log, &s->experiment, err)
-        != PONS_OK)
+        || share_choice(s, &known, err) != PONS_OK || begin_profile(s, err) != PONS_OK
+        || open_experiment(s, &known, err) != PONS_OK)
         return err->status;
     if (s->checkpoint != NULL)
         resume_check(&s->saved, s->experiment, s->own, err);
@@ -596,20 +618,33 @@ static void tell_finished(const start *s)
                  s->sections.train.steps > 0 ? "steps" : "epochs");
 }
 
-/* ---- profile --------------------------------------------------------------------------------- */
-
-enum { TRACED_STEPS = 50 };
-
-/* Record the ranges of this thread and of those that it starts. */
-static pons_status begin_profile(start *s, pons_error *err)
+static pons_status go(start *s, pons_error *err)
 {
-    if (!s->flags->profile || !writes(s))
+    logger *l = s->call->log;
+    bool finished;
+    trainer_settings settings = {
+        .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
+        .own = s->own, .signals = s->signals, .unwatched = s->host != NULL,
+        .debug = s->call->debug, .keep = s->keep
+    };
+
+    if (share_finished(s, &settings, &finished, err) != PONS_OK)
+        return err->status;
+    if (finished) {
+        tell_finished(s);
         return PONS_OK;
-    s->profile = profile_new(TRACED_STEPS);
-    if (s->profile == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a profile");
-    profile_attach(s->profile, "main");
-    return PONS_OK;
+    }
+    if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK)
+        return err->status;
+    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
+                                             on_devices, on_predicted, on_validated, on_stop,
+                                             on_progress };
+    trainer_run(s->experiment, &settings, err);
+    train_view_close(s->view);
+    s->view = NULL;
+    if (err->status == PONS_OK)
+        log_line(l, "done: '%s'", s->folder.path);
+    return config_location_add(s->config, NULL, NULL, err);
 }
 
 /* Write the profile of a run unless it has failed. Threads that record have ended. */
@@ -632,43 +667,15 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
                  profile_steps(s->profile) == 1 ? "" : "s", s->folder.path);
 }
 
-static pons_status go(start *s, pons_error *err)
-{
-    logger *l = s->call->log;
-    bool finished;
-    trainer_settings settings = {
-        .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
-        .own = s->own, .signals = s->signals, .unwatched = s->host != NULL,
-        .debug = s->call->debug, .keep = s->keep
-    };
-
-    if (share_finished(s, &settings, &finished, err) != PONS_OK)
-        return err->status;
-    if (finished) {
-        tell_finished(s);
-        return PONS_OK;
-    }
-    if (hold_lines(s, err) != PONS_OK || read_choices(s, err) != PONS_OK
-        || begin_profile(s, err) != PONS_OK)
-        return err->status;
-    settings.observer = (trainer_observer){ s, on_begin, on_record, on_sync, on_check,
-                                             on_devices, on_predicted, on_validated, on_stop,
-                                             on_progress };
-    trainer_run(s->experiment, &settings, err);
-    train_view_close(s->view);
-    s->view = NULL;
-    if (err->status == PONS_OK)
-        log_line(l, "done: '%s'", s->folder.path);
-    return config_location_add(s->config, NULL, NULL, err);
-}
-
 static void close_start(start *s, pons_error *err)
 {
     bool trained = s->metrics != NULL;
 
+    profile_range_begin(RANGE_REPORT, range_kind_name(RANGE_REPORT));
     metrics_close(s->metrics);
     devices_file_close(s->devices);
     run_reporter_close(s->reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
+    profile_range_end();
     if (s->profile != NULL)
         write_profile(s, trained, err);
     profile_free(s->profile);

@@ -274,24 +274,34 @@ static int64_t last_epoch(const trainer *t)
     return last > 0 && epoch > last ? last : epoch;
 }
 
+static pons_status report_step(trainer *t, const step_begun *s, bool sensors, pons_error *err)
+{
+    const step_result *result = &s->share->result;
+    const step_numbers numbers = { result, s->epoch, s->lr, seconds_now() - s->begin,
+                                   s->data_seconds };
+
+    log_step(t, s, result->loss, numbers.seconds);
+    if (sensors && trainer_report_sensors(t, err) != PONS_OK)
+        return err->status;
+    return trainer_record_step(t, &numbers, err);
+}
+
 /* The step is done when its record is written: a checkpoint has both or neither. */
 static pons_status finish_step(step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
-    const step_result *result = &s->share->result;
-    bool read = trainer_sensors_due(t);
+    const device *d = &t->experiment->device;
+    bool sensors = trainer_sensors_due(t);
 
     if (replicas_run(&t->replicas, finish_share, s, err) != PONS_OK
         || check_finite(s, err) != PONS_OK)
         return err->status;
     t->state.step++;
     s->epoch = last_epoch(t);
-    const step_numbers numbers = { result, s->epoch, s->lr, seconds_now() - s->begin,
-                                   s->data_seconds };
-    log_step(t, s, result->loss, numbers.seconds);
-    if (read && trainer_report_sensors(t, err) != PONS_OK)
-        return err->status;
-    return trainer_record_step(t, &numbers, err);
+    range_begin(d, RANGE_REPORT, range_kind_name(RANGE_REPORT));
+    report_step(t, s, sensors, err);
+    range_end(d);
+    return err->status;
 }
 
 static pons_status check_rate(const trainer *t, double lr, pons_error *err)
@@ -356,7 +366,8 @@ static pons_status resume_run(trainer *t, pons_error *err)
         && run_phase(t, RANGE_VALIDATION, trainer_validate, err) != PONS_OK)
         return err->status;
     trainer_note_early_stop(t);
-    return t->settings->resume != NULL ? trainer_save(t, err) : PONS_OK;
+    return t->settings->resume != NULL ? run_phase(t, RANGE_CHECKPOINT, trainer_save, err)
+                                       : PONS_OK;
 }
 
 static pons_status train_steps(trainer *t, share *shares, pons_error *err)
@@ -432,7 +443,7 @@ pons_status trainer_run(experiment *e, const trainer_settings *settings, pons_er
     if (open_watch(&t, err) != PONS_OK)
         return err->status;
     mark_ranges(&t);
-    if (trainer_open(&t, err) == PONS_OK) {
+    if (run_phase(&t, RANGE_START, trainer_open, err) == PONS_OK) {
         if (settings->signals != NULL)
             signals_set_save(settings->signals, grace_s, trainer_end_by_signal, &t);
         if (e->group != NULL)

@@ -79,6 +79,10 @@ static pons_status watch_replica(void *context, replica *r, pons_error *err)
     char name[64];
     profile_track *device = NULL;
 
+    if (p->count > PROGRAMS) {
+        snprintf(name, sizeof name, "replica %d", r->number);
+        profile_name_thread(name);
+    }
     snprintf(name, sizeof name, "device of replica %d", r->number);
     if (!host)
         device = profile_add_track(p->profile, name);

@@ -3,6 +3,7 @@
  */
 #include "base/profile/profile.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -168,6 +169,18 @@ void profile_attach(profile *p, const char *name)
     own = p != NULL ? track_take(p, name) : NULL;
 }
 
+void profile_name_thread(const char *name)
+{
+    char *copy = own != NULL ? strdup(name) : NULL;
+
+    if (copy == NULL)
+        return;
+    pthread_mutex_lock(&own->profile->lock);
+    free(own->name);
+    own->root.name = own->name = copy;
+    pthread_mutex_unlock(&own->profile->lock);
+}
+
 profile *profile_of_thread(void)
 {
     return own != NULL ? own->profile : NULL;
@@ -252,6 +265,8 @@ void profile_add_event(profile_track *t, range_kind kind, const char *name, doub
 {
     profile_node *n = node_find(&t->root, kind, name);
 
+    if (t->event_count > 0)
+        begin = fmax(begin, t->event[t->event_count - 1].end);
     if (n != NULL)
         count_node(t, n, begin, end);
 }
@@ -309,6 +324,33 @@ void profile_add_kernels(profile *p, const char *kind, const char *implementatio
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static int node_depth(const profile_node *n)
+{
+    int depth = 0;
+
+    for (; n->parent != NULL; n = n->parent)
+        depth++;
+    return depth;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const profile_event *x = a, *y = b;
+
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    if (x->end != y->end)
+        return x->end > y->end ? -1 : 1;
+    return node_depth(x->node) - node_depth(y->node);
+}
+
+void profile_sort_events(profile *p)
+{
+    for (profile_track *t = p->track; t != NULL; t = t->next)
+        if (t->event_count > 0)
+            qsort(t->event, (size_t)t->event_count, sizeof *t->event, compare_events);
+}
+
 int64_t profile_steps(const profile *p) { return p->steps; }
 
 double profile_begin(const profile *p) { return p->begin; }
@@ -332,6 +374,14 @@ static void add_phase(const profile_node *n, range_kind phase, profile_phase *su
     if (n->kind >= RANGE_PHASE_COUNT)
         for (const profile_node *c = n->child; c != NULL; c = c->next)
             add_phase(c, phase, sum);
+}
+
+profile_phase profile_track_phase(const profile_track *t, range_kind phase)
+{
+    profile_phase sum = { 0, 0, 0 };
+
+    add_phase(&t->root, phase, &sum);
+    return sum;
 }
 
 profile_phase profile_phase_sum(const profile *p, range_kind phase)

@@ -62,11 +62,16 @@ void profile_free(profile *p);
 
 /* Attach the calling thread, under a name; NULL detaches it. */
 void profile_attach(profile *p, const char *name);
+/* Rename the track of the calling thread. */
+void profile_name_thread(const char *name);
 /* The profile of the calling thread, or NULL. */
 profile *profile_of_thread(void);
 /* A track that no thread has: a device's. NULL: no memory. */
 profile_track *profile_add_track(profile *p, const char *name);
-/* Add an event to such a track, as a range of its own. */
+/*
+ * Add an event to such a track, as a range of its own. It begins at the end of the one before at
+ * the earliest.
+ */
 void profile_add_event(profile_track *t, range_kind kind, const char *name, double begin,
                        double end);
 /* Add seconds on a device to the open ranges of the calling thread, and to those around them. */
@@ -81,6 +86,8 @@ void profile_add_kernels(profile *p, const char *kind, const char *implementatio
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Put the events of each track in the order of their begins, each one behind those around it. */
+void profile_sort_events(profile *p);
 int64_t profile_steps(const profile *p);
 /* The begin of the profile; the steps whose events are kept. */
 double profile_begin(const profile *p);
@@ -93,7 +100,9 @@ typedef struct profile_phase {
     double seconds, device_seconds;
 } profile_phase;
 
-/* The sum of a phase over all threads; a phase within another one is part of that one. */
+/* The sum of a phase on a thread; a phase within another one is part of that one. */
+profile_phase profile_track_phase(const profile_track *t, range_kind phase);
+/* The sum of a phase over all threads. */
 profile_phase profile_phase_sum(const profile *p, range_kind phase);
 
 /* ---- ranges ---------------------------------------------------------------------------------- */

@@ -33,11 +33,12 @@ static pons_status write_file(const char *folder, const char *name, const profil
     return err->status;
 }
 
-pons_status profile_files_write(const profile *p, const profile_subject *of, const char *folder,
+pons_status profile_files_write(profile *p, const profile_subject *of, const char *folder,
                                 pons_error *err)
 {
     const profile_writing w = { p, of, seconds_now() };
 
+    profile_sort_events(p);
     if (write_file(folder, "profile.json", &w, profile_totals_put, err) != PONS_OK
         || write_file(folder, "profile.svg", &w, flame_graph_put, err) != PONS_OK)
         return err->status;

@@ -17,7 +17,7 @@ typedef struct profile_subject {
 } profile_subject;
 
 /* Write the three files into 'folder'; earlier ones are replaced. No thread records any more. */
-pons_status profile_files_write(const profile *p, const profile_subject *of, const char *folder,
+pons_status profile_files_write(profile *p, const profile_subject *of, const char *folder,
                                 pons_error *err);
 
 #endif

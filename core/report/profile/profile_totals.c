@@ -16,15 +16,21 @@ static void put_times(FILE *to, double cpu, double gpu)
     fprintf(to, ",\"cpu_ns\":%.0f,\"gpu_ns\":%.0f}", 1e9 * cpu, 1e9 * gpu);
 }
 
+static void put_phase(FILE *to, int phase, const profile_phase *sum)
+{
+    fprintf(to, "{\"phase\":\"%s\",\"calls\":%" PRId64, range_kind_name((range_kind)phase),
+            sum->calls);
+    put_times(to, sum->seconds, sum->device_seconds);
+}
+
 static void put_phases(FILE *to, const profile *p)
 {
     fputs(",\n\"phases\":[", to);
     for (int i = 0; i < RANGE_PHASE_COUNT; i++) {
-        profile_phase sum = profile_phase_sum(p, (range_kind)i);
+        const profile_phase sum = profile_phase_sum(p, (range_kind)i);
 
-        fprintf(to, "%s\n{\"phase\":\"%s\",\"calls\":%" PRId64, i > 0 ? "," : "",
-                range_kind_name((range_kind)i), sum.calls);
-        put_times(to, sum.seconds, sum.device_seconds);
+        fputs(i > 0 ? ",\n" : "\n", to);
+        put_phase(to, i, &sum);
     }
     putc(']', to);
 }
@@ -163,6 +169,24 @@ static void put_plugins(FILE *to, const profile *p)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+/* The phases of a thread, but for those that it has no part in. */
+static void put_thread_phases(FILE *to, const profile_track *t)
+{
+    bool any = false;
+
+    fputs(",\"phases\":[", to);
+    for (int i = 0; i < RANGE_PHASE_COUNT; i++) {
+        const profile_phase sum = profile_track_phase(t, (range_kind)i);
+
+        if (sum.calls == 0)
+            continue;
+        fputs(any ? ",\n " : "\n ", to);
+        put_phase(to, i, &sum);
+        any = true;
+    }
+    putc(']', to);
+}
+
 static void put_threads(FILE *to, const profile *p)
 {
     bool any = false;
@@ -173,8 +197,10 @@ static void put_threads(FILE *to, const profile *p)
             continue;
         fputs(any ? ",\n{\"name\":" : "\n{\"name\":", to);
         json_put_text(to, t->name);
-        fprintf(to, ",\"busy_ns\":%.0f,\"kernel_threads\":%d}",
+        fprintf(to, ",\"busy_ns\":%.0f,\"kernel_threads\":%d",
                 1e9 * profile_track_seconds(t), t->kernel_threads);
+        put_thread_phases(to, t);
+        putc('}', to);
         any = true;
     }
     putc(']', to);

@@ -1,6 +1,7 @@
 /*
  * trace_events.c - trace.json: the events of the first steps in Chrome's trace event format, which
- * Perfetto and chrome://tracing open. Times are microseconds since the begin of the profile.
+ * Perfetto and chrome://tracing open. Times are microseconds since the begin of the profile. Begins
+ * and ends are rounded to nanoseconds, so events of a row nest exactly: Perfetto drops others.
  *
  * A thread that computes kernels has a team of kernel threads, which share the work of each kernel
  * with it. Each of them has a row of its own with the phases of that thread.
@@ -8,6 +9,7 @@
 #include "report/profile/profile_files_internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "base/file/json.h"
 
@@ -29,13 +31,27 @@ static void put_name(trace_output *o, const char *name)
             "\"args\":{\"sort_index\":%d}}", MAIN_PROCESS, o->rows, o->rows);
 }
 
+static int64_t nanoseconds(const trace_output *o, double time)
+{
+    return llround(1e9 * fmax(time - o->begin, 0));
+}
+
+/* A member of microseconds with three decimals. */
+static void put_time(FILE *to, const char *name, int64_t nanoseconds)
+{
+    fprintf(to, ",\"%s\":%" PRId64 ".%03d", name, nanoseconds / 1000, (int)(nanoseconds % 1000));
+}
+
 static void put_event(const trace_output *o, const profile_event *e)
 {
+    int64_t begin = nanoseconds(o, e->begin);
+
     fputs(",\n{\"name\":", o->to);
     json_put_text(o->to, e->node->name);
-    fprintf(o->to, ",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%d,\"tid\":%d}",
-            range_kind_name(e->node->kind), 1e6 * (e->begin - o->begin),
-            1e6 * (e->end - e->begin), MAIN_PROCESS, o->rows);
+    fprintf(o->to, ",\"cat\":\"%s\",\"ph\":\"X\"", range_kind_name(e->node->kind));
+    put_time(o->to, "ts", begin);
+    put_time(o->to, "dur", nanoseconds(o, e->end) - begin);
+    fprintf(o->to, ",\"pid\":%d,\"tid\":%d}", MAIN_PROCESS, o->rows);
 }
 
 static bool is_computed(range_kind kind)

@@ -25,7 +25,7 @@ static const char ini[] =
     "[distribute]\ndevices = cpu\nthreads = 2\n";
 
 static const char *const phase_names[] = {
-    "loading", "forward", "backward", "update", "validation", "checkpoint"
+    "start", "loading", "forward", "backward", "update", "validation", "checkpoint", "report"
 };
 enum { PHASES = sizeof phase_names / sizeof *phase_names };
 
@@ -96,8 +96,21 @@ static void check_phases(const json_t *p)
     ck_assert(real(item(phases, "phase", "backward"), "calls") == 2 * STEPS);
     ck_assert(real(item(phases, "phase", "update"), "calls") == STEPS);
     ck_assert(real(item(phases, "phase", "validation"), "calls") == 2);
-    /* Phases of one thread do not overlap. */
+    /* Phases of one thread do not overlap, and leave out little. */
     ck_assert(sum_of(phases, "cpu_ns") <= real(p, "wall_ns"));
+    ck_assert_msg(sum_of(phases, "cpu_ns") >= 0.9 * real(p, "wall_ns"), "%g of %g",
+                  sum_of(phases, "cpu_ns"), real(p, "wall_ns"));
+}
+
+/* Phases are those of the thread that trains. */
+static void check_threads(const json_t *p)
+{
+    const json_t *phases = json_at(item(json_at(p, "threads"), "name", "main"), "phases");
+
+    ck_assert_int_eq(json_array_size(phases), PHASES);
+    for (size_t i = 0; i < PHASES; i++)
+        ck_assert(json_equal(json_array_get(phases, i),
+                             json_array_get(json_at(p, "phases"), i)));
 }
 
 static void check_kernels(const json_t *p)
@@ -143,6 +156,7 @@ START_TEST(totals_agree_with_the_run)
     ck_assert_str_eq(text(p, "run"), "seen");
     ck_assert(real(p, "steps") == STEPS);
     check_phases(p);
+    check_threads(p);
     check_kernels(p);
     check_plugins(p);
     json_decref(p);
@@ -156,31 +170,30 @@ END_TEST
 
 enum { ROWS_MAX = 64, DEPTH_MAX = 64 };
 
-/* The events of a row that end behind the begin of the next one, by their ends. */
+/* The events of a row that end behind the begin of the last one, by their ends, in nanoseconds. */
 typedef struct open_events {
     int depth;
-    double end[DEPTH_MAX];
+    int64_t begin, end[DEPTH_MAX];
 } open_events;
 
-static int by_begin(const void *a, const void *b)
+static int64_t nanoseconds(const json_t *event, const char *key)
 {
-    const json_t *x = *(const json_t *const *)a, *y = *(const json_t *const *)b;
-    double left = real(x, "ts"), right = real(y, "ts");
-
-    if (left != right)
-        return left < right ? -1 : 1;
-    return real(x, "dur") > real(y, "dur") ? -1 : 1;
+    return llround(1000 * real(event, key));
 }
 
-/* An event lies within the innermost open event of its row. Times have three decimals. */
+/*
+ * An event lies within the innermost open event of its row, which comes before it in the file:
+ * Perfetto drops events that overlap.
+ */
 static void check_nesting(open_events *open, const json_t *e)
 {
-    double begin = real(e, "ts"), end = begin + real(e, "dur");
+    int64_t begin = nanoseconds(e, "ts"), end = begin + nanoseconds(e, "dur");
 
-    while (open->depth > 0 && open->end[open->depth - 1] <= begin + 0.002)
+    ck_assert_msg(begin >= open->begin, "%s", text(e, "name"));
+    open->begin = begin;
+    while (open->depth > 0 && open->end[open->depth - 1] <= begin)
         open->depth--;
-    ck_assert_msg(open->depth == 0 || end <= open->end[open->depth - 1] + 0.002, "%s",
-                  text(e, "name"));
+    ck_assert_msg(open->depth == 0 || end <= open->end[open->depth - 1], "%s", text(e, "name"));
     ck_assert_int_lt(open->depth, DEPTH_MAX);
     open->end[open->depth++] = end;
 }
@@ -198,28 +211,25 @@ static int count_events(const json_t *events, const char *name)
 
 static void check_events(const json_t *events)
 {
-    const json_t **sorted = calloc(json_array_size(events), sizeof *sorted), *v;
     open_events open[ROWS_MAX] = { { 0 } };
-    size_t count = 0, i;
     bool named[ROWS_MAX] = { false };
+    const json_t *v;
+    size_t i;
 
     json_array_foreach(events, i, v) {
-        ck_assert(real(v, "pid") == 1 && real(v, "tid") >= 0 && real(v, "tid") < ROWS_MAX);
-        if (strcmp(text(v, "ph"), "X") == 0)
-            sorted[count++] = v;
-        else
-            ck_assert_str_eq(text(v, "ph"), "M");
+        int row = (int)real(v, "tid");
+
+        ck_assert(real(v, "pid") == 1 && row >= 0 && row < ROWS_MAX);
         if (strcmp(text(v, "name"), "thread_name") == 0)
-            named[(int)real(v, "tid")] = true;
+            named[row] = true;
+        if (strcmp(text(v, "ph"), "X") != 0) {
+            ck_assert_str_eq(text(v, "ph"), "M");
+            continue;
+        }
+        ck_assert(named[row] && real(v, "ts") >= 0 && real(v, "dur") >= 0);
+        ck_assert(text(v, "cat")[0] != '\0');
+        check_nesting(&open[row], v);
     }
-    qsort(sorted, count, sizeof *sorted, by_begin);
-    for (i = 0; i < count; i++) {
-        int row = (int)real(sorted[i], "tid");
-        ck_assert(named[row] && real(sorted[i], "ts") >= 0 && real(sorted[i], "dur") >= 0);
-        ck_assert(text(sorted[i], "cat")[0] != '\0');
-        check_nesting(&open[row], sorted[i]);
-    }
-    free(sorted);
 }
 
 START_TEST(the_trace_has_fifty_steps_of_all_threads)
@@ -241,6 +251,39 @@ START_TEST(the_trace_has_fifty_steps_of_all_threads)
     ck_assert_int_ge(count_events(events, "patches of a case"), 2 * TRACED);
     check_events(events);
     json_decref(t);
+}
+END_TEST
+
+/* ---- several replicas ------------------------------------------------------------------------ */
+
+static void train_replicas(const char *steps)
+{
+    EXPECT(0, "runs/two/profile.json", "train", in_root("e.ini"), "--profile", "--set",
+           "experiment.name=two", "--set", "distribute.devices=cpu, cpu", "--set",
+           "distribute.threads=1", "--set", "train.accumulate=1", "--set", steps);
+}
+
+START_TEST(each_replica_is_a_thread_with_its_phases)
+{
+    json_t *p;
+
+    train_replicas("train.steps=2");
+    p = root_json("runs/two/profile.json");
+    ck_assert(real(item(json_at(p, "phases"), "phase", "forward"), "calls") == 2 * 2);
+    for (int r = 0; r < 2; r++) {
+        const char *name = r == 0 ? "replica 0" : "replica 1";
+        const json_t *phases = json_at(item(json_at(p, "threads"), "name", name), "phases");
+
+        ck_assert(real(item(phases, "phase", "loading"), "calls") == 2);
+        ck_assert(real(item(phases, "phase", "backward"), "calls") == 2);
+    }
+    json_decref(p);
+    /* A resumed run has the profile of its own steps. */
+    train_replicas("train.steps=3");
+    p = root_json("runs/two/profile.json");
+    ck_assert(real(p, "steps") == 1);
+    ck_assert(real(item(json_at(p, "phases"), "phase", "update"), "calls") == 2);
+    json_decref(p);
 }
 END_TEST
 
@@ -278,6 +321,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_profiled_run, remove_root);
     tcase_add_test(c, totals_agree_with_the_run);
     tcase_add_test(c, the_trace_has_fifty_steps_of_all_threads);
+    tcase_add_test(c, each_replica_is_a_thread_with_its_phases);
     tcase_add_test(c, the_flame_graph_is_one_picture_without_script);
     return suite_run();
 }
