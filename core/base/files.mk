@@ -30,7 +30,8 @@ libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
 	core/base/system/signal_name.c core/base/system/signal_name.h core/base/system/subprocess.c \
 	core/base/system/subprocess.h core/base/system/user_folder.c core/base/system/user_folder.h
 libcore_la_SOURCES += core/base/text/quote.c core/base/text/quote.h core/base/text/shell_word.c \
-	core/base/text/shell_word.h core/base/text/text.c core/base/text/text.h
+	core/base/text/shell_word.h core/base/text/text.c core/base/text/text.h \
+	core/base/text/text_stream.c core/base/text/text_stream.h
 libcore_la_SOURCES += core/base/thread/parallel.c core/base/thread/parallel.h \
 	core/base/thread/thread.c core/base/thread/thread.h core/base/thread/worker.c \
 	core/base/thread/worker.h

@@ -18,6 +18,7 @@
 #include "base/file/file.h"
 #include "base/hash/json_digest.h"
 #include "base/hash/sha256.h"
+#include "base/text/text_stream.h"
 
 #define MANIFEST "manifest.json"
 #define MANIFEST_MAX (1 << 20)
@@ -203,24 +204,17 @@ static pons_status write_synced(const char *path, const char *text, size_t size,
 static pons_status write_manifest(const char *part, int64_t step, const checkpoint_list *c,
                                   pons_error *err)
 {
-    char *text = NULL, *path = join_path(part, MANIFEST);
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    char *path = join_path(part, MANIFEST);
+    text_stream s;
 
-    if (to == NULL || path == NULL) {
+    if (text_stream_open(&s) && put_manifest_body(s.to, part, step, c, err) == PONS_OK
+        && text_stream_flush(&s))
+        json_digest_put(s.to, s.text, s.size);
+    if ((!text_stream_close(&s) || path == NULL) && err->status == PONS_OK)
         no_memory(err);
-        goto release;
-    }
-    if (put_manifest_body(to, part, step, c, err) != PONS_OK)
-        goto release;
-    fflush(to);
-    json_digest_put(to, text, size);
-    fflush(to);
-    write_synced(path, text, size, err);
-release:
-    if (to != NULL)
-        fclose(to);
-    free(text);
+    if (err->status == PONS_OK)
+        write_synced(path, s.text, s.size, err);
+    free(s.text);
     free(path);
     return err->status;
 }

@@ -17,6 +17,7 @@
 #include "base/file/file_kind.h"
 #include "base/file/json.h"
 #include "base/integer.h"
+#include "base/text/text_stream.h"
 
 #define HEADER_MAX 100000000u
 
@@ -575,15 +576,15 @@ static bool put_tensors(FILE *file, const safetensors_content *c)
 static pons_status make_header(const char *path, const safetensors_content *c, char **header,
                                size_t *size, pons_error *err)
 {
-    FILE *text = open_memstream(header, size);
+    text_stream s;
 
-    if (text != NULL) {
-        put_header(text, c);
-        if (fclose(text) == 0)
-            return PONS_OK;
-        free(*header);
-    }
-    return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
+    if (text_stream_open(&s))
+        put_header(s.to, c);
+    if (!text_stream_close(&s))
+        return pons_fail(err, PONS_DEVICE, "cannot write '%s': out of memory", path);
+    *header = s.text;
+    *size = s.size;
+    return PONS_OK;
 }
 
 /* False with the errno of what failed first. */

@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/profile/profile.h"
 #include "base/text/shell_word.h"
+#include "base/text/text_stream.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
 #include "cli/command_train.h"
@@ -75,9 +76,7 @@ typedef struct start {
     run_reporter *reporter; /* NULL: [log] report = no                                           */
     train_view *view;       /* NULL: no terminal that is redrawn                                  */
     profile *profile;       /* NULL: without --profile, and of ranks that do not write           */
-    FILE *held;             /* log lines until log.txt is open                                    */
-    char *held_text;
-    size_t held_size;
+    text_stream held;       /* log lines until log.txt is open                                    */
     signals *signals;
     bool joined;            /* 'processes' has a group; changed only while signals are held       */
     bool launched;          /* this process was the launcher, and the ranks have run              */
@@ -514,9 +513,8 @@ static pons_status open_folder(start *s, pons_error *err)
 /* Write the held lines to log.txt. */
 static void log_held(start *s)
 {
-    fflush(s->held);
-    if (s->held_text != NULL)
-        fputs(s->held_text, s->call->log->file);
+    text_stream_flush(&s->held);
+    fputs(s->held.text, s->call->log->file);
     log_line(s->call->log, "run folder '%s'", s->folder.path);
 }
 
@@ -579,10 +577,9 @@ static pons_status hold_lines(start *s, pons_error *err)
 {
     if (!writes(s))
         return PONS_OK;
-    s->held = open_memstream(&s->held_text, &s->held_size);
-    if (s->held == NULL)
+    if (!text_stream_open(&s->held))
         return pons_fail(err, PONS_DEVICE, "out of memory");
-    s->call->log->file = s->held;
+    s->call->log->file = s->held.to;
     return PONS_OK;
 }
 
@@ -684,9 +681,8 @@ static void close_start(start *s, pons_error *err)
     leave_other(s);
     run_folder_close(&s->folder, s->call->log);
     s->call->log->file = NULL;
-    if (s->held != NULL)
-        fclose(s->held);
-    free(s->held_text);
+    text_stream_close(&s->held);
+    free(s->held.text);
     if (s->config != NULL)
         config_close(s->config);
     free(s->checkpoint);

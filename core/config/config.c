@@ -13,6 +13,7 @@
 #include "base/hash/json_digest.h"
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
+#include "base/text/text_stream.h"
 #include "config/config_internal.h"
 #include "config/list.h"
 
@@ -569,13 +570,12 @@ void config_print(config *c, FILE *to)
     write_sections(c, to);
 }
 
-static bool write_with_digest(config *c, FILE *to, char **text, size_t *size)
+static bool write_with_digest(config *c, text_stream *s)
 {
-    config_print(c, to);
-    if (fflush(to) != 0)
-        return false;
-    json_digest_put_line(to, *text, *size);
-    return fflush(to) == 0 && !ferror(to);
+    config_print(c, s->to);
+    if (text_stream_flush(s))
+        json_digest_put_line(s->to, s->text, s->size);
+    return text_stream_close(s);
 }
 
 static pons_status write_text(config *c, const char *path, const char *text, size_t size,
@@ -598,18 +598,12 @@ static pons_status write_text(config *c, const char *path, const char *text, siz
 
 pons_status config_write(config *c, const char *path, pons_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
-    bool good = to != NULL && write_with_digest(c, to, &text, &size);
+    text_stream s;
 
-    if (to != NULL && fclose(to) != 0)
-        good = false;
-    if (good)
-        write_text(c, path, text, size, err);
-    else
-        pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
-    free(text);
+    if (!text_stream_open(&s) || !write_with_digest(c, &s))
+        return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", path);
+    write_text(c, path, s.text, s.size, err);
+    free(s.text);
     return err->status;
 }
 

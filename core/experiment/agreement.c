@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/hash/hash128.h"
+#include "base/text/text_stream.h"
 #include "experiment/processes.h"
 #include "experiment/provenance.h"
 #include "graph/ir/shape.h"
@@ -120,19 +121,18 @@ static void add_provenance(fact_list *f, const experiment *e, pons_error *err)
 static void add_cases(fact_list *f, const experiment *e, const char *name, int count,
                       const int *rank, pons_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    text_stream s;
 
-    if (to == NULL) {
+    if (text_stream_open(&s))
+        for (int i = 0; i < count; i++)
+            fprintf(s.to, "%s%c", e->data->cases[rank[i]].id, 0);
+    if (!text_stream_close(&s)) {
         pons_fail(err, PONS_DEVICE, "out of memory for the start of a run");
         return;
     }
-    for (int i = 0; i < count; i++)
-        fprintf(to, "%s%c", e->data->cases[rank[i]].id, 0);
-    fclose(to);
-    add_fact(f, name, arena_format(f->memory, "%d, hash %s", count, hash_of(f, text, size)), err);
-    free(text);
+    add_fact(f, name, arena_format(f->memory, "%d, hash %s", count, hash_of(f, s.text, s.size)),
+             err);
+    free(s.text);
 }
 
 pons_status agreement_on_experiment(group *g, const experiment *e, pons_error *err)

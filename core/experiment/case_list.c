@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/text/text_stream.h"
 
 #define HASH_NAME "xxh3-128:"
 
@@ -32,21 +33,19 @@ static void put_content(FILE *to, const cache *cases, int rank)
 static const char *print_cases(arena *memory, const dataset *d, const cache *cases, int count,
                                const int *rank)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    text_stream s;
 
-    for (int i = 0; to != NULL && i < count; i++) {
-        fprintf(to, "%s/", d->cases[rank[i]].id);
-        put_content(to, cases, rank[i]);
-        fputc('/', to);
-    }
-    if (to == NULL || fclose(to) != 0) {
-        free(text);
+    if (!text_stream_open(&s))
         return NULL;
+    for (int i = 0; i < count; i++) {
+        fprintf(s.to, "%s/", d->cases[rank[i]].id);
+        put_content(s.to, cases, rank[i]);
+        fputc('/', s.to);
     }
-    const char *kept = arena_string(memory, text);
-    free(text);
+    if (!text_stream_close(&s))
+        return NULL;
+    const char *kept = arena_string(memory, s.text);
+    free(s.text);
     return kept;
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text/text_stream.h"
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 /* Write zero-terminated texts: name, value, name, value, ... Returns the number of pairs. */
@@ -71,14 +73,13 @@ static int put_all(FILE *to, const experiment *e)
 pons_status provenance_make(const experiment *e, provenance *out, pons_error *err)
 {
     provenance p = { .count = 0 };
-    size_t size = 0;
-    FILE *to = open_memstream(&p.text, &size);
+    text_stream s;
 
-    if (to != NULL) {
-        p.count = put_all(to, e);
-        if (fclose(to) == 0)
-            p.fact = calloc((size_t)p.count, sizeof *p.fact);
-    }
+    if (text_stream_open(&s))
+        p.count = put_all(s.to, e);
+    if (text_stream_close(&s))
+        p.fact = calloc((size_t)p.count, sizeof *p.fact);
+    p.text = s.text;
     if (p.fact == NULL) {
         free(p.text);
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
@@ -108,7 +109,7 @@ static void put_difference(FILE *to, const char *name, const char *before, const
 {
     const char *hash = strstr(before, " sha256 "), *other = strstr(now, " sha256 ");
 
-    fprintf(to, "%s%s was '%.*s', is '%.*s'", ftell(to) > 0 ? "; " : "", name,
+    fprintf(to, "%s was '%.*s', is '%.*s'", name,
             hash != NULL ? (int)(hash - before) + 20 : 200, before,
             other != NULL ? (int)(other - now) + 20 : 200, now);
 }
@@ -122,10 +123,15 @@ static const char *saved_value(const json_t *facts, const char *name)
 
 static void put_differences(FILE *to, const json_t *facts, const provenance *now)
 {
+    const char *between = "";
+
     for (int i = 0; i < now->count; i++) {
         const char *before = saved_value(facts, now->fact[i].name);
-        if (strcmp(before, now->fact[i].value) != 0)
-            put_difference(to, now->fact[i].name, before, now->fact[i].value);
+        if (strcmp(before, now->fact[i].value) == 0)
+            continue;
+        fputs(between, to);
+        put_difference(to, now->fact[i].name, before, now->fact[i].value);
+        between = "; ";
     }
 }
 
@@ -146,20 +152,19 @@ pons_status provenance_compare(const char *checkpoint, const experiment *e, logg
 {
     json_t *manifest = NULL;
     provenance now = { .count = 0 };
-    char *differences = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&differences, &size);
+    text_stream s;
 
-    if (to == NULL)
+    if (!text_stream_open(&s))
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
     if (provenance_make(e, &now, err) == PONS_OK
         && checkpoint_manifest(checkpoint, &manifest, err) == PONS_OK)
-        put_differences(to, json_object_get(manifest, CHECKPOINT_FACTS), &now);
-    fclose(to);
-    if (err->status == PONS_OK && size > 0)
-        report_differences(e, differences, l, err);
+        put_differences(s.to, json_object_get(manifest, CHECKPOINT_FACTS), &now);
+    if (!text_stream_close(&s) && err->status == PONS_OK)
+        pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    if (err->status == PONS_OK && s.size > 0)
+        report_differences(e, s.text, l, err);
     json_decref(manifest);
     provenance_clear(&now);
-    free(differences);
+    free(s.text);
     return err->status;
 }

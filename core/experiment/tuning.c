@@ -18,6 +18,7 @@
 #include "base/file/file.h"
 #include "base/file/json.h"
 #include "base/hash/json_digest.h"
+#include "base/text/text_stream.h"
 #include "cluster/group/group.h"
 
 enum { TEXT_MAX = 16 << 20 };
@@ -208,17 +209,18 @@ static void put_choices(FILE *to, const tuning *t)
 /* The table as malloc'ed text; *size excludes the terminating 0. */
 static pons_status write_text(const tuning *t, char **text, size_t *size, pons_error *err)
 {
-    FILE *to = open_memstream(text, size);
-    bool good = to != NULL;
+    text_stream s;
 
-    if (to != NULL) {
-        put_choices(to, t);
-        good = fflush(to) == 0;
-        if (good)
-            json_digest_put(to, *text, *size);
-        good = fclose(to) == 0 && good;
+    if (text_stream_open(&s)) {
+        put_choices(s.to, t);
+        if (text_stream_flush(&s))
+            json_digest_put(s.to, s.text, s.size);
     }
-    return good ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
+    if (!text_stream_close(&s))
+        return pons_fail(err, PONS_DEVICE, "out of memory for the choices of kernels");
+    *text = s.text;
+    *size = s.size;
+    return PONS_OK;
 }
 
 static const char *text_of(const json_t *object, const char *name)

@@ -13,6 +13,7 @@
 
 #include "base/integer.h"
 #include "base/random.h"
+#include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
 #include "data/cache/case_hash.h"
@@ -53,8 +54,7 @@ typedef struct member_case {
     pons_case c;
     volume_grid grid;
     pons_error problem;       /* PONS_DATA: there is no image                                     */
-    char *notes;              /* warnings of preprocessing, in lines                              */
-    size_t notes_size;
+    text_stream notes;        /* warnings of preprocessing, in lines                              */
 } member_case;
 
 /* The case of volume 'number' of this process. */
@@ -112,10 +112,10 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
     int member = network_of(s, pass);
     const experiment *e = s->p[member]->experiment;
     const predict_member at = { .count = s->count, .at = member, .all = s->p };
-    FILE *stream = open_memstream(&m->notes, &m->notes_size);
-    logger said = { .terminal = stream, .level = LOG_NORMAL };
+    bool open = text_stream_open(&m->notes);
+    logger said = { .terminal = m->notes.to, .level = LOG_NORMAL };
 
-    if (stream == NULL) {
+    if (!open) {
         pons_fail(err, PONS_DEVICE, "out of memory");
         return;
     }
@@ -126,7 +126,8 @@ static void preprocess_case(prediction *s, int pass, member_case *m, pons_error 
         pipeline_apply(e->preprocess, PIPELINE_VALIDATION, &m->c, &said, err);
     if (err->status == PONS_OK)
         predict_foreign(&at, &m->c, s->work->force, &s->foreign, &said, err);
-    fclose(stream);
+    if (!text_stream_close(&m->notes) && err->status == PONS_OK)
+        pons_fail(err, PONS_DEVICE, "out of memory for the warnings of a case");
     if (err->status == PONS_OK && m->c.image.channels != predictor_image_channels(s->p[member]))
         pons_fail(err, PONS_DATA, "case '%s' has %d channel%s, the network expects %d\nhint: a "
                   "comma joins the channels of one case, as t1.nii.gz,t2.nii.gz; in a folder "
@@ -192,7 +193,7 @@ static void release_volume(void *context, window_scheduler_volume *v)
     if (m == NULL)
         return;
     case_clear(&m->c);
-    free(m->notes);
+    free(m->notes.text);
     free(m);
 }
 
@@ -475,7 +476,7 @@ static pons_status finish_volume(void *context, int number, window_scheduler_vol
     member_case *m = v->caller_data;
 
     if (pass < s->count) /* each flip prepares the image of the first pass */
-        log_lines(s->p[pass]->log, m->notes);
+        log_lines(s->p[pass]->log, m->notes.text);
     pons_volume_clear(&m->c.image);
     if (s->failure.status == PONS_OK)
         s->failure = m->problem;

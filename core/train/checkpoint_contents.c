@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/system/huge_pages.h"
+#include "base/text/text_stream.h"
 #include "base/whole.h"
 #include "checkpoint/weights/weights_file.h"
 #include "checkpoint/weights/weights_path.h"
@@ -114,15 +115,14 @@ static int put_metadata(FILE *to, const experiment *e)
 static pons_status make_metadata(checkpoint_contents *c, const experiment *e, int *count,
                                  pons_error *err)
 {
-    size_t size = 0;
-    FILE *to = open_memstream(&c->text, &size);
+    text_stream s;
     const char *at;
 
-    if (to == NULL)
+    if (text_stream_open(&s))
+        *count = put_metadata(s.to, e);
+    if (!text_stream_close(&s))
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
-    *count = put_metadata(to, e);
-    if (fclose(to) != 0)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");
+    c->text = s.text;
     c->pair = calloc((size_t)*count, sizeof *c->pair);
     if (c->pair == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a checkpoint");

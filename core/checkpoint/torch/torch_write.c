@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/file/file.h"
+#include "base/text/text_stream.h"
 #include "checkpoint/torch/zip_writer.h"
 
 /* Instructions of the pickle machine. */
@@ -171,16 +172,17 @@ static void put_value(writer *w, const torch_value *v)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static pons_status make_pickle(writer *w, const torch_value *root, char **bytes, size_t *size)
+/* The pickle's bytes, which the caller frees. */
+static pons_status make_pickle(writer *w, const torch_value *root, text_stream *out)
 {
-    w->pickle = open_memstream(bytes, size);
-    if (w->pickle == NULL)
-        return pons_fail(w->err, PONS_DEVICE, "'%s': out of memory", w->where);
-    fputc(PROTO, w->pickle);
-    fputc(2, w->pickle);
-    put_value(w, root);
-    fputc(STOP, w->pickle);
-    if (fclose(w->pickle) != 0)
+    if (text_stream_open(out)) {
+        w->pickle = out->to;
+        fputc(PROTO, w->pickle);
+        fputc(2, w->pickle);
+        put_value(w, root);
+        fputc(STOP, w->pickle);
+    }
+    if (!text_stream_close(out))
         pons_fail(w->err, PONS_DEVICE, "'%s': out of memory", w->where);
     return w->err->status;
 }
@@ -220,14 +222,13 @@ static pons_status write_archive(const writer *w, const char *pickle, size_t siz
 pons_status torch_file_write(const char *path, const torch_value *root, pons_error *err)
 {
     writer w = { .where = path, .memory = arena_new(), .err = err };
-    char *pickle = NULL;
-    size_t size = 0;
+    text_stream pickle;
 
     if (w.memory == NULL)
         return pons_fail(err, PONS_DEVICE, "'%s': out of memory", path);
-    if (make_pickle(&w, root, &pickle, &size) == PONS_OK)
-        write_archive(&w, pickle, size, err);
-    free(pickle);
+    if (make_pickle(&w, root, &pickle) == PONS_OK)
+        write_archive(&w, pickle.text, pickle.size, err);
+    free(pickle.text);
     arena_free(w.memory);
     return err->status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 #include "config/sections.h"
 #include "data/case/case_load.h"
@@ -137,8 +138,7 @@ static pons_status write_case(const dataset *d, const pipeline *chain, int rank,
 
 /* The log lines of a case. They are held until all earlier cases are logged. */
 typedef struct case_note {
-    char *text;
-    size_t size;
+    text_stream lines;
     bool done;
 } case_note;
 
@@ -173,22 +173,21 @@ static void end_case(writing *w, int rank, const pons_error *problem)
     }
     for (; w->told < w->data->case_count && w->note[w->told].done; w->told++)
         if (w->told <= w->failed)
-            tell_lines(w->log, w->note[w->told].text);
+            tell_lines(w->log, w->note[w->told].lines.text);
     pthread_mutex_unlock(&w->lock);
 }
 
 static void write_noted(writing *w, int rank)
 {
     pons_error problem = PONS_ERROR_INIT;
-    FILE *stream = open_memstream(&w->note[rank].text, &w->note[rank].size);
-    logger said = { .terminal = stream, .level = w->log ? w->log->level : LOG_NORMAL };
+    text_stream *s = &w->note[rank].lines;
 
-    if (stream == NULL) {
-        pons_fail(&problem, PONS_DEVICE, "out of memory");
-    } else {
+    if (text_stream_open(s)) {
+        logger said = { .terminal = s->to, .level = w->log ? w->log->level : LOG_NORMAL };
         write_case(w->data, w->chain, rank, w->folder, &said, &problem);
-        fclose(stream);
     }
+    if (!text_stream_close(s) && problem.status == PONS_OK)
+        pons_fail(&problem, PONS_DEVICE, "out of memory");
     end_case(w, rank, &problem);
 }
 
@@ -222,7 +221,7 @@ static pons_status write_all(const dataset *d, const pipeline *chain, const char
     thread_budget_set(before);
     pthread_mutex_destroy(&w.lock);
     for (int n = 0; n < d->case_count; n++)
-        free(w.note[n].text);
+        free(w.note[n].lines.text);
     free(w.note);
     return w.failed < d->case_count ? pons_fail(err, w.error.status, "%s", w.error.text) : PONS_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "base/file/file.h"
 #include "base/integer.h"
+#include "base/text/text_stream.h"
 #include "cli/data/preprocess.h"
 #include "config/sections.h"
 #include "data/case/case_read.h"
@@ -30,9 +31,7 @@ typedef struct showing {
     int *rank;
     const char *folder;
     logger *log;
-    FILE *captions;          /* lines of captions.txt, in memory                                  */
-    char *text;
-    size_t text_size;
+    text_stream captions;    /* lines of captions.txt                                             */
 } showing;
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -121,8 +120,7 @@ static const char captions_name[] = "captions.txt";
 
 static pons_status open_captions(showing *s, pons_error *err)
 {
-    s->captions = open_memstream(&s->text, &s->text_size);
-    return s->captions != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+    return text_stream_open(&s->captions) ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
 }
 
 /* Close the captions, and write their file if every picture has been written. */
@@ -131,20 +129,18 @@ static void close_captions(showing *s, pons_error *err)
     char path[4096];
     safe_file f;
 
-    if (s->captions == NULL)
-        return;
-    if (fclose(s->captions) != 0 && err->status == PONS_OK)
+    if (!text_stream_close(&s->captions) && err->status == PONS_OK)
         pons_fail(err, PONS_DEVICE, "out of memory");
-    else if (err->status == PONS_OK
-             && snprintf(path, sizeof path, "%s/%s", s->folder, captions_name) < (int)sizeof path
-             && safe_file_open(&f, path, err) == PONS_OK) {
-        if (safe_file_write(&f, s->text, s->text_size, err) == PONS_OK
+    if (err->status == PONS_OK
+        && snprintf(path, sizeof path, "%s/%s", s->folder, captions_name) < (int)sizeof path
+        && safe_file_open(&f, path, err) == PONS_OK) {
+        if (safe_file_write(&f, s->captions.text, s->captions.size, err) == PONS_OK
             && safe_file_commit(&f, err) == PONS_OK)
             log_line(s->log, "'%s'", path);
         else
             safe_file_discard(&f);
     }
-    free(s->text);
+    free(s->captions.text);
 }
 
 /* Write the channels, which are the rows of a picture: "T1, T2". */
@@ -153,26 +149,26 @@ static void put_channels(const showing *s)
     const dataset *d = s->data;
 
     for (int c = 0; c < d->channels; c++) {
-        fputs(c > 0 ? ", " : "", s->captions);
+        fputs(c > 0 ? ", " : "", s->captions.to);
         if (d->channel_names != NULL)
-            fputs(d->channel_names[c], s->captions);
+            fputs(d->channel_names[c], s->captions.to);
         else
-            fprintf(s->captions, "channel %d", c);
+            fprintf(s->captions.to, "channel %d", c);
     }
 }
 
 static void put_steps(const showing *s, const pipeline *p)
 {
     for (int n = 0; n < p->count; n++)
-        fprintf(s->captions, "%s%s", n > 0 ? " " : "", p->step[n].name);
-    fputs(p->count == 0 ? "no step" : "", s->captions);
+        fprintf(s->captions.to, "%s%s", n > 0 ? " " : "", p->step[n].name);
+    fputs(p->count == 0 ? "no step" : "", s->captions.to);
 }
 
 /* The class of an image that has one as a whole: " (class cat)". */
 static void put_class(const showing *s, int rank)
 {
     if (s->data->cases[rank].class_name != NULL)
-        fprintf(s->captions, " (class %s)", s->data->cases[rank].class_name);
+        fprintf(s->captions.to, " (class %s)", s->data->cases[rank].class_name);
 }
 
 /* The colours of the outlines, in one line. Images with one class each have no outlines. */
@@ -182,20 +178,18 @@ static void tell_colors(const showing *s)
     bool regions = d->region_count > 0;
     const data_class *class = regions ? d->regions : d->classes;
     int count = regions ? d->region_count : d->class_count, first = regions ? 0 : 1;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *line = d->target == TARGET_OF_VOXELS ? open_memstream(&text, &size) : NULL;
+    text_stream line;
 
-    if (line == NULL)
+    if (d->target != TARGET_OF_VOXELS || !text_stream_open(&line))
         return;
     for (int n = first; n < count; n++)
-        fprintf(line, "%s%s %s", n > first ? ", " : "", class[n].name,
+        fprintf(line.to, "%s%s %s", n > first ? ", " : "", class[n].name,
                 sheet_color_name(regions ? n + 1 : n));
-    if (fclose(line) == 0 && size > 0) {
-        log_line(s->log, "outlines: %s", text);
-        fprintf(s->captions, "outlines: %s\n", text);
+    if (text_stream_close(&line) && line.size > 0) {
+        log_line(s->log, "outlines: %s", line.text);
+        fprintf(s->captions.to, "outlines: %s\n", line.text);
     }
-    free(text);
+    free(line.text);
 }
 
 /* ---- cases ----------------------------------------------------------------------------------- */
@@ -221,13 +215,13 @@ static pons_status draw_case(const showing *s, int rank, const pons_case *before
     if (picture_path(s, name, path, sizeof path, err) == PONS_OK
         && sheet_write(path, item, 2 * channels, 1, CASE_SIDE, err) == PONS_OK) {
         log_line(s->log, "'%s'", path);
-        fprintf(s->captions, "%s.png", name);
+        fprintf(s->captions.to, "%s.png", name);
         put_class(s, rank);
-        fputs(": rows from the top: ", s->captions);
+        fputs(": rows from the top: ", s->captions.to);
         put_channels(s);
-        fputs(" as in the file; the same after ", s->captions);
+        fputs(" as in the file; the same after ", s->captions.to);
         put_steps(s, s->preprocess);
-        fputc('\n', s->captions);
+        fputc('\n', s->captions.to);
     }
     free(item);
     return err->status;
@@ -374,21 +368,21 @@ static pons_status collect_patches(const showing *s, cache *cases, patches *p, p
 /* The cases of the patches: a line for each band of the sheet. */
 static void put_bands(const showing *s, const patches *p, int per_row)
 {
-    fprintf(s->captions, "%s.png: patches after ", patches_name);
+    fprintf(s->captions.to, "%s.png: patches after ", patches_name);
     put_steps(s, s->preprocess);
-    fputs(", augmented by ", s->captions);
+    fputs(", augmented by ", s->captions.to);
     put_steps(s, s->augment);
-    fputs("; a band of rows from the top: ", s->captions);
+    fputs("; a band of rows from the top: ", s->captions.to);
     put_channels(s);
     for (int n = 0; n < p->count; n++) {
         if (n % per_row == 0)
-            fprintf(s->captions, "\n%s.png, band %d from the left: ", patches_name,
+            fprintf(s->captions.to, "\n%s.png, band %d from the left: ", patches_name,
                     n / per_row + 1);
-        fprintf(s->captions, "%s%s", n % per_row > 0 ? ", " : "",
+        fprintf(s->captions.to, "%s%s", n % per_row > 0 ? ", " : "",
                 s->data->cases[p->rank[n]].id);
         put_class(s, p->rank[n]);
     }
-    fputc('\n', s->captions);
+    fputc('\n', s->captions.to);
 }
 
 /* A square of patches; the channels of a patch stand below each other. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text/text_stream.h"
 #include "cli/manual/completion_words.h"
 
 /* The words of one shell around the lists that all have. */
@@ -37,26 +38,12 @@ static void put_function(FILE *to, const shell *s, const char *name)
     fprintf(to, s->begin, name);
 }
 
-/* A stream that keeps the words of a row. */
-typedef struct printed {
-    FILE *to;
-    char *text;
-    size_t size;
-} printed;
-
-static bool printed_open(printed *p)
+/* Close the words of a row, print it if there are some, and free them. */
+static void put_words(text_stream *words, FILE *to, const shell *s, const char *name)
 {
-    *p = (printed){ .to = NULL };
-    p->to = open_memstream(&p->text, &p->size);
-    return p->to != NULL;
-}
-
-/* Close the stream, print the row if there are words, and free them. */
-static void printed_row(printed *p, FILE *to, const shell *s, const char *name)
-{
-    if (fclose(p->to) == 0 && p->size > 0)
-        put_row(to, s, name, p->text);
-    free(p->text);
+    if (text_stream_close(words) && words->size > 0)
+        put_row(to, s, name, words->text);
+    free(words->text);
 }
 
 /* ---- the lists ------------------------------------------------------------------------------- */
@@ -65,11 +52,11 @@ static void put_flags(FILE *to, const shell *s)
 {
     put_function(to, s, "_pons_flags");
     for (const command *const *c = commands; *c != NULL; c++) {
-        printed p;
-        if (!printed_open(&p))
+        text_stream p;
+        if (!text_stream_open(&p))
             return;
         words_flags(p.to, *c);
-        printed_row(&p, to, s, (*c)->name);
+        put_words(&p, to, s, (*c)->name);
     }
     fputs(s->end, to);
 }
@@ -77,7 +64,7 @@ static void put_flags(FILE *to, const shell *s)
 /* The values of a command's flags, "predict --device", and of keys, "train.precision". */
 static void put_values(FILE *to, const shell *s, const option_tables *tables)
 {
-    printed p;
+    text_stream p;
 
     put_function(to, s, "_pons_values");
     for (const command *const *c = commands; *c != NULL; c++) {
@@ -86,10 +73,10 @@ static void put_values(FILE *to, const shell *s, const option_tables *tables)
             snprintf(name, sizeof name, "%s --%s", (*c)->name, o->name);
             for (char *at = strchr(name, '-'); *at != '\0'; at++)
                 *at = *at == '_' ? '-' : *at;
-            if (o->type == PONS_OPTION_FLAG || !printed_open(&p))
+            if (o->type == PONS_OPTION_FLAG || !text_stream_open(&p))
                 continue;
             words_of_choice(p.to, o);
-            printed_row(&p, to, s, name);
+            put_words(&p, to, s, name);
         }
     }
     for (int i = 0; i < tables->count; i++) {
@@ -98,10 +85,10 @@ static void put_values(FILE *to, const shell *s, const option_tables *tables)
             char section[128], name[192];
             snprintf(name, sizeof name, "%s.%s", words_section(t, section, sizeof section),
                      o->name);
-            if (!printed_open(&p))
+            if (!text_stream_open(&p))
                 continue;
             words_values(p.to, tables, t, o);
-            printed_row(&p, to, s, name);
+            put_words(&p, to, s, name);
         }
     }
     fputs(s->end, to);
@@ -109,23 +96,23 @@ static void put_values(FILE *to, const shell *s, const option_tables *tables)
 
 static void put_group(const void *of_shell, FILE *to, const char *group)
 {
-    printed p;
+    text_stream p;
 
-    if (!printed_open(&p))
+    if (!text_stream_open(&p))
         return;
     words_of_group(p.to, group);
-    printed_row(&p, to, of_shell, group);
+    put_words(&p, to, of_shell, group);
 }
 
 /* _pons_commands: the first words; with a first word, the second words of its group. */
 static void put_commands(FILE *to, const shell *s)
 {
-    printed p;
+    text_stream p;
 
     put_function(to, s, "_pons_commands");
-    if (printed_open(&p)) {
+    if (text_stream_open(&p)) {
         words_commands(p.to);
-        printed_row(&p, to, s, "");
+        put_words(&p, to, s, "");
     }
     words_groups(to, put_group, s);
     fputs(s->end, to);
@@ -133,12 +120,12 @@ static void put_commands(FILE *to, const shell *s)
 
 static void put_keys(FILE *to, const shell *s, const option_tables *tables)
 {
-    printed p;
+    text_stream p;
 
     put_function(to, s, "_pons_keys");
-    if (printed_open(&p)) {
+    if (text_stream_open(&p)) {
         words_keys(p.to, tables);
-        printed_row(&p, to, s, "");
+        put_words(&p, to, s, "");
     }
     fputs(s->end, to);
 }

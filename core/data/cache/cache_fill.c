@@ -172,11 +172,11 @@ pons_status fill_pack(fill_task *p, pons_error *err)
 {
     if (p->made.codes != NULL)
         return PONS_OK;
-    fflush(p->stream);
+    text_stream_flush(p->note);
     p->warned[0] = p->note->size;
     if (cache_pack(p->fill->cache, p->rank, p->log, &p->made, err) != PONS_OK)
         return err->status;
-    fflush(p->stream);
+    text_stream_flush(p->note);
     p->warned[1] = p->note->size;
     fill_record(p, &p->made);
     return PONS_OK;
@@ -269,21 +269,19 @@ static void fill_one(fill *f, int position)
 {
     pons_error err = PONS_ERROR_INIT, unsaid = PONS_ERROR_INIT;
     packed_case packed = { .code_size = 0 };
-    fill_warnings *note = &f->note[position];
-    FILE *stream = open_memstream(&note->text, &note->size);
-    logger log = { .terminal = stream, .level = LOG_NORMAL };
+    text_stream *note = &f->note[position];
+    bool open = text_stream_open(note);
+    logger log = { .terminal = note->to, .level = LOG_NORMAL };
     fill_task here = { .fill = f, .rank = f->rank[position], .entry = &f->shared->entry[position],
-                       .note = note, .stream = stream, .log = &log, .refused = PONS_ERROR_INIT };
+                       .note = note, .log = &log, .refused = PONS_ERROR_INIT };
 
     here.entry->process = f->memory.self;
-    if (stream == NULL)
-        pons_fail(&err, PONS_DEVICE, "out of memory");
-    else
+    if (open)
         fill_case(&here, &packed, &err);
     if (err.status == PONS_OK)
         err = here.refused;
-    if (stream != NULL)
-        fclose(stream);
+    if (!text_stream_close(note) && err.status == PONS_OK)
+        pons_fail(&err, PONS_DEVICE, "out of memory for the warnings of a case");
     if (f->memory.count > 1 && note->size > 0)
         shared_memory_put(&f->memory, note->text, note->size, &here.entry->warnings, &unsaid);
     pthread_mutex_lock(&f->lock);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 #include "data/cache/cache.h"
 #include "data/cache/cache_disk.h"
@@ -64,11 +65,6 @@ pons_status cache_pack(const cache *c, int rank, logger *l, packed_case *out, po
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-typedef struct fill_warnings {     /* the warnings of one case */
-    char *text;
-    size_t size;
-} fill_warnings;
-
 /* The result of a process's cases, sent to all processes. */
 typedef struct fill_report {
     int64_t position;          /* position of its earliest failed case; 'count': none             */
@@ -87,7 +83,7 @@ typedef struct fill {
     int count, read_first;
     const int *rank;
     const bool *centres;       /* [2] as in cache_settings */
-    fill_warnings *note;       /* [count] warnings by position */
+    text_stream *note;         /* [count] warnings by position                                    */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int running;
@@ -106,8 +102,7 @@ typedef struct fill_task {
     int rank;
     int tier;                  /* the tier in use                                                 */
     shared_case *entry;
-    fill_warnings *note;
-    FILE *stream;
+    text_stream *note;
     logger *log;
     packed_case made;          /* the case, if this process has preprocessed it; else no codes    */
     size_t warned[2];          /* begin and end of the warnings of preprocessing, in 'note'       */

@@ -26,7 +26,7 @@ static bool find_case(fill_task *p, const char *key, stored_case *out)
 {
     if (!store_of(p)->find(p->fill->cache, key, case_id(p), p->log, out))
         return false;
-    fputs(out->note, p->stream);
+    fputs(out->note, p->note->to);
     return true;
 }
 
@@ -51,7 +51,7 @@ char *cache_keyed_warnings(const fill_task *p, pons_error *err)
 {
     char *text;
 
-    fflush(p->stream);
+    text_stream_flush(p->note);
     text = strndup(p->note->text + p->warned[0], p->warned[1] - p->warned[0]);
     if (text == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory");

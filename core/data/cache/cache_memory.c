@@ -49,7 +49,7 @@ static bool take_kept(fill_task *p, kept_key *kept, packed_case *out)
 
     if (!cache_keep_take(p->fill->cache->keep, kept->key, &packed, &kept->note))
         return false;
-    fputs(kept->note, p->stream);
+    fputs(kept->note, p->note->to);
     fill_record(p, &packed);
     p->fill->shared->found++;
     if (fill_reserve(p, packed.size))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 
 static const double SPACING_FACTOR = 1.25, FIELD_FACTOR = 2, SPAN_FACTOR = 10;
@@ -286,17 +287,15 @@ static void put_geometry(FILE *to, const case_geometry *g)
 
 const char *case_geometry_text(arena *memory, const case_geometry *g)
 {
-    const char *kept = NULL;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&text, &size);
+    const char *kept;
+    text_stream s;
 
-    if (to == NULL)
+    if (text_stream_open(&s))
+        put_geometry(s.to, g);
+    if (!text_stream_close(&s))
         return NULL;
-    put_geometry(to, g);
-    if (fclose(to) == 0)
-        kept = arena_string(memory, text);
-    free(text);
+    kept = arena_string(memory, s.text);
+    free(s.text);
     return kept;
 }
 

@@ -1,12 +1,22 @@
 /*
- * check_text.c - numbers are read whole or refused; misspelt names are recognised.
+ * check_text.c - numbers are read whole or refused; misspelt names are recognised; a stream in
+ * memory keeps all that is printed, or says that it does not.
  */
 #include "support/suite.h"
 
 #include "base/text/text.h"
+#include "base/text/text_stream.h"
 
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+static const bool limits_memory = false;
+#else
+static const bool limits_memory = true;
+#endif
 
 START_TEST(integers_are_parsed_and_other_text_is_refused)
 {
@@ -98,6 +108,56 @@ START_TEST(amounts_have_three_digits_and_a_prefix)
 }
 END_TEST
 
+/* The control of the next test: as many numbers, with enough memory. */
+START_TEST(a_text_stream_keeps_all_that_is_printed)
+{
+    text_stream s;
+    char *at;
+
+    ck_assert(text_stream_open(&s));
+    ck_assert_str_eq(s.text, "");
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_gt(fprintf(s.to, "%d ", i), 0);
+    ck_assert(text_stream_flush(&s));
+    ck_assert_uint_eq(strlen(s.text), s.size);
+    fputc('\0', s.to);
+    ck_assert(text_stream_close(&s));
+    ck_assert_uint_eq(strlen(s.text) + 1, s.size);
+    at = s.text;
+    for (int i = 0; i < 100000; i++)
+        ck_assert_int_eq(strtol(at, &at, 10), i);
+    ck_assert_str_eq(at, " ");
+    free(s.text);
+}
+END_TEST
+
+/* The memory that is missing for a while is there again when the stream is closed. */
+START_TEST(a_text_stream_that_lacked_memory_says_so)
+{
+    static char piece[1 << 20];
+    struct rlimit before, limit;
+    text_stream s;
+    int failed = 0;
+
+    if (!suite_has("a_text_stream_that_lacked_memory_says_so", limits_memory,
+                   "a build that runs in little memory"))
+        return;
+    ck_assert(text_stream_open(&s));
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
+    limit = before;
+    limit.rlim_cur = 256 << 20;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    for (int i = 0; i < 512 && failed == 0; i++)
+        failed += fwrite(piece, 1, sizeof piece, s.to) != sizeof piece;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &before), 0);
+    ck_assert_int_eq(failed, 1);
+    fputs("behind the gap", s.to);
+    ck_assert(!text_stream_flush(&s));
+    ck_assert(!text_stream_close(&s));
+    ck_assert_ptr_null(s.text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("text");
@@ -108,5 +168,7 @@ int main(void)
     tcase_add_test(c, distance_counts_edits_and_swaps);
     tcase_add_test(c, misspelt_names_get_a_suggestion_and_unrelated_ones_none);
     tcase_add_test(c, amounts_have_three_digits_and_a_prefix);
+    tcase_add_test(c, a_text_stream_keeps_all_that_is_printed);
+    tcase_add_test(c, a_text_stream_that_lacked_memory_says_so);
     return suite_run();
 }
