@@ -252,7 +252,9 @@ only faults check "a guest that may not read the power" faulty FAKE_NVML=guest t
     --set experiment.name=guest
 no_power() { awk -F, 'NR > 1 && ($9 != "" || $10 == "") { exit 1 } END { exit NR != 3 }' runs/guest/devices.csv; }
 only faults check "has all else" no_power
-no_fields() { awk -F, 'NR > 1 && ($10 == "" || $11 $12 $13 $14 != "") { exit 1 } END { exit NR != 3 }' runs/bare/devices.csv; }
+no_fields() {
+    awk -F, 'NR > 1 && ($10 == "" || $11 $12 $13 $14 != "") { exit 1 } END { exit NR != 3 }' runs/bare/devices.csv
+}
 # shellcheck disable=SC2086
 only faults check "a machine without DCGM's engine" faulty FAKE_DCGM=none train --fresh one.ini $watched \
     --set experiment.name=bare
@@ -320,8 +322,8 @@ ended() {
 }
 check "a run under a profiler" on_cards env FAKE_NVTX="$ranges" \
     NVTX_INJECTION64_PATH="$fakes/libnvtx.so" "$program" train --fresh one.ini
-for name in loading:d62728 forward:2ca02c backward:1f77b4 update:9467bd validation:17becf checkpoint:7f7f7f \
-    unet:98df8a dice_ce:ffbb78 novograd:c5b0d5 normalize:ff9896 flip:ff9896 micro-batch:c7c7c7; do
+for name in start:8c564b loading:d62728 forward:2ca02c backward:1f77b4 update:9467bd validation:17becf \
+    checkpoint:7f7f7f report:bcbd22 unet:98df8a dice_ce:ffbb78 novograd:c5b0d5 normalize:ff9896 flip:ff9896 micro-batch:c7c7c7; do
     check "has a range '${name%:*}' of its colour" begun "${name%:*}" "${name#*:}"
 done
 cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[^"]*".*/\1/p' |
@@ -329,6 +331,10 @@ cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[
 check "and one for every kernel" sh -c "test -s '$folder/names' && while read -r name; do
     cut -f1 '$ranges' | grep -qxF -e \"\$name\" || exit 1; done <'$folder/names'"
 check "that all end" ended
+check "a profile" cuda train --fresh one.ini --profile --set experiment.name=profiled
+check "has times by the card's clock" grep -q '"kind":"convolution",.*"gpu_ns":[1-9]' runs/profiled/profile.json
+check "and a row for the card" grep -qF '"name":"device of replica 0"' runs/profiled/trace.json
+check "of a run with the same bits" cmp runs/again/$last runs/profiled/$last
 time_kernels() { cuda bench one.ini --kernels --json --steps 2 >"$folder/times.json"; }
 check "each kernel's time" time_kernels
 check "beside what the card can reach" grep -q \

@@ -2,6 +2,8 @@
  * check_profile.c - pons train --profile: the files of a profile agree with the run and with each
  * other, and the run has the bits of one without a profile.
  */
+#include "base/clock.h"
+#include "base/profile/profile.h"
 #include "support/run/run_json.h"
 #include "support/run/written_run.h"
 #include "support/suite.h"
@@ -254,6 +256,37 @@ START_TEST(the_trace_has_fifty_steps_of_all_threads)
 }
 END_TEST
 
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+static double seconds_of_ranges(int count)
+{
+    double begin = seconds_of_thread();
+
+    for (int i = 0; i < count; i++) {
+        host_range_begin(RANGE_KERNEL, "convolution");
+        host_range_end();
+    }
+    return seconds_of_thread() - begin;
+}
+
+/* A recorded range reads the clock twice. */
+START_TEST(a_range_without_a_profile_costs_a_fraction_of_a_recorded_one)
+{
+    profile *p = profile_new(0);
+    double off, on;
+
+    ck_assert(p != NULL);
+    seconds_of_ranges(100000);
+    off = seconds_of_ranges(1000000);
+    profile_attach(p, "main");
+    on = seconds_of_ranges(1000000);
+    profile_attach(NULL, NULL);
+    ck_assert(profile_tracks(p)->root.child->calls == 1000000);
+    profile_free(p);
+    ck_assert_msg(2 * off < on, "%g and %g us", off, on);
+}
+END_TEST
+
 /* ---- several replicas ------------------------------------------------------------------------ */
 
 static void train_replicas(const char *steps)
@@ -321,6 +354,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_profiled_run, remove_root);
     tcase_add_test(c, totals_agree_with_the_run);
     tcase_add_test(c, the_trace_has_fifty_steps_of_all_threads);
+    tcase_add_test(c, a_range_without_a_profile_costs_a_fraction_of_a_recorded_one);
     tcase_add_test(c, each_replica_is_a_thread_with_its_phases);
     tcase_add_test(c, the_flame_graph_is_one_picture_without_script);
     return suite_run();
