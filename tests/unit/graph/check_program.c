@@ -408,6 +408,47 @@ START_TEST(reuse_makes_the_arena_smaller)
 }
 END_TEST
 
+/* A convolution with weights of a layout of the processor's, of 2 x extent^3 voxels. */
+static program *make_convolution(bench *b, int64_t extent)
+{
+    pons_graph *g = graph_new(false);
+    pons_node *x = node_input(g, "image", PONS_F32, SHAPE(2, extent, extent, extent, 16));
+    net n = { g, NULL, layer(g, x, "wide", 16, 16) };
+
+    n.loss = pons_mean_all(g, n.logits);
+    return make_program(b, n, false);
+}
+
+/*
+ * An evaluation of many operations packs weights before each call, into the arena, and reads the
+ * weights as they are.
+ */
+START_TEST(an_evaluation_with_many_operations_keeps_no_packed_weights)
+{
+    bench b;
+    program_facts few, many;
+    double first;
+
+    bench_begin(&b, CPU, (program_settings){ 0 });
+    b.train = make_convolution(&b, 4);
+    b.evaluate = make_convolution(&b, 40);
+    ck_assert_int_eq(storage_initialise(b.storage, 1, &error), PONS_OK);
+    program_describe(b.train, &few);
+    program_describe(b.evaluate, &many);
+    ck_assert_uint_eq(many.packed, 0);
+    if (few.packed > 0) {
+        fill(b.evaluate, "image", 1);
+        ck_assert_int_eq(program_evaluate(b.evaluate, &error), PONS_OK);
+        first = number_at(&b.device, program_output(b.evaluate, 1, NULL), 0);
+        memset(tensor_named(b.storage, STORAGE_PARAMETER, "wide.weight").memory, 0,
+               16 * 27 * 16 * sizeof(float));
+        ck_assert_int_eq(program_evaluate(b.evaluate, &error), PONS_OK);
+        ck_assert(number_at(&b.device, program_output(b.evaluate, 1, NULL), 0) != first);
+    }
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(a_non_finite_step_changes_nothing)
 {
     program_settings s = { .ema_decay = 0.5 };
@@ -909,6 +950,7 @@ int main(void)
     tcase_add_loop_test(c, steps_after_the_second_allocate_nothing, FLOAT, CPU + 1);
     tcase_add_loop_test(c, released_memory_is_never_read, 0, 2);
     tcase_add_test(c, reuse_makes_the_arena_smaller);
+    tcase_add_test(c, an_evaluation_with_many_operations_keeps_no_packed_weights);
     tcase_add_loop_test(c, a_non_finite_step_changes_nothing, 0, 2);
     tcase_add_loop_test(c, a_partly_written_tensor_is_not_checked, 0, 2);
     tcase_add_test(c, states_take_the_mean_of_contributions);
