@@ -13,6 +13,7 @@
 
 #include "base/integer.h"
 #include "base/random.h"
+#include "base/system/huge_pages.h"
 #include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 #include "config/memory_hints.h"
@@ -309,6 +310,19 @@ static void add_voxels(void *context, int64_t first, int64_t end)
     }
 }
 
+/*
+ * Give planes of the image back that no later window reads: all begin behind them, and padding is
+ * not made of them.
+ */
+static void discard_planes(const experiment *e, const member_case *m, int64_t first, int64_t end)
+{
+    const volume *v = &m->c.image;
+    size_t plane = (size_t)(v->extent[1] * v->extent[2] * v->channels) * sizeof(float);
+
+    if (e->sections.window.padding_mode == WINDOW_PAD_CONSTANT)
+        pages_discard((char *)v->voxels + (size_t)first * plane, (size_t)(end - first) * plane);
+}
+
 static pons_status take_planes(prediction *s, int number, window_scheduler_volume *v,
                                blender *blender, int64_t first, int64_t end, pons_error *err)
 {
@@ -318,6 +332,7 @@ static pons_status take_planes(prediction *s, int number, window_scheduler_volum
     int64_t plane = v->extent[1] * v->extent[2];
     window_filling f = { s, s->p[member]->experiment, blender, first * plane, sample };
 
+    discard_planes(f.e, m, first, end);
     if (sample >= 0) {
         if (first == 0 && open_sums(s, sample, m, err) != PONS_OK)
             return err->status;

@@ -4,7 +4,7 @@
  *
  * Nothing is padded in memory: a table per axis maps a padded position to a voxel. Sums of planes
  * lie in a ring buffer: plane x has row x % depth. If a device accumulates, plane x has row x %
- * held there, and row x % depth here after it is fetched.
+ * held there, and row x % depth here after it is fetched. Weights are summed when means are taken.
  */
 #include "window/window_blend.h"
 
@@ -34,7 +34,6 @@ struct blender {
     int64_t fetched;       /* planes copied from the device                                       */
     int64_t window, done;  /* the next window to blend; planes of it that are blended             */
     float *importance;
-    float *weight;         /* [depth][plane] sums of weights                                      */
     float *sum;            /* [depth][plane][classes]                                             */
     const float *image;
     atomic_bool not_finite; /* a value that was taken is not finite                               */
@@ -337,17 +336,15 @@ pons_status window_blend_predict(const blender *s, int64_t batch, const window_p
 /* ---- blend ----------------------------------------------------------------------------------- */
 
 /*
- * Blend 'count' voxels of a row: out += importance x logits, and sum up the weights. For few
- * classes each weight is repeated for each class, so that the row is a single loop.
+ * Blend 'count' voxels of a row: out += importance x logits. For few classes each weight is
+ * repeated for each class, so that the row is a single loop.
  */
 static void blend_row(int64_t count, int classes, const float *importance, const float *logits,
-                      float *restrict weight, float *restrict out)
+                      float *restrict out)
 {
     int64_t tile = classes < WIDE_CLASSES ? TILE / classes : 1;
     float share[TILE];
 
-    for (int64_t k = 0; k < count; k++)
-        weight[k] += importance[k];
     for (int64_t k = 0; k < count && classes >= WIDE_CLASSES; k++, out += classes,
          logits += classes)
         for (int c = 0; c < classes; c++)
@@ -390,7 +387,7 @@ static void blend_planes(void *context, int64_t first, int64_t end)
             int64_t to = x % s->depth * s->plane + y * s->axis[2].size
                          + b->start[2] + low - s->axis[2].low;
             blend_row(high - low, s->classes, s->importance + from, b->logits + from * s->classes,
-                      s->weight + to, s->sum + to * s->classes);
+                      s->sum + to * s->classes);
         }
     }
 }
@@ -441,25 +438,83 @@ int64_t window_blend_ready(const blender *s)
     return s->device_depth > 0 ? s->fetched : planes_before(s, s->window);
 }
 
-static void take_row(int64_t count, int classes, float *restrict weight, float *restrict sum,
-                     float *restrict out)
+/* The windows along axis a that touch a voxel: indices first .. end - 1. */
+static void touching_windows(const blender *s, int a, int64_t voxel, int *first, int *end)
+{
+    const window_axis *axis = &s->axis[a];
+    int extent = s->settings.extent[a];
+    int64_t x = voxel + axis->low;
+
+    *first = 0;
+    while (*first < axis->count && window_axis_start(axis, extent, *first) + extent <= x)
+        ++*first;
+    *end = *first;
+    while (*end < axis->count && window_axis_start(axis, extent, *end) <= x)
+        ++*end;
+}
+
+/* Add the weights of the windows along k in line (i, j) of a window to voxels first .. of a row. */
+static void add_line_weights(const blender *s, int64_t i, int64_t j, int64_t first, int64_t count,
+                             float *weight)
+{
+    const window_axis *axis = &s->axis[2];
+    int64_t extent = s->settings.extent[2];
+    const float *line = s->importance + (i * s->settings.extent[1] + j) * extent;
+
+    for (int k = 0; k < axis->count; k++) {
+        int64_t start = window_axis_start(axis, (int)extent, k) - axis->low;
+        int64_t low = max_i64(first, start), end = min_i64(first + count, start + extent);
+
+        for (int64_t z = low; z < end; z++)
+            weight[z - first] += line[z - start];
+    }
+}
+
+/*
+ * Sum up the weights of 'count' voxels of row (x, y) from 'first' on over the windows that touch
+ * them, in the order of windows.
+ */
+static void sum_weights(const blender *s, int64_t x, int64_t y, int64_t first, int64_t count,
+                        float *weight)
+{
+    const window_axis *axis = s->axis;
+    int begin[2], end[2];
+
+    memset(weight, 0, (size_t)count * sizeof *weight);
+    touching_windows(s, 0, x, &begin[0], &end[0]);
+    touching_windows(s, 1, y, &begin[1], &end[1]);
+    for (int n = begin[0]; n < end[0]; n++) {
+        int64_t i = x + axis[0].low - window_axis_start(&axis[0], s->settings.extent[0], n);
+        for (int m = begin[1]; m < end[1]; m++)
+            add_line_weights(s, i, y + axis[1].low
+                                   - window_axis_start(&axis[1], s->settings.extent[1], m),
+                             first, count, weight);
+    }
+}
+
+static void take_row(int64_t count, int classes, const float *restrict weight,
+                     float *restrict sum, float *restrict out)
 {
     for (int64_t i = 0; i < count; i++, sum += classes, out += classes) {
         for (int c = 0; c < classes; c++)
             out[c] = sum[c] / weight[i];
         memset(sum, 0, (size_t)classes * sizeof *sum);
     }
-    memset(weight, 0, (size_t)count * sizeof *weight);
 }
 
 void window_blend_take(blender *s, int64_t first, int64_t count, float *out)
 {
-    int64_t ring = s->depth * s->plane;
+    int64_t width = s->axis[2].size;
 
     while (count > 0) {
-        int64_t at = first % ring, here = min_i64(count, ring - at);
+        int64_t row = first / width, column = first % width;
+        int64_t x = row / s->axis[1].size, y = row % s->axis[1].size;
+        int64_t here = min_i64(min_i64(count, width - column), TILE);
+        float weight[TILE];
 
-        take_row(here, s->classes, s->weight + at, s->sum + at * s->classes, out);
+        sum_weights(s, x, y, column, here, weight);
+        take_row(here, s->classes, weight,
+                 s->sum + (x % s->depth * s->plane + y * width + column) * s->classes, out);
         if (!floats_are_finite(out, here * s->classes))
             atomic_store(&s->not_finite, true);
         first += here;
@@ -502,7 +557,7 @@ uint64_t window_blend_device_bytes(const window_settings *settings, const int64_
 
 void window_blend_use_device(blender *s)
 {
-    int64_t bytes = s->plane * (s->classes + 1) * (int64_t)sizeof *s->sum;
+    int64_t bytes = s->plane * s->classes * (int64_t)sizeof *s->sum;
     int64_t extra_planes = s->settings.extra_bytes / bytes;
 
     s->device_depth = device_ring_depth(&s->settings, s->axis);
@@ -514,48 +569,6 @@ void window_blend_use_device(blender *s)
 const float *window_blend_importance(const blender *s)
 {
     return s->importance;
-}
-
-/* Sum up the weights of plane x over the windows that touch it, in their order. */
-static void sum_plane_weights(blender *s, int64_t x)
-{
-    const int *extent = s->settings.extent;
-    int64_t windows = (int64_t)s->axis[1].count * s->axis[2].count;
-
-    for (int64_t n = 0; n < s->windows; n++) {
-        int64_t start[3], low, high;
-
-        window_start(s, n, start);
-        int64_t i = x + s->axis[0].low - start[0];
-        if (i < 0 || i >= extent[0]) {
-            n += windows - 1; /* skip the other windows with the same start along i */
-            continue;
-        }
-        inside_row(s, start[2], &low, &high);
-        for (int64_t j = 0; j < extent[1]; j++) {
-            int64_t y = start[1] + j - s->axis[1].low;
-            if (y < 0 || y >= s->axis[1].size)
-                continue;
-            const float *importance = s->importance + (i * extent[1] + j) * extent[2];
-            float *weight = s->weight + x % s->depth * s->plane + y * s->axis[2].size
-                            + start[2] - s->axis[2].low;
-            for (int64_t k = low; k < high; k++)
-                weight[k] += importance[k];
-        }
-    }
-}
-
-typedef struct weight_summing {
-    blender *s;
-    int64_t first;            /* plane at the loop's 0                                            */
-} weight_summing;
-
-static void sum_planes_weights(void *context, int64_t first, int64_t end)
-{
-    const weight_summing *w = context;
-
-    for (int64_t x = w->first + first; x < w->first + end; x++)
-        sum_plane_weights(w->s, x);
 }
 
 /* The number of next planes that are contiguous in both ring buffers. */
@@ -577,12 +590,10 @@ pons_status window_blend_collect(blender *s, int64_t batch, int64_t taken,
 
     while (s->fetched < end) {
         int64_t count = planes_together(s, end);
-        weight_summing w = { s, s->fetched };
 
         if (sums->read(sums->context, s->fetched % s->device_depth * plane, count * plane,
                        s->sum + s->fetched % s->depth * plane, err) != PONS_OK)
             return err->status;
-        parallel_run(count, max_i64(PIECE / s->plane, 1), sum_planes_weights, &w);
         s->fetched += count;
     }
     *done = s->fetched == ready;
@@ -607,7 +618,7 @@ static int64_t ring_depth(const window_settings *settings, const window_axis *ax
 /* Bytes of a plane. */
 static int64_t plane_size(const int64_t size[3], int classes)
 {
-    return size[1] * size[2] * (classes + 1) * (int64_t)sizeof(float);
+    return size[1] * size[2] * classes * (int64_t)sizeof(float);
 }
 
 uint64_t window_blend_bytes(const window_settings *settings, const int64_t size[3], int classes)
@@ -624,15 +635,14 @@ static pons_status allocate_buffers(blender *s, pons_error *err)
     bool good = true;
 
     s->importance = malloc((size_t)s->volume * sizeof *s->importance);
-    s->weight = huge_pages_alloc_zeroed((size_t)voxels * sizeof *s->weight);
     s->sum = huge_pages_alloc_zeroed((size_t)(voxels * s->classes) * sizeof *s->sum);
     for (int a = 0; a < 3; a++) {
         s->source[a] = malloc((size_t)s->axis[a].padded * sizeof *s->source[a]);
         good = good && s->source[a] != NULL;
     }
-    if (!good || s->importance == NULL || s->weight == NULL || s->sum == NULL)
+    if (!good || s->importance == NULL || s->sum == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory: windows of %d classes need %lld bytes",
-                         s->classes, (long long)(voxels * (s->classes + 1))
+                         s->classes, (long long)(voxels * s->classes)
                                          * (long long)sizeof *s->sum);
     return PONS_OK;
 }
@@ -672,7 +682,6 @@ void window_blend_close(blender *s)
     if (s == NULL)
         return;
     free(s->importance);
-    free(s->weight);
     free(s->sum);
     for (int a = 0; a < 3; a++)
         free(s->source[a]);

@@ -26,7 +26,7 @@ pons_status window_blend_open(const window_settings *settings, const int64_t siz
                               const float *image,
                               int channels, int classes, blender **opened, pons_error *err);
 void window_blend_close(blender *s);
-/* Bytes of an image's planes in memory: logits and weights. */
+/* Bytes of an image's planes in memory. */
 uint64_t window_blend_bytes(const window_settings *settings, const int64_t size[3], int classes);
 int64_t window_blend_batches(const blender *s);
 /* The number of floats of a batch's logits. */

@@ -12,5 +12,10 @@
  */
 void *huge_pages_alloc(size_t size);
 void *huge_pages_alloc_zeroed(size_t size);
+/*
+ * Give the whole pages of a part of an allocated block back to the system. Its contents become
+ * undefined, and it may be written again. The block is freed as before.
+ */
+void pages_discard(void *part, size_t size);
 
 #endif
