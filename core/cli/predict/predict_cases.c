@@ -123,6 +123,20 @@ static int drop_masks(const predict_job *j, volume_file *file, int count)
 }
 
 /*
+ * Whether a folder is one of nnU-Net's for a network of one channel, so that the end '_0000' of
+ * every file is no part of the case's name.
+ */
+static bool has_first_channels(const predict_job *j, const volume_file *file, int count)
+{
+    const predict_task *t = predict_task_of(j);
+    bool all = t->stem == predict_channel_stem && !t->table && !t->maps;
+
+    for (int i = 0; i < count; i++)
+        all = all && text_ends_with(file[i].stem, "_0000");
+    return all;
+}
+
+/*
  * Add all volumes of a folder. With 'channels', files that differ only in the end that tells the
  * channel, as '_0000', are one case.
  */
@@ -138,6 +152,7 @@ static pons_status add_folder(predict_job *j, const char *path, bool channels, p
         return err->status;
     if (channels && predict_task_of(j)->masks_beside)
         count = drop_masks(j, file, count);
+    channels = channels || has_first_channels(j, file, count);
     for (int first = 0; first < count; first = next) {
         const char *stem = file[first].stem;
         size_t size = channels ? predict_task_of(j)->stem(j, stem) : strlen(stem);

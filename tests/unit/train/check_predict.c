@@ -221,6 +221,23 @@ START_TEST(one_image_goes_to_a_file_several_to_a_folder)
 }
 END_TEST
 
+/* Every name of nnU-Net's folder ends in the channel, which is no part of the case. */
+START_TEST(a_folder_of_first_channels_has_the_names_of_its_cases)
+{
+    begin_prediction();
+    write_weights("w.safetensors", NULL);
+    ck_assert_int_eq(mkdir(in_root("imagesTs"), 0777), 0);
+    copy_image("imagesTs/a_0000.nii.gz");
+    copy_image("imagesTs/b_0000.nii.gz");
+    PREDICT_TO(0, "a -> named/a.nii.gz", "imagesTs", "-o", "named");
+    EXISTS("named/b.nii.gz");
+    copy_image("imagesTs/c.nii.gz");
+    PREDICT_TO(0, "a_0000 -> mixed/a_0000.nii.gz", "imagesTs", "-o", "mixed");
+    EXISTS("mixed/c.nii.gz");
+    remove_root();
+}
+END_TEST
+
 START_TEST(predictions_are_mapped_back_to_the_file_grid)
 {
     begin_prediction();
@@ -1175,6 +1192,7 @@ int main(void)
     tcase_add_test(c, predicted_classes_are_written_as_ids_on_the_file_grid);
     tcase_add_test(c, a_single_region_is_written_as_its_first_id);
     tcase_add_test(c, one_image_goes_to_a_file_several_to_a_folder);
+    tcase_add_test(c, a_folder_of_first_channels_has_the_names_of_its_cases);
     tcase_add_test(c, predictions_are_mapped_back_to_the_file_grid);
     tcase_add_test(c, an_ensemble_of_equal_networks_equals_the_network);
     tcase_add_test(c, non_finite_logits_give_no_segmentation);
