@@ -256,6 +256,19 @@ static bool is_same_grid(const volume *a, const volume *b)
         && memcmp(a->affine, b->affine, sizeof a->affine) == 0 && a->channels == b->channels;
 }
 
+/* Name the grids of two networks, whose predictions have no common voxels. */
+static pons_status refuse_grid(const prediction *s, int network, const volume *place,
+                               const char *name, pons_error *err)
+{
+    const int64_t *a = place->extent, *b = s->probabilities.extent;
+
+    return pons_fail(err, PONS_CONFIG, "case '%s': network %d of the ensemble predicts %lld x %lld "
+                     "x %lld voxels, the first %lld x %lld x %lld%s, expected networks of one grid "
+                     "and spacing", name, network + 1, (long long)a[0], (long long)a[1],
+                     (long long)a[2], (long long)b[0], (long long)b[1], (long long)b[2],
+                     memcmp(a, b, 3 * sizeof *a) == 0 ? " at another place" : "");
+}
+
 /* Allocate the sums for the first sample; check the grid of the others. */
 static pons_status open_sums(prediction *s, int sample, const member_case *m, pons_error *err)
 {
@@ -265,8 +278,7 @@ static pons_status open_sums(prediction *s, int sample, const member_case *m, po
                             s->work->uncertainty ? &s->squares : NULL };
 
     if (sample > 0 && !is_same_grid(&s->probabilities, &place))
-        return pons_fail(err, PONS_CONFIG, "the networks of an ensemble preprocess case '%s' to "
-                         "different grids or classes, expected one", m->c.name);
+        return refuse_grid(s, network_of(s, sample), &place, m->c.name, err);
     for (int i = 0; i < 3 && sample == 0; i++) {
         if (sum[i] == NULL)
             continue;

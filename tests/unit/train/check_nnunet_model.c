@@ -303,7 +303,7 @@ START_TEST(missing_channels_and_folds_are_named)
 }
 END_TEST
 
-START_TEST(networks_of_other_labels_are_no_ensemble)
+START_TEST(networks_of_other_labels_or_spacings_are_no_ensemble)
 {
     static const char *const same[] = { "plans.json", "fold_0/checkpoint_final.pth" };
     pons_error err = PONS_ERROR_INIT;
@@ -322,6 +322,14 @@ START_TEST(networks_of_other_labels_are_no_ensemble)
     json_decref(facts);
     EXPECT(3, "'n/fold_0' has labels or regions of other ids", "predict", "m,n", "in", "-o", "seg");
     ck_assert(!is_in_root("seg"));
+    copy_file(in_root("m/dataset.json"), "n/dataset.json");
+    json_t *plans = json_load_file(in_root("n/plans.json"), 0, NULL);
+    json_t *full = json_object_get(json_object_get(plans, "configurations"), "3d_fullres");
+    json_object_set_new(full, "spacing", json_pack("[fff]", 2.0, 2.0, 2.0));
+    ck_assert_int_eq(json_dump_file(plans, in_root("n/plans.json"), 0), 0);
+    json_decref(plans);
+    EXPECT(3, "case 'a': network 2 of the ensemble predicts", "predict", "m,n", "in", "-o", "seg");
+    ck_assert(!is_in_root("seg/a.nii.gz"));
     remove_root();
 }
 END_TEST
@@ -1118,7 +1126,7 @@ int main(void)
     tcase_add_test(c, slices_and_mixed_channels_equal_nnunets);
     tcase_add_test(c, channels_come_as_files_lists_and_folders);
     tcase_add_test(c, missing_channels_and_folds_are_named);
-    tcase_add_test(c, networks_of_other_labels_are_no_ensemble);
+    tcase_add_test(c, networks_of_other_labels_or_spacings_are_no_ensemble);
     tcase_add_test(c, a_fold_is_found_under_any_path);
     tcase_add_test(c, a_folder_that_is_no_whole_model_is_named);
     tcase_add_test(c, a_label_with_a_colon_is_named);
