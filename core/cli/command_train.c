@@ -73,7 +73,7 @@ typedef struct start {
     experiment *experiment;
     metrics *metrics;
     devices_file *devices;
-    run_reporter *reporter; /* NULL: [log] report = no                                           */
+    run_reporter *reporter; /* of every rank; NULL: [log] report = no                             */
     train_view *view;       /* NULL: no terminal that is redrawn                                  */
     profile *profile;       /* NULL: without --profile, and of ranks that do not write           */
     text_stream held;       /* log lines until log.txt is open                                    */
@@ -246,19 +246,19 @@ static void on_progress(void *context, const trainer_progress *p)
     train_view_progress(s->view, p);
 }
 
-static void on_predicted(void *context, int number, const pons_case *c, const uint8_t *decided)
+static void on_predicted(void *context, const scored_case *c)
 {
     const start *s = context;
 
-    run_reporter_draw(s->reporter, number, c, decided);
+    run_reporter_draw(s->reporter, c);
     train_view_case(s->view);
 }
 
-static void on_validated(void *context, const validated_cases *v)
+static pons_status on_validated(void *context, const validated_cases *v, pons_error *err)
 {
     const start *s = context;
 
-    run_reporter_score(s->reporter, v);
+    return run_reporter_score(s->reporter, v, err);
 }
 
 static bool on_stop(void *context)
@@ -488,6 +488,12 @@ static pons_status identify(start *s, pons_error *err)
     return PONS_OK;
 }
 
+static pons_status open_report(start *s, const char *folder, pons_error *err)
+{
+    return s->sections.log.report
+           ? run_reporter_open(folder, s->experiment, &s->reporter, err) : PONS_OK;
+}
+
 static pons_status open_folder(start *s, pons_error *err)
 {
     pons_sink_kept keep = { -1, -1 };
@@ -504,8 +510,8 @@ static pons_status open_folder(start *s, pons_error *err)
         && (s->sections.log.device_every == 0
             || devices_file_open(s->folder.path, keep.step, s->call->log, &s->devices, err)
                == PONS_OK)
-        && config_write(s->config, resolved, err) == PONS_OK && s->sections.log.report)
-        run_reporter_open(s->folder.path, s->experiment, &s->reporter, err);
+        && config_write(s->config, resolved, err) == PONS_OK)
+        open_report(s, s->folder.path, err);
     free(resolved);
     return err->status;
 }
@@ -541,7 +547,7 @@ static pons_status on_begin(void *context, pons_error *err)
     start *s = context;
 
     if (leave_checkpoint(s, err) != PONS_OK || !writes(s))
-        return err->status;
+        return err->status != PONS_OK ? err->status : open_report(s, NULL, err);
     signals_hold(s->signals);
     if (open_folder(s, err) == PONS_OK
         && tuning_write(s->experiment->tuning, s->folder.path, err) == PONS_OK)

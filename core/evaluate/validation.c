@@ -149,6 +149,15 @@ static pons_status score_masks(const counting *all, const counted_case *caller_d
     return label_pair_score(&p, all->validation->metrics, NSD_TOLERANCE, score + first, err);
 }
 
+static double badness_of(const counting *all, const class_score *score)
+{
+    int first = validation_first_class(all->experiment);
+
+    return metric_badness(METRIC_DICE, metric_mean_of_classes(score + first,
+                                                              all->experiment->class_count - first,
+                                                              METRIC_DICE));
+}
+
 static pons_status score_case(void *context, int number, window_scheduler_volume *v,
                               pons_error *err)
 {
@@ -163,8 +172,9 @@ static pons_status score_case(void *context, int number, window_scheduler_volume
     for (int c = 0; c < classes; c++)
         score[c] = class_score_of_counts(count[c]);
     if (request->scored != NULL)
-        request->scored(request->context, all->first + number * all->step, &caller_data->c,
-                     caller_data->decided);
+        request->scored(request->context, &(scored_case){
+            .number = all->first + number * all->step, .c = &caller_data->c,
+            .decided = caller_data->decided, .badness = badness_of(all, score) });
     return score_masks(all, caller_data, score, err);
 }
 

@@ -10,6 +10,18 @@
 #include "metric/metric.h"
 #include "replica/replicas.h"
 
+/*
+ * A case of this process that has been predicted: its decided classes [voxels][label channels] of a
+ * segmentation, or the image that a synthesis made and the one in whose place it is; else NULL.
+ */
+typedef struct scored_case {
+    int number;
+    const pons_case *c;
+    const uint8_t *decided;
+    const float *truth, *made;
+    double badness;           /* larger for a worse prediction; NaN: unknown                      */
+} scored_case;
+
 typedef struct validation {
     replicas *replicas;       /* with evaluation programs; they divide the windows                */
     cache *cache;
@@ -18,8 +30,8 @@ typedef struct validation {
     metric_set metrics;       /* of surfaces and lesions, which cost time; the others are there */
     /* Called before batches of windows, by the thread of any replica; may be NULL. */
     bool (*stop)(void *context);
-    /* Called with a case and its decided classes by the thread that scores it; may be NULL. */
-    void (*scored)(void *context, int number, const pons_case *c, const uint8_t *decided);
+    /* Called with each case by a thread that has predicted it; may be NULL. */
+    void (*scored)(void *context, const scored_case *c);
     void *context;
 } validation;
 

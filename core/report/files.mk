@@ -27,7 +27,8 @@ libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_score
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
 	core/report/page/report_writer.c core/report/page/report_writer.h \
 	core/report/page/run_history.c core/report/page/run_history.h \
-	core/report/page/run_reporter.c core/report/page/run_reporter.h
+	core/report/page/run_reporter.c core/report/page/run_reporter.h \
+	core/report/page/worst_cases.c core/report/page/worst_cases.h
 libcore_la_SOURCES += core/report/profile/flame_graph.c core/report/profile/profile_files.c \
 	core/report/profile/profile_files.h core/report/profile/profile_files_internal.h \
 	core/report/profile/profile_totals.c core/report/profile/trace_events.c

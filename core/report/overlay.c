@@ -127,7 +127,7 @@ static pons_status draw(drawing *d, const char *path, pons_error *err)
 {
     lay_out(d);
     if (d->image != NULL)
-        d->range = grey_range_of(d->image, 0);
+        d->range = grey_range_of_image(d->image, 0);
     if (picture_init(&d->picture, d->width, d->height, err) != PONS_OK)
         return err->status;
     for (int n = 0; n < 3; n++)

@@ -149,30 +149,46 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-grey_range grey_range_of(const volume *image, int channel)
+void grey_samples(const float *image, int64_t voxels, int channels, float sample[GREY_SAMPLES])
 {
-    enum { SAMPLES = 4096 };
-    float sample[SAMPLES];
-    uint64_t count = (uint64_t)pons_volume_count(image);
+    for (uint64_t n = 0; n < GREY_SAMPLES; n++) {
+        uint64_t voxel = (n * UINT64_C(0x9e3779b97f4a7c15) >> 16) % (uint64_t)voxels;
+
+        sample[n] = image[voxel * (uint64_t)channels];
+    }
+}
+
+grey_range grey_range_of(const float sample[GREY_SAMPLES])
+{
+    float sorted[GREY_SAMPLES];
     grey_range range;
 
-    for (uint64_t n = 0; n < SAMPLES; n++) {
-        uint64_t voxel = (n * UINT64_C(0x9e3779b97f4a7c15) >> 16) % count;
-
-        sample[n] = ((const float *)image->voxels)[voxel * (uint64_t)image->channels
-                                                   + (uint64_t)channel];
-    }
-    qsort(sample, SAMPLES, sizeof *sample, compare_floats);
-    range = (grey_range){ sample[SAMPLES / 100], sample[SAMPLES - 1 - SAMPLES / 100] };
+    memcpy(sorted, sample, sizeof sorted);
+    qsort(sorted, GREY_SAMPLES, sizeof *sorted, compare_floats);
+    range = (grey_range){ sorted[GREY_SAMPLES / 100],
+                          sorted[GREY_SAMPLES - 1 - GREY_SAMPLES / 100] };
     if (!(range.high > range.low))
         range.high = range.low + 1;
     return range;
 }
 
+grey_range grey_range_of_image(const volume *image, int channel)
+{
+    float sample[GREY_SAMPLES];
+
+    grey_samples((const float *)image->voxels + channel, pons_volume_count(image),
+                 image->channels, sample);
+    return grey_range_of(sample);
+}
+
+uint8_t grey_of(const grey_range *range, float value)
+{
+    float x = (value - range->low) / (range->high - range->low);
+
+    return (uint8_t)(255 * (x > 1 ? 1 : x > 0 ? x : 0));
+}
+
 uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3])
 {
-    float x = (((const float *)image->voxels)[voxel_index(image, at, channel)] - range->low)
-              / (range->high - range->low);
-
-    return (uint8_t)(255 * (x < 0 ? 0 : x > 1 ? 1 : x));
+    return grey_of(range, ((const float *)image->voxels)[voxel_index(image, at, channel)]);
 }

@@ -54,9 +54,16 @@ typedef struct grey_range {
     float low, high;
 } grey_range;
 
-/* The 1st and 99th percentile of a few thousand scattered voxels of an F32 channel. */
-grey_range grey_range_of(const volume *image, int channel);
-/* The grey of a voxel, 0 to 255. */
+enum { GREY_SAMPLES = 4096 };
+/* Take scattered values of the first channel of an image. */
+void grey_samples(const float *image, int64_t voxels, int channels, float sample[GREY_SAMPLES]);
+/* The 1st and 99th percentile of samples. */
+grey_range grey_range_of(const float sample[GREY_SAMPLES]);
+/* The same of an F32 channel. */
+grey_range grey_range_of_image(const volume *image, int channel);
+/* The grey of a value, 0 to 255. */
+uint8_t grey_of(const grey_range *range, float value);
+/* That of a voxel. */
 uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3]);
 
 #endif

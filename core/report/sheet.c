@@ -181,7 +181,7 @@ static void draw_plane(picture *to, const plane *p, int left, int top, const she
 
 static void draw_item(picture *to, const placed_item *place, const sheet_item *item)
 {
-    grey_range range = grey_range_of(item->image, item->channel);
+    grey_range range = grey_range_of_image(item->image, item->channel);
     int left = place->left;
 
     for (int n = 0; n < place->plane_count; n++) {

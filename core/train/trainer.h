@@ -7,7 +7,7 @@
 #include "experiment/experiment.h"
 #include "train/signals.h"
 #include "checkpoint/saved_state.h"
-#include "data/case/case_read.h"
+#include "evaluate/validation.h"
 #include "metric/metric.h"
 
 #include <pons/device.h>
@@ -56,13 +56,10 @@ typedef struct trainer_observer {
     pons_status (*check)(void *context, pons_error *err);
     pons_status (*devices)(void *context, int count, const device_reading *reading,
                            pons_error *err);
-    /*
-     * A validation case and its decided classes, [voxels][label channels]: called by several
-     * threads, for cases of this process. It must not fail.
-     */
-    void (*predicted)(void *context, int number, const pons_case *c, const uint8_t *decided);
-    /* Comes before the record of the validation, on every rank; not for classifications. */
-    void (*validated)(void *context, const validated_cases *v);
+    /* A validation case: called by several threads, for cases of this process. */
+    void (*predicted)(void *context, const scored_case *c);
+    /* Comes before the record of the validation, on every rank. */
+    pons_status (*validated)(void *context, const validated_cases *v, pons_error *err);
     /*
      * Called between steps and between batches of a validation, by any device: true ends the
      * training as a signal does, and stays true. Of a single process. NULL: signals alone end it.

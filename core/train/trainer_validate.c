@@ -139,14 +139,15 @@ static void read_averages(trainer *t, bool ema)
     }
 }
 
-static void note_case(void *context, int number, const pons_case *c, const uint8_t *decided)
+static void note_case(void *context, const scored_case *c)
 {
     const trainer_observer *o = &((const trainer *)context)->settings->observer;
 
-    o->predicted(o->context, number, c, decided);
+    o->predicted(o->context, c);
 }
 
-static void note_cases(const trainer *t, const validation *v, const validation_result *result)
+static pons_status note_cases(const trainer *t, const validation *v,
+                              const validation_result *result, pons_error *err)
 {
     const trainer_observer *o = &t->settings->observer;
     const experiment *e = t->experiment;
@@ -155,8 +156,7 @@ static void note_cases(const trainer *t, const validation *v, const validation_r
                                    .first_class = validation_first_class(e),
                                    .score = result->scores };
 
-    if (result->scores != NULL)
-        o->validated(o->context, &done);
+    return result->scores != NULL ? o->validated(o->context, &done, err) : PONS_OK;
 }
 
 /* The memory of the scores of all cases, which an observer asks for; NULL: none is wanted. */
@@ -195,8 +195,8 @@ static pons_status validate_now(trainer *t, pons_error *err)
         signals_hold(t->settings->signals);
         note_best(t);
         note_cost(t, steps, seconds_now() - begin);
-        note_cases(t, &v, &result);
-        record_validation(t, result.cases, seconds_now() - begin, err);
+        if (note_cases(t, &v, &result, err) == PONS_OK)
+            record_validation(t, result.cases, seconds_now() - begin, err);
         trainer_release_signals(t, err);
     }
     free(result.scores);

@@ -5,6 +5,7 @@
  */
 #include "report/page/mosaic.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@ enum { SIDE = 96, GAP = 2, COLUMNS = 4 };
 /* The palette: greys, then errors, then classes. */
 enum { GREYS = 64, DARK_GREYS = 8, FIRST_ERROR = GREYS - 1, FIRST_CLASS = FIRST_ERROR + 4,
        CLASSES = 10, COLORS = FIRST_CLASS + CLASSES };
+/* Layers of greys: the image, and for a synthesis the truth and what was made. Marks of classes. */
+enum { IMAGE = 0, TRUTH, MADE, GREY_LAYERS };
+enum { LABEL = 0, PREDICTION, ERROR, MARK_LAYERS };
 
 static const uint8_t error_color[MOSAIC_ERROR_COUNT][3] = {
     [MOSAIC_MISSED] = { 255, 90, 60 }, [MOSAIC_FALSE_ALARM] = { 70, 150, 255 },
@@ -29,35 +33,76 @@ const uint8_t *mosaic_error_color(mosaic_error error)
     return error_color[error];
 }
 
-typedef struct mosaic {
-    const volume *image, *label, *prediction;
-    grey_range range;
-    int plane_count;
-    plane plane[3];
-    int top[3];               /* first row of a plane                                             */
-    int column_width, width, height;
-    uint8_t *pixels;          /* indices of the palette                                           */
-} mosaic;
+/*
+ * A plane, and the points that were kept of it: its voxels, or its pixels where these are fewer. A
+ * pixel reads the point column[x], row[y].
+ */
+typedef struct cut_plane {
+    plane plane;
+    int points;
+    size_t first;             /* point of the block                                               */
+    uint8_t column[SIDE], row[SIDE];
+    int columns, rows;
+} cut_plane;
+
+/* All planes of a layer lie one after another. */
+struct mosaic_slices {
+    size_t size;
+    int plane_count, points;
+    bool greys, marks;        /* it has the layers of a synthesis, of a segmentation              */
+    cut_plane plane[3];
+    float sample[GREY_SAMPLES];
+    float layer[];            /* greys first, then a byte per point and mark                      */
+};
+
+size_t mosaic_size(const mosaic_slices *s)
+{
+    return s->size;
+}
+
+static int grey_layers(const mosaic_slices *s)
+{
+    return s->greys ? GREY_LAYERS : 1;
+}
+
+static float *greys_of(const mosaic_slices *s, int layer)
+{
+    return (float *)s->layer + (size_t)layer * (size_t)s->points;
+}
+
+static uint8_t *marks_of(const mosaic_slices *s, int layer)
+{
+    return (uint8_t *)greys_of(s, grey_layers(s)) + (size_t)layer * (size_t)s->points;
+}
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-/* Count the voxels of each slice where label and prediction differ; most rows are equal. */
-static int64_t count_wrong(const volume *label, const volume *prediction, int64_t *section[3])
+static bool differs(const uint8_t *a, const uint8_t *b, int64_t channels)
 {
-    const uint8_t *a = label->voxels, *b = prediction->voxels;
+    return channels == 1 ? *a != *b : memcmp(a, b, (size_t)channels) != 0;
+}
+
+/* Count the voxels of each slice where label and prediction differ; most rows are equal. */
+static int64_t count_wrong(const volume *label, const uint8_t *prediction, int64_t *section[3])
+{
+    const uint8_t *a = label->voxels, *b = prediction;
     int64_t channels = label->channels, row = label->extent[2] * channels, wrong = 0;
 
     for (int64_t d = 0; d < label->extent[0]; d++)
         for (int64_t h = 0; h < label->extent[1]; h++, a += row, b += row) {
+            int64_t of_row = 0;
+
             if (memcmp(a, b, (size_t)row) == 0)
                 continue;
-            for (int64_t w = 0; w < label->extent[2]; w++)
-                if (memcmp(a + w * channels, b + w * channels, (size_t)channels) != 0) {
-                    section[0][d]++;
-                    section[1][h]++;
-                    section[2][w]++;
-                    wrong++;
-                }
+            for (int64_t w = 0; w < label->extent[2]; w++) {
+                bool here = differs(a + w * channels, b + w * channels, channels);
+
+                section[2][w] += here;
+                of_row += here;
+            }
+            section[0][d] += of_row;
+            section[1][h] += of_row;
+            wrong += of_row;
         }
     return wrong;
 }
@@ -83,12 +128,37 @@ static int64_t largest_section(const int64_t *section, int64_t extent)
     return largest;
 }
 
-static pons_status choose_planes(mosaic *m, pons_error *err)
+/* The points of an axis: all voxels, or that of each pixel. Returns their number. */
+static int keep_points(const plane *p, int axis, int pixels, bool up, uint8_t *of_pixel)
 {
-    const int64_t *extent = m->label->extent;
+    bool voxels = p->extent[axis] <= pixels;
+    int64_t at[3];
+
+    for (int n = 0; n < pixels; n++) {
+        plane_voxel(p, up ? 0 : n, up ? n : 0, at);
+        of_pixel[n] = (uint8_t)(voxels ? at[axis] : n);
+    }
+    return voxels ? (int)p->extent[axis] : pixels;
+}
+
+static void add_plane(mosaic_slices *s, const mosaic_case *c, int axis, int64_t slice)
+{
+    cut_plane *p = &s->plane[s->plane_count++];
+    double spacing[3];
+
+    pons_volume_spacing(c->image, spacing);
+    plane_init(&p->plane, axis, slice, c->image->extent, spacing, SIDE);
+    p->columns = keep_points(&p->plane, p->plane.right, p->plane.width, false, p->column);
+    p->rows = keep_points(&p->plane, p->plane.up, p->plane.height, true, p->row);
+    p->first = (size_t)s->points;
+    s->points += p->columns * p->rows;
+}
+
+static pons_status choose_planes(mosaic_slices *s, const mosaic_case *c, pons_error *err)
+{
+    const int64_t *extent = c->image->extent;
     int64_t *count = calloc((size_t)(extent[0] + extent[1] + extent[2]), sizeof *count);
     int64_t *section[3];
-    double spacing[3];
     int flat = -1;
 
     if (count == NULL)
@@ -96,58 +166,152 @@ static pons_status choose_planes(mosaic *m, pons_error *err)
     section[0] = count;
     section[1] = count + extent[0];
     section[2] = count + extent[0] + extent[1];
-    if (count_wrong(m->label, m->prediction, section) == 0)
-        count_labelled(m->label, section);
-    pons_volume_spacing(m->image, spacing);
+    if (c->label != NULL && count_wrong(c->label, c->prediction, section) == 0)
+        count_labelled(c->label, section);
     for (int axis = 0; axis < 3; axis++)
         flat = flat < 0 && extent[axis] == 1 ? axis : flat;
     for (int axis = 0; axis < 3; axis++)
         if (flat < 0 || axis == flat)
-            plane_init(&m->plane[m->plane_count++], axis,
-                       largest_section(section[axis], extent[axis]), extent, spacing, SIDE);
+            add_plane(s, c, axis, largest_section(section[axis], extent[axis]));
     free(count);
     return PONS_OK;
 }
 
-static void lay_out(mosaic *m)
-{
-    for (int n = 0; n < m->plane_count; n++) {
-        m->top[n] = m->height + (n > 0 ? GAP : 0);
-        m->height = m->top[n] + m->plane[n].height;
-        m->column_width = max_int(m->column_width, m->plane[n].width);
-    }
-    m->width = COLUMNS * m->column_width + (COLUMNS - 1) * GAP;
-}
-
-/* ---- drawing --------------------------------------------------------------------------------- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
 /* The index of a class, or of the last region of a voxel; 0: none. */
-static int class_of(const volume *v, const int64_t at[3])
+static int class_of(const uint8_t *voxel, int channels)
 {
     int found = 0;
 
-    if (v->channels == 1)
-        return picture_class_at(v, at, 0);
-    for (int c = 0; c < v->channels; c++)
-        if (picture_class_at(v, at, c) != 0)
+    if (channels == 1)
+        return *voxel;
+    for (int c = 0; c < channels; c++)
+        if (voxel[c] != 0)
             found = c + 1;
     return found;
 }
 
 /* 0: both are equal. */
-static int error_of(const mosaic *m, const int64_t at[3])
+static int error_of(const uint8_t *label, const uint8_t *prediction, int channels)
 {
     bool missed = false, wrong = false;
 
-    for (int c = 0; c < m->label->channels; c++) {
-        int label = picture_class_at(m->label, at, c);
-        int prediction = picture_class_at(m->prediction, at, c);
-
-        missed = missed || (label != prediction && label != 0);
-        wrong = wrong || (label != prediction && prediction != 0);
+    for (int c = 0; c < channels; c++) {
+        missed = missed || (label[c] != prediction[c] && label[c] != 0);
+        wrong = wrong || (label[c] != prediction[c] && prediction[c] != 0);
     }
     return missed && wrong ? MOSAIC_OTHER_CLASS : missed ? MOSAIC_MISSED
                                                 : wrong ? MOSAIC_FALSE_ALARM : 0;
+}
+
+static void keep_point(mosaic_slices *s, const mosaic_case *c, size_t to, int64_t voxel)
+{
+    greys_of(s, IMAGE)[to] = ((const float *)c->image->voxels)[voxel * c->image->channels];
+    if (s->greys) {
+        greys_of(s, TRUTH)[to] = c->truth[voxel];
+        greys_of(s, MADE)[to] = c->made[voxel];
+    }
+    if (s->marks) {
+        int channels = c->label->channels;
+        const uint8_t *label = (const uint8_t *)c->label->voxels + voxel * channels;
+        const uint8_t *prediction = c->prediction + voxel * channels;
+
+        marks_of(s, LABEL)[to] = (uint8_t)class_of(label, channels);
+        marks_of(s, PREDICTION)[to] = (uint8_t)class_of(prediction, channels);
+        marks_of(s, ERROR)[to] = (uint8_t)error_of(label, prediction, channels);
+    }
+}
+
+/* The voxel along an axis of each point. */
+static void find_voxels(const plane *p, int axis, int count, int pixels, bool up, int64_t *out)
+{
+    int64_t at[3];
+
+    for (int n = 0; n < count; n++) {
+        out[n] = n;
+        if (p->extent[axis] > pixels) {
+            plane_voxel(p, up ? 0 : n, up ? n : 0, at);
+            out[n] = at[axis];
+        }
+    }
+}
+
+static void keep_plane(mosaic_slices *s, const mosaic_case *c, const cut_plane *p)
+{
+    const plane *q = &p->plane;
+    const int64_t stride[3] = { q->extent[1] * q->extent[2], q->extent[2], 1 };
+    int64_t right[SIDE], up[SIDE];
+    size_t to = p->first;
+
+    find_voxels(q, q->right, p->columns, q->width, false, right);
+    find_voxels(q, q->up, p->rows, q->height, true, up);
+    for (int y = 0; y < p->rows; y++)
+        for (int x = 0; x < p->columns; x++)
+            keep_point(s, c, to++, q->slice * stride[q->axis] + up[y] * stride[q->up]
+                                   + right[x] * stride[q->right]);
+}
+
+pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *err)
+{
+    mosaic_slices chosen = { .plane_count = 0, .greys = c->made != NULL,
+                             .marks = c->label != NULL }, *s;
+    size_t point = (size_t)grey_layers(&chosen) * sizeof(float) + (chosen.marks ? MARK_LAYERS : 0);
+
+    if (choose_planes(&chosen, c, err) != PONS_OK)
+        return err->status;
+    chosen.size = sizeof chosen + (size_t)chosen.points * point;
+    s = malloc(chosen.size);
+    if (s == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
+    memcpy(s, &chosen, sizeof chosen);
+    grey_samples(c->image->voxels, pons_volume_count(c->image), c->image->channels, s->sample);
+    for (int n = 0; n < s->plane_count; n++)
+        keep_plane(s, c, &s->plane[n]);
+    *out = s;
+    return PONS_OK;
+}
+
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+typedef struct mosaic {
+    const mosaic_slices *slices;
+    grey_range range, truth_range, error_range;
+    int top[3];               /* first row of a plane                                             */
+    int columns, column_width, width, height;
+    uint8_t *pixels;          /* indices of the palette                                           */
+} mosaic;
+
+static void lay_out(mosaic *m)
+{
+    const mosaic_slices *s = m->slices;
+
+    m->columns = s->greys || s->marks ? COLUMNS : 1;
+    for (int n = 0; n < s->plane_count; n++) {
+        m->top[n] = m->height + (n > 0 ? GAP : 0);
+        m->height = m->top[n] + s->plane[n].plane.height;
+        m->column_width = max_int(m->column_width, s->plane[n].plane.width);
+    }
+    m->width = m->columns * m->column_width + (m->columns - 1) * GAP;
+}
+
+/* From the smallest to the largest value. */
+static grey_range span_of(const float *value, int count)
+{
+    grey_range span = { value[0], value[0] };
+
+    for (int n = 0; n < count; n++) {
+        span.low = fminf(span.low, value[n]);
+        span.high = fmaxf(span.high, value[n]);
+    }
+    if (!(span.high > span.low))
+        span.high = span.low + 1;
+    return span;
+}
+
+static uint8_t grey_index(const grey_range *range, float value)
+{
+    return (uint8_t)(grey_of(range, value) * (GREYS - 1) / 256);
 }
 
 static uint8_t class_index(int class, uint8_t background)
@@ -155,32 +319,48 @@ static uint8_t class_index(int class, uint8_t background)
     return class > 0 ? (uint8_t)(FIRST_CLASS + (class - 1) % CLASSES) : background;
 }
 
-static void draw_pixel(mosaic *m, const plane *p, int x, int y, uint8_t *to)
+static void draw_marks(const mosaic *m, size_t point, uint8_t grey, uint8_t *to)
 {
-    uint8_t grey, dark;
-    int64_t at[3];
-    int error;
+    int step = m->column_width + GAP, error = marks_of(m->slices, ERROR)[point];
+    uint8_t dark = (uint8_t)(grey / (GREYS / DARK_GREYS) * (GREYS / DARK_GREYS) / 2);
 
-    plane_voxel(p, x, y, at);
-    grey = (uint8_t)(grey_at(&m->range, m->image, 0, at) * (GREYS - 1) / 256);
-    dark = (uint8_t)(grey / (GREYS / DARK_GREYS) * (GREYS / DARK_GREYS) / 2);
-    error = error_of(m, at);
-    to[0] = grey;
-    to[m->column_width + GAP] = class_index(class_of(m->label, at), dark);
-    to[2 * (m->column_width + GAP)] = class_index(class_of(m->prediction, at), dark);
-    to[3 * (m->column_width + GAP)] = error > 0 ? (uint8_t)(FIRST_ERROR + error) : dark;
+    to[step] = class_index(marks_of(m->slices, LABEL)[point], dark);
+    to[2 * step] = class_index(marks_of(m->slices, PREDICTION)[point], dark);
+    to[3 * step] = error > 0 ? (uint8_t)(FIRST_ERROR + error) : dark;
+}
+
+static void draw_greys(const mosaic *m, size_t point, uint8_t *to)
+{
+    int step = m->column_width + GAP;
+    float truth = greys_of(m->slices, TRUTH)[point], made = greys_of(m->slices, MADE)[point];
+
+    to[step] = grey_index(&m->truth_range, truth);
+    to[2 * step] = grey_index(&m->truth_range, made);
+    to[3 * step] = grey_index(&m->error_range, fabsf(truth - made));
+}
+
+static void draw_plane(const mosaic *m, const cut_plane *p, uint8_t *to)
+{
+    for (int y = 0; y < p->plane.height; y++)
+        for (int x = 0; x < p->plane.width; x++) {
+            size_t point = p->first + (size_t)p->row[y] * (size_t)p->columns + p->column[x];
+            uint8_t *pixel = to + (size_t)y * (size_t)m->width + x;
+
+            *pixel = grey_index(&m->range, greys_of(m->slices, IMAGE)[point]);
+            if (m->slices->marks)
+                draw_marks(m, point, *pixel, pixel);
+            else if (m->slices->greys)
+                draw_greys(m, point, pixel);
+        }
 }
 
 static void draw_planes(mosaic *m)
 {
-    for (int n = 0; n < m->plane_count; n++) {
-        const plane *p = &m->plane[n];
-        int left = (m->column_width - p->width) / 2;
+    for (int n = 0; n < m->slices->plane_count; n++) {
+        const cut_plane *p = &m->slices->plane[n];
 
-        for (int y = 0; y < p->height; y++)
-            for (int x = 0; x < p->width; x++)
-                draw_pixel(m, p, x, y, m->pixels + (size_t)(m->top[n] + y) * (size_t)m->width
-                                       + left + x);
+        draw_plane(m, p, m->pixels + (size_t)m->top[n] * (size_t)m->width
+                         + (m->column_width - p->plane.width) / 2);
     }
 }
 
@@ -195,28 +375,20 @@ static void fill_palette(uint8_t palette[COLORS][3])
         memcpy(palette[FIRST_CLASS + n], sheet_color(n + 1), 3);
 }
 
-static pons_status draw(mosaic *m, pons_error *err)
+pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err)
 {
-    if (choose_planes(m, err) != PONS_OK)
-        return err->status;
-    lay_out(m);
-    m->pixels = calloc((size_t)m->width * (size_t)m->height, 1);
-    if (m->pixels == NULL)
+    mosaic m = { .slices = s };
+
+    lay_out(&m);
+    m.pixels = calloc((size_t)m.width * (size_t)m.height, 1);
+    if (m.pixels == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
-    m->range = grey_range_of(m->image, 0);
-    draw_planes(m);
-    return PONS_OK;
-}
-
-pons_status mosaic_draw(const volume *image, const volume *label, const uint8_t *prediction,
-                        mosaic_picture *out, pons_error *err)
-{
-    volume predicted = *label;
-    mosaic m = { .image = image, .label = label, .prediction = &predicted };
-
-    predicted.voxels = (void *)prediction;
-    if (draw(&m, err) != PONS_OK)
-        return err->status;
+    m.range = grey_range_of(s->sample);
+    if (s->greys) {
+        m.truth_range = span_of(greys_of(s, TRUTH), s->points);
+        m.error_range = (grey_range){ 0, (m.truth_range.high - m.truth_range.low) / 2 };
+    }
+    draw_planes(&m);
     *out = (mosaic_picture){ m.width, m.height, m.pixels };
     return PONS_OK;
 }

@@ -1,6 +1,8 @@
 /*
  * mosaic.h - a small picture of a validation case: three planes, each as image, label, prediction
  * and error.
+ *
+ * The slices are cut while the case is in memory, which is cheap; they are drawn and encoded later.
  */
 #ifndef CORE_REPORT_PAGE_MOSAIC_H
 #define CORE_REPORT_PAGE_MOSAIC_H
@@ -15,6 +17,29 @@ typedef enum mosaic_error {
 /* Red, green and blue of an error's colour. */
 const uint8_t *mosaic_error_color(mosaic_error error);
 
+/*
+ * What is drawn of a case. 'image' is F32 and gives the spacing; its first channel is drawn. A
+ * segmentation has 'label', U8 with class indices or a 0/1 channel for each region, and
+ * 'prediction' of the same shape. A synthesis has 'truth' and 'made', a value per voxel. Others are
+ * NULL; the image then stands alone.
+ */
+typedef struct mosaic_case {
+    const volume *image, *label;
+    const uint8_t *prediction;
+    const float *truth, *made;
+} mosaic_case;
+
+/* A malloc'ed block of 'size' bytes without pointers, at most 500 kB, which may be copied. */
+typedef struct mosaic_slices mosaic_slices;
+
+/*
+ * Cut the slices with most wrong voxels, else with most labelled ones, else the middle ones, across
+ * axes 0, 1 and 2; of a volume of one slice that one alone. They have no more points than pixels.
+ * PONS_DEVICE without memory.
+ */
+pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *err);
+size_t mosaic_size(const mosaic_slices *s);
+
 /* A drawn picture: indices of the palette, rows from the top; at most 114 kB. */
 typedef struct mosaic_picture {
     int width, height;
@@ -22,14 +47,11 @@ typedef struct mosaic_picture {
 } mosaic_picture;
 
 /*
- * Draw a picture. The planes are the slices with most wrong voxels, else with most labelled ones,
- * across axes 0, 1 and 2, in the proportions of the spacing; a volume of one slice has that one
- * alone. 'image' is F32 and gives the spacing; its first channel is drawn. 'label' is U8 with class
- * indices, or a 0/1 channel for each region, and 'prediction' has its shape. Classes have the
- * colours of sheet.h. PONS_DEVICE without memory.
+ * Draw slices in the proportions of the spacing. The columns of a segmentation are image, label,
+ * prediction and error, those of a synthesis image, truth, made image and their difference. Classes
+ * have the colours of sheet.h. PONS_DEVICE without memory.
  */
-pons_status mosaic_draw(const volume *image, const volume *label, const uint8_t *prediction,
-                        mosaic_picture *out, pons_error *err);
+pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err);
 /* Write a PNG. PONS_CONFIG in a build without libpng. */
 pons_status mosaic_save(const mosaic_picture *picture, const char *path, pons_error *err);
 #endif

@@ -1,52 +1,85 @@
 /*
- * report_writer.c - a queue of pictures, and the thread that empties it.
+ * report_writer.c - the newest validation that waits, and the thread that writes it and rests.
  *
  * Encoding a picture takes milliseconds of a processor, and its file several calls of the system.
- * The threads of a validation, which may wait for a processor before each call, only draw.
+ * The validation only cuts slices; the rests bound what short validations pay for the rest.
  */
 #include "report/page/report_writer.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/thread/worker.h"
 #include "report/page/case_scores.h"
 #include "report/page/report_page.h"
 
-enum { PICTURES = 128 };
+static const double SHARE = 0.02; /* of a processor                                               */
 
-typedef struct waiting_picture {
-    int number;
-    mosaic_picture picture;
-} waiting_picture;
+/* The pictures of a validation. */
+typedef struct picture_set {
+    int cases, count;         /* cases: of the validation; 0: the set is none                     */
+    worst_case item[WORST_CASES_MAX];
+} picture_set;
 
 struct report_writer {
     char *folder;
     worker *worker;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    waiting_picture queue[PICTURES]; /* a ring from 'first' on                                    */
-    int first, count;
-    int writing;              /* number of the picture that the thread writes; -1: the page       */
-    bool page, busy, closing; /* a page is asked for; something is written; no more will come     */
+    picture_set waiting;
+    double rest_end;          /* seconds_now()                                                    */
+    bool page, busy;          /* a page is asked for; something is written                        */
+    int hurried;              /* callers that wait                                                */
+    bool closing;             /* no more will come                                                */
     pons_error problem;       /* the first one that report_writer_check has not returned          */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+static void write_picture(const char *path, const worst_case *c, pons_error *err)
+{
+    mosaic_picture picture;
+
+    if (mosaic_draw(c->slices, &picture, err) != PONS_OK)
+        return;
+    mosaic_save(&picture, path, err);
+    free(picture.pixels);
+}
+
+static bool has_case(const picture_set *s, int number)
+{
+    for (int n = 0; n < s->count; n++)
+        if (s->item[n].number == number)
+            return true;
+    return false;
+}
+
+/* Remove the pictures that earlier validations have left of cases that this one shows none of. */
+static void remove_others(const report_writer *w, const picture_set *s, arena *memory)
+{
+    for (int n = 0; n < s->cases && s->cases > s->count; n++)
+        if (!has_case(s, n))
+            unlink(case_scores_picture(memory, w->folder, n));
+}
+
 /* A run whose folder was renamed gets no second one. */
-static void write_picture(report_writer *w, const waiting_picture *p, pons_error *err)
+static void write_pictures(const report_writer *w, const picture_set *s, pons_error *err)
 {
     arena *memory = arena_new();
 
     if (memory == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for a picture");
-    else if (case_scores_make_folder(memory, w->folder, err) == PONS_OK)
-        mosaic_save(&p->picture, case_scores_picture(memory, w->folder, p->number), err);
+    else if (s->cases > 0 && case_scores_make_folder(memory, w->folder, err) == PONS_OK) {
+        remove_others(w, s, memory);
+        for (int n = 0; n < s->count && err->status == PONS_OK; n++)
+            write_picture(case_scores_picture(memory, w->folder, s->item[n].number), &s->item[n],
+                          err);
+    }
     arena_free(memory);
-    free(p->picture.pixels);
 }
 
 static void write_page(const report_writer *w, pons_error *err)
@@ -62,37 +95,55 @@ static void write_page(const report_writer *w, pons_error *err)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/* Locked. */
-static void keep_problem(report_writer *w, const pons_error *problem)
+static void free_set(picture_set *s)
 {
-    if (w->problem.status == PONS_OK)
-        w->problem = *problem;
+    for (int n = 0; n < s->count; n++)
+        free(s->item[n].slices);
+    *s = (picture_set){ .cases = 0 };
 }
 
-/* Locked; unlocked while it writes a picture, or the page where none waits. */
+/* Locked; unlocked while it writes. Then it rests in proportion to the time that it took. */
 static void write_next(report_writer *w)
 {
-    pons_error problem = PONS_ERROR_INIT;
-    waiting_picture next = { .picture.pixels = NULL };
+    pons_error problem = PONS_ERROR_INIT, of_page = PONS_ERROR_INIT;
+    picture_set next = w->waiting;
+    double begin = seconds_of_thread();
+    bool page = w->page;
 
-    if (w->count > 0) {
-        next = w->queue[w->first];
-        w->first = (w->first + 1) % PICTURES;
-        w->count--;
-    } else {
-        w->page = false;
-    }
+    w->waiting = (picture_set){ .cases = 0 };
+    w->page = false;
     w->busy = true;
-    w->writing = next.picture.pixels != NULL ? next.number : -1;
     pthread_mutex_unlock(&w->lock);
-    if (next.picture.pixels != NULL)
-        write_picture(w, &next, &problem);
-    else
-        write_page(w, &problem);
+    write_pictures(w, &next, &problem);
+    if (page)
+        write_page(w, &of_page);
+    free_set(&next);
     pthread_mutex_lock(&w->lock);
     w->busy = false;
-    keep_problem(w, &problem);
+    w->rest_end = seconds_now() + (seconds_of_thread() - begin) * (1 / SHARE - 1);
+    if (w->problem.status == PONS_OK)
+        w->problem = problem.status != PONS_OK ? problem : of_page;
     pthread_cond_broadcast(&w->changed);
+}
+
+/* Locked. A page comes after the pictures of its validation, so these wait for it. */
+static bool is_due(const report_writer *w)
+{
+    bool hurried = w->hurried > 0 || w->closing;
+
+    return (w->page && seconds_now() >= w->rest_end)
+        || (hurried && (w->page || w->waiting.cases > 0));
+}
+
+/* Locked. Wait for a change, or for the end of the rest. */
+static void wait_for_work(report_writer *w)
+{
+    const struct timespec end = clock_timespec(w->rest_end);
+
+    if (w->page)
+        pthread_cond_timedwait(&w->changed, &w->lock, &end);
+    else
+        pthread_cond_wait(&w->changed, &w->lock);
 }
 
 static pons_status write_all(void *context, pons_error *err)
@@ -100,17 +151,27 @@ static pons_status write_all(void *context, pons_error *err)
     report_writer *w = context;
 
     pthread_mutex_lock(&w->lock);
-    while (w->count > 0 || w->page || !w->closing) {
-        if (w->count > 0 || w->page)
+    while (is_due(w) || !w->closing) {
+        if (is_due(w))
             write_next(w);
         else
-            pthread_cond_wait(&w->changed, &w->lock);
+            wait_for_work(w);
     }
     pthread_mutex_unlock(&w->lock);
     return PONS_OK;
 }
 
 /* ---- the callers ----------------------------------------------------------------------------- */
+
+static void init_changed(pthread_cond_t *changed)
+{
+    pthread_condattr_t clock;
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(changed, &clock);
+    pthread_condattr_destroy(&clock);
+}
 
 pons_status report_writer_open(const char *folder, report_writer **out, pons_error *err)
 {
@@ -122,7 +183,7 @@ pons_status report_writer_open(const char *folder, report_writer **out, pons_err
     }
     w->problem = (pons_error)PONS_ERROR_INIT;
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->changed, NULL);
+    init_changed(&w->changed);
     if (worker_open(WORKER_LOW, "the thread that writes the report", &w->worker, err) != PONS_OK
         || worker_start(w->worker, write_all, w, err) != PONS_OK) {
         report_writer_close(w);
@@ -132,49 +193,16 @@ pons_status report_writer_open(const char *folder, report_writer **out, pons_err
     return PONS_OK;
 }
 
-void report_writer_note(report_writer *w, const pons_error *problem)
+void report_writer_pictures(report_writer *w, worst_cases *shown, int cases)
 {
     pthread_mutex_lock(&w->lock);
-    keep_problem(w, problem);
+    free_set(&w->waiting);
+    w->waiting.cases = cases;
+    w->waiting.count = shown->count;
+    memcpy(w->waiting.item, shown->item, (size_t)shown->count * sizeof *shown->item);
+    shown->count = 0;
+    pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-}
-
-/* Locked. The place of a picture of this number that waits; else a new one, or NULL if full. */
-static waiting_picture *find_place(report_writer *w, int number)
-{
-    for (int n = 0; n < w->count; n++) {
-        waiting_picture *p = &w->queue[(w->first + n) % PICTURES];
-
-        if (p->number == number)
-            return p;
-    }
-    if (w->count == PICTURES)
-        return NULL;
-    waiting_picture *added = &w->queue[(w->first + w->count++) % PICTURES];
-
-    added->picture.pixels = NULL;
-    return added;
-}
-
-void report_writer_picture(report_writer *w, int number, const mosaic_picture *picture)
-{
-    const waiting_picture p = { number, *picture };
-    pons_error problem = PONS_ERROR_INIT;
-    waiting_picture *place;
-
-    pthread_mutex_lock(&w->lock);
-    while ((place = find_place(w, number)) == NULL && w->busy && w->writing == number)
-        pthread_cond_wait(&w->changed, &w->lock);
-    if (place != NULL) {
-        free(place->picture.pixels);
-        *place = p;
-        pthread_cond_broadcast(&w->changed);
-    }
-    pthread_mutex_unlock(&w->lock);
-    if (place != NULL)
-        return;
-    write_picture(w, &p, &problem);
-    report_writer_note(w, &problem);
 }
 
 void report_writer_page(report_writer *w)
@@ -210,8 +238,11 @@ pons_status report_writer_wait(report_writer *w, pons_error *err)
     pons_status status;
 
     pthread_mutex_lock(&w->lock);
-    while (w->count > 0 || w->page || w->busy)
+    w->hurried++;
+    pthread_cond_broadcast(&w->changed);
+    while (w->waiting.cases > 0 || w->page || w->busy)
         pthread_cond_wait(&w->changed, &w->lock);
+    w->hurried--;
     status = take_problem(w, err);
     pthread_mutex_unlock(&w->lock);
     return status;
@@ -226,6 +257,7 @@ void report_writer_close(report_writer *w)
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
     worker_close(w->worker);
+    free_set(&w->waiting);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w->folder);

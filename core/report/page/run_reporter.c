@@ -7,16 +7,20 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/integer.h"
+#include "cluster/group/group.h"
 #include "report/page/case_scores.h"
 #include "report/page/mosaic.h"
 #include "report/page/network_levels.h"
 #include "report/page/report_writer.h"
+#include "report/page/worst_cases.h"
 #include "report/png_write.h"
 
 struct run_reporter {
-    char *folder;
-    logger *log;
-    report_writer *writer;
+    char *folder;             /* NULL: another rank writes                                        */
+    const experiment *experiment;
+    report_writer *writer;    /* NULL: likewise                                                   */
+    worst_cases shown;        /* of the validation under way                                      */
     bool warned;
 };
 
@@ -24,45 +28,55 @@ struct run_reporter {
 static void warn(run_reporter *r, const pons_error *problem)
 {
     if (problem->status != PONS_OK && !r->warned) {
-        log_warning(r->log, "the report of the run is not complete: %s", problem->text);
+        log_warning(r->experiment->log, "the report of the run is not complete: %s",
+                    problem->text);
         r->warned = true;
     }
+}
+
+static pons_status open_files(run_reporter *r, const char *folder, pons_error *err)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    r->folder = strdup(folder);
+    if (r->folder == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
+    if (report_writer_open(folder, &r->writer, err) != PONS_OK)
+        return err->status;
+    network_levels_write(r->experiment, folder, &problem);
+    warn(r, &problem);
+    return PONS_OK;
 }
 
 pons_status run_reporter_open(const char *folder, const experiment *e, run_reporter **out,
                               pons_error *err)
 {
-    pons_error problem = PONS_ERROR_INIT;
     run_reporter *r = calloc(1, sizeof *r);
 
-    if (r == NULL || (r->folder = strdup(folder)) == NULL) {
-        free(r);
+    if (r == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
-    }
-    r->log = e->log;
-    if (report_writer_open(folder, &r->writer, err) != PONS_OK) {
+    r->experiment = e;
+    worst_cases_init(&r->shown,
+                     max_int(1, WORST_CASES_MAX / (e->group != NULL ? group_size(e->group) : 1)));
+    if (folder != NULL && open_files(r, folder, err) != PONS_OK) {
         run_reporter_close(r, false);
         return err->status;
     }
-    network_levels_write(e, folder, &problem);
-    warn(r, &problem);
     *out = r;
     return PONS_OK;
 }
 
 /* ---- a validation ---------------------------------------------------------------------------- */
 
-void run_reporter_draw(run_reporter *r, int number, const pons_case *c, const uint8_t *decided)
+/* A case whose slices find no memory has no picture. */
+void run_reporter_draw(run_reporter *r, const scored_case *c)
 {
-    pons_error problem = PONS_ERROR_INIT;
-    mosaic_picture picture;
+    pons_error ignored = PONS_ERROR_INIT;
+    const mosaic_case shown = { &c->c->image, c->decided != NULL ? &c->c->label : NULL, c->decided,
+                                c->truth, c->made };
 
-    if (r == NULL || !png_available())
-        return;
-    if (mosaic_draw(&c->image, &c->label, decided, &picture, &problem) == PONS_OK)
-        report_writer_picture(r->writer, number, &picture);
-    else
-        report_writer_note(r->writer, &problem);
+    if (r != NULL && png_available())
+        worst_cases_add(&r->shown, c->number, c->badness, &shown, &ignored);
 }
 
 static void fill_values(const validated_cases *v, const case_scores *s, double *value)
@@ -112,10 +126,10 @@ static const char *const *case_names(arena *memory, const validated_cases *v)
     return name;
 }
 
-void run_reporter_score(run_reporter *r, const validated_cases *v)
+static void write_scores(run_reporter *r, const validated_cases *v)
 {
     pons_error problem = PONS_ERROR_INIT;
-    arena *memory = r != NULL ? arena_new() : NULL;
+    arena *memory = arena_new();
     case_scores s = { .step = v->step, .case_count = v->count,
                       .class_count = v->experiment->class_count - v->first_class + 1 };
     double *value;
@@ -134,13 +148,25 @@ void run_reporter_score(run_reporter *r, const validated_cases *v)
     arena_free(memory);
 }
 
+pons_status run_reporter_score(run_reporter *r, const validated_cases *v, pons_error *err)
+{
+    group *g = v->experiment->group;
+
+    if (r == NULL || (g != NULL && worst_cases_gather(&r->shown, g, err) != PONS_OK)
+        || r->writer == NULL)
+        return err->status;
+    write_scores(r, v);
+    report_writer_pictures(r->writer, &r->shown, v->count);
+    return PONS_OK;
+}
+
 /* ---- the page -------------------------------------------------------------------------------- */
 
 void run_reporter_begin_page(run_reporter *r)
 {
     pons_error problem = PONS_ERROR_INIT;
 
-    if (r == NULL)
+    if (r == NULL || r->writer == NULL)
         return;
     report_writer_page(r->writer);
     report_writer_check(r->writer, &problem);
@@ -153,12 +179,13 @@ void run_reporter_close(run_reporter *r, bool last)
 
     if (r == NULL)
         return;
-    if (last) {
+    if (last && r->writer != NULL) {
         report_writer_page(r->writer);
         report_writer_wait(r->writer, &problem);
         warn(r, &problem);
     }
     report_writer_close(r->writer);
+    worst_cases_close(&r->shown);
     free(r->folder);
     free(r);
 }

@@ -107,6 +107,15 @@ check "and the extents of the unet" [ "$(awk -F, 'NR > 1 { printf "%s ", $1 }' r
 check "a training without a page" train bare --set log.report=no
 check "leaves none" [ "$(ls runs/bare)" = "$(ls runs/run | grep -v -e report -e progress -e validation -e network)" ]
 check "and has the same bits" bits_of_run bare
+# Two processes send their pictures to rank 0: they are those of two replicas of one process.
+two="--set distribute.devices=cpu:0,cpu:1 --set distribute.threads=1"
+same_picture() { cmp "runs/ranks/validation/case_000$1.png" "runs/dp/validation/case_000$1.png"; }
+pictures() { ! "$program" doctor | grep -q '^libpng  *.*: yes$' || { same_picture 1 && same_picture 2; }; }
+if "$program" doctor | grep -q '^gloo  *.*: yes$'; then
+    check "two replicas" train dp --set distribute.mode=dp $two
+    check "two processes" train ranks --set distribute.mode=ddp $two
+    check "have the same pictures" pictures
+fi
 halves() { train halves --set train.steps=2 && train halves; }
 check "a run in two parts" halves
 page=runs/halves/report.html
