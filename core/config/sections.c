@@ -267,6 +267,8 @@ static const pons_option train_table[] = {
                  "Epochs between validations; 0 is never."),
     PONS_INTEGER(train_options, validate_steps, "0", 0, ANY_INTEGER,
                  "Steps between validations, instead of epochs; 0 is not used."),
+    PONS_FLAG(train_options, validate_loss, "yes",
+              "Validations also have the loss of patches of their cases, the same ones each time."),
     PONS_TEXT(train_options, best, "dice.mean",
               "Metric that selects the best checkpoint: one of 'pons evaluate', then .mean or a "
               "class, as in hd95.liver; not given for synthesis: psnr.mean."),

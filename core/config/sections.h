@@ -120,6 +120,7 @@ typedef struct train_options {
     bool recompute;
     int nonfinite;            /* 0 stop, 1 skip                                                   */
     int64_t validate_every, validate_steps, checkpoint_every, keep, early_stop;
+    bool validate_loss;
     const char *best, *pretrained;
     int pretrained_skip;      /* enum pretrained_skip                                             */
 } train_options;

@@ -81,6 +81,8 @@ static pons_status read_image(void *context, int number, float *to, pons_error *
                          &c.image, err) == PONS_OK)
         memcpy(to, c.image.voxels, pons_volume_size(&c.image));
     case_clear(&c);
+    if (s->validation->scored != NULL)
+        s->validation->scored(s->validation->context, &(scored_case){ .number = number });
     return err->status;
 }
 
@@ -200,6 +202,11 @@ pons_status classification_validate(const validation *v, validation_result *resu
         pons_fail(err, PONS_DEVICE, "out of memory for a validation");
     else
         score_images(&s, result, err);
+    if (result->images && err->status == PONS_OK && !result->interrupted) {
+        result->label = s.label;
+        result->probability = s.probability;
+        return PONS_OK;
+    }
     free(s.label);
     free(s.probability);
     return err->status;

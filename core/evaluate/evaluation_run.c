@@ -217,7 +217,8 @@ static pons_status score_synthesis(scoring *s, predictor *p, int number, class_s
     if (case_read(s->data, s->data->validation[number], &c, err) != PONS_OK)
         return err->status;
     if (pipeline_apply(x->preprocess, PIPELINE_VALIDATION, &c, x->log, err) == PONS_OK)
-        synthesis_score_case(predictor_replicas(p), &c, note_progress, s, out, err);
+        synthesis_score_case(predictor_replicas(p), &c,
+                             &(synthesis_watch){ note_progress, NULL, s }, out, err);
     case_clear(&c);
     return err->status;
 }
@@ -236,7 +237,9 @@ static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
         pons_fail(err, PONS_CONFIG, "the run has no validation cases");
     if (mine == NULL || all == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for the scores of an evaluation");
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
     for (int first = 0; first < d->validation_count && err->status == PONS_OK; first += size) {
+        show_progress(s, first, 0);
         if (first + rank < d->validation_count
             && score_synthesis(s, p, first + rank, mine, err) != PONS_OK)
             break;
@@ -248,6 +251,7 @@ static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
             evaluation_add_scores(s->evaluation, d->cases[d->validation[first + r]].id,
                                   all + (size_t)r * count, err);
     }
+    case_progress_end(s->experiment->log);
     free(mine);
     free(all);
     return err->status;
@@ -294,7 +298,7 @@ static pons_status score_images(scoring *s, predictor *p, pons_error *err)
         .count = d->validation_count, .input = input, .force = true,
         .record_size = sizeof(image_score)
                        + (size_t)s->experiment->class_count * sizeof(float),
-        .take = take_probabilities, .tell = add_decision, .context = s
+        .take = take_probabilities, .tell = add_decision, .progress = show_progress, .context = s
     };
 
     if (d->validation_count == 0)
@@ -307,7 +311,10 @@ static pons_status score_images(scoring *s, predictor *p, pons_error *err)
                                     .file = c->image, .stack = c->stack, .slice = c->slice,
                                     .patch = c->patch };
     }
-    return predict_run(1, &p, &work, err);
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
+    predict_run(1, &p, &work, err);
+    case_progress_end(s->experiment->log);
+    return err->status;
 }
 
 static pons_status (*const score_task[TASK_COUNT])(scoring *s, predictor *p, pons_error *err) = {

@@ -10,4 +10,5 @@ libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
 	core/evaluate/slide_detection.c core/evaluate/slide_detection.h \
 	core/evaluate/slide_detection_print.c \
 	core/evaluate/synthesis_score.c core/evaluate/synthesis_score.h core/evaluate/validation.c \
-	core/evaluate/validation.h core/evaluate/value_text.c core/evaluate/value_text.h
+	core/evaluate/validation.h core/evaluate/validation_loss.c core/evaluate/validation_loss.h \
+	core/evaluate/value_text.c core/evaluate/value_text.h

@@ -24,7 +24,7 @@ static int draw_target(const experiment *e, const char *name)
 }
 
 pons_status synthesis_score_case(const replicas *network, const pons_case *c,
-                                 bool (*stop)(void *context), void *context, class_score *score,
+                                 const synthesis_watch *watch, class_score *score,
                                  pons_error *err)
 {
     const experiment *e = network->experiment;
@@ -33,7 +33,8 @@ pons_status synthesis_score_case(const replicas *network, const pons_case *c,
     float *made = malloc((size_t)count * sizeof *made);
     float *truth = malloc((size_t)count * sizeof *truth);
     diffusion_request request = { .network = network, .image = c->image.voxels, .target = target,
-                                  .name = c->name, .stop = stop, .context = context };
+                                  .name = c->name, .stop = watch->stop,
+                                  .context = watch->context };
 
     for (int i = 0; i < e->class_count; i++)
         score[i] = class_score_of_counts((metric_count){ 0 });
@@ -42,7 +43,9 @@ pons_status synthesis_score_case(const replicas *network, const pons_case *c,
         pons_fail(err, PONS_DEVICE, "out of memory for case '%s'", c->name);
     } else if (diffusion_sample(&request, made, err) == PONS_OK) {
         volume_copy_channel(&c->image, target, truth);
-        evaluation_score_image(made, truth, c->image.extent, RANGE, &score[target], err);
+        if (evaluation_score_image(made, truth, c->image.extent, RANGE, &score[target], err)
+                == PONS_OK && watch->made != NULL)
+            watch->made(watch->context, target, &score[target], made, truth);
     }
     free(made);
     free(truth);

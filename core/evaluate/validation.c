@@ -208,6 +208,33 @@ static void score_segmentations(counting *all, pons_error *err)
     window_scheduler_run(all->validation->replicas, &work, err);
 }
 
+/* The case of a synthesis that is sampled. */
+typedef struct sampled_case {
+    const validation *validation;
+    int number;
+    const pons_case *c;
+} sampled_case;
+
+static bool stop_sampling(void *context)
+{
+    const validation *v = ((const sampled_case *)context)->validation;
+
+    return v->stop != NULL && v->stop(v->context);
+}
+
+static void tell_made(void *context, int target, const class_score *score, const float *made,
+                      const float *truth)
+{
+    const sampled_case *s = context;
+    const validation *v = s->validation;
+
+    if (v->scored != NULL)
+        v->scored(v->context, &(scored_case){
+            .number = s->number, .c = s->c, .truth = truth, .made = made,
+            .channel = target == 0 && s->c->image.channels > 1 ? 1 : 0,
+            .badness = metric_badness(METRIC_PSNR, score->value[METRIC_PSNR]) });
+}
+
 /* Each case takes all steps of the diffusion, one after another. */
 static void score_syntheses(counting *all, pons_error *err)
 {
@@ -219,7 +246,9 @@ static void score_syntheses(counting *all, pons_error *err)
 
         if (cache_read(v->cache, v->ranks[number], &c, err) != PONS_OK)
             return;
-        synthesis_score_case(v->replicas, &c, v->stop, v->context,
+        sampled_case s = { v, number, &c };
+
+        synthesis_score_case(v->replicas, &c, &(synthesis_watch){ stop_sampling, tell_made, &s },
                              all->score + number * all->experiment->class_count, err);
         case_clear(&c);
     }

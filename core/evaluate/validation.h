@@ -12,13 +12,15 @@
 
 /*
  * A case of this process that has been predicted: its decided classes [voxels][label channels] of a
- * segmentation, or the image that a synthesis made and the one in whose place it is; else NULL.
+ * segmentation, or the image that a synthesis made and the one in whose place it is; else NULL. 'c'
+ * is NULL in a classification, where the result has all images at once.
  */
 typedef struct scored_case {
     int number;
     const pons_case *c;
     const uint8_t *decided;
     const float *truth, *made;
+    int channel;              /* of the image, to be shown                                        */
     double badness;           /* larger for a worse prediction; NaN: unknown                      */
 } scored_case;
 
@@ -39,9 +41,12 @@ typedef struct validation {
 typedef struct validation_result {
     int cases;
     bool interrupted;         /* nothing else is set then                                         */
-    class_score *scores;      /* [case][class]; of the caller, NULL: not wanted. Images of a
-                                 classification have none                                         */
+    class_score *scores;      /* [case][class]; of the caller, NULL: not wanted. A
+                                 classification has none                                          */
     metric_summary *classes;  /* class_count + 1, the last of whole cases; of the caller          */
+    bool images;              /* of a classification: the next two are wanted                     */
+    int32_t *label;           /* [case] malloc'ed                                                 */
+    float *probability;       /* [case][class] malloc'ed                                          */
 } validation_result;
 
 pons_status validation_run(const validation *v, validation_result *result, pons_error *err);

@@ -114,8 +114,8 @@ typedef struct predict_work {
     /* Called before each batch, by any device; true: PONS_INTERRUPTED. May be NULL. */
     bool (*stop)(void *context);
     /*
-     * Called on the thread of 'take' as parts of a segmentation or synthesis are done; 'share' is
-     * that of case 'number', from 0 to 1. May be NULL.
+     * Called as parts of the cases are done, by one thread at a time; 'share' is that of case
+     * 'number', from 0 to 1. May be NULL.
      */
     void (*progress)(void *context, int number, double share);
     void *context;

@@ -26,7 +26,8 @@ typedef struct classified {
     int first, step;              /* batches first, first + step, ... are of this process         */
     float *logits, *probability;  /* [cases][classes]: those of network 'at', and the mean        */
     char **problem;               /* [cases] why a case cannot be read; NULL: it can              */
-    pthread_mutex_t lock;         /* of 'problem' and 'foreign'                                   */
+    int64_t read;                 /* images of this process, of all networks                      */
+    pthread_mutex_t lock;         /* of 'problem', 'foreign' and 'read'                           */
     bool foreign;
 } classified;
 
@@ -75,6 +76,20 @@ static void note_problem(classified *s, int number, const pons_error *problem)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* Tell that an image was read: its batch is computed in much less time. */
+static void tell_progress(classified *s)
+{
+    const predict_work *w = s->work;
+    double done;
+
+    if (w->progress == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    done = (double)++s->read * s->step / s->count;
+    w->progress(w->context, (int)fmin(done, w->count), 0);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static pons_status read_image(void *context, int number, float *to, pons_error *err)
 {
     classified *s = context;
@@ -88,6 +103,7 @@ static pons_status read_image(void *context, int number, float *to, pons_error *
         memset(to, 0, (size_t)e->window[0] * (size_t)e->window[1] * (size_t)e->window[2]
                       * (size_t)e->task.channels * sizeof *to);
     case_clear(&c);
+    tell_progress(s);
     if (problem.status == PONS_DATA)
         note_problem(s, number, &problem);
     else if (problem.status != PONS_OK)

@@ -47,26 +47,26 @@ static void copy_part(void *to, const loader_part *part)
 }
 
 /* False: the program has no such input. */
-static bool give_part(const replica *r, const loader_part *part)
+static bool give_part(const replica *r, program *p, const loader_part *part)
 {
     void *input;
 
     if (r->device->facts.host_memory) /* the program reads it before loader_next is called again */
-        return program_bind_external(r->training, part->name, part->data);
-    input = program_input(r->training, part->name, NULL);
+        return program_bind_external(p, part->name, part->data);
+    input = program_input(p, part->name, NULL);
     if (input != NULL)
         copy_part(input, part);
     return input != NULL;
 }
 
 /* Parts of [augment] may have no input: a step need not use its numbers. */
-static pons_status fill_inputs(const replica *r, const experiment *e, const loader_batch *batch,
-                               pons_error *err)
+pons_status input_copy_give(const replica *r, program *p, const experiment *e,
+                            const loader_batch *batch, pons_error *err)
 {
     int needed = task_nodes_of(e)->labels ? BATCH_TARGET : BATCH_IMAGE;
 
     for (int i = 0; i < batch->part_count; i++)
-        if (!give_part(r, &batch->part[i]) && i <= needed)
+        if (!give_part(r, p, &batch->part[i]) && i <= needed)
             return refuse_part(e, i, err);
     return PONS_OK;
 }
@@ -78,8 +78,9 @@ pons_status input_copy_next(replica *r, const experiment *e, const loader_batch 
     r->ahead = NULL;
     if (*batch != NULL)
         return PONS_OK;
-    return loader_next(r->loader, batch, err) == PONS_OK ? fill_inputs(r, e, *batch, err)
-                                                         : err->status;
+    if (loader_next(r->loader, batch, err) != PONS_OK)
+        return err->status;
+    return input_copy_give(r, r->training, e, *batch, err);
 }
 
 pons_status input_copy_seek(replica *r, int64_t step, pons_error *err)
@@ -95,7 +96,7 @@ pons_status input_copy_ahead(replica *r, const experiment *e, int64_t step, pons
     if (r->device->facts.host_memory || (r->loader != NULL && !loader_ready(r->loader)))
         return PONS_OK;
     if (r->loader != NULL && (loader_next(r->loader, &r->ahead, err) != PONS_OK
-                              || fill_inputs(r, e, r->ahead, err) != PONS_OK))
+                              || input_copy_give(r, r->training, e, r->ahead, err) != PONS_OK))
         return err->status;
     return program_send(r->training, (uint64_t)step, (uint64_t)first, err);
 }

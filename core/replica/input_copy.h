@@ -6,6 +6,9 @@
 
 #include "replica/replicas.h"
 
+/* Make a micro-batch the input of a program of this replica. */
+pons_status input_copy_give(const replica *r, program *p, const experiment *e,
+                            const loader_batch *batch, pons_error *err);
 /* Make the loader's next micro-batch the input of the training program. */
 pons_status input_copy_next(replica *r, const experiment *e, const loader_batch **batch,
                             pons_error *err);

@@ -98,6 +98,15 @@ static pons_target target_of_head(const experiment *e, pons_graph *g, const mixe
     return t;
 }
 
+/* The loss of one output. */
+static pons_status build_output_loss(const experiment *e, pons_graph *g, const mixed_target *target,
+                                     pons_node *output, pons_node **out, pons_error *err)
+{
+    pons_target t = target_of_head(e, g, target, output);
+
+    return plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, output, &t, g, out, err);
+}
+
 static pons_status build_loss(const experiment *e, pons_graph *g, const pons_outputs *outputs,
                               const mixed_target *target, pons_node **out, pons_error *err)
 {
@@ -109,16 +118,13 @@ static pons_status build_loss(const experiment *e, pons_graph *g, const pons_out
                          e->sections.loss.heads.count,
                          e->sections.loss.heads.count == 1 ? "" : "s", outputs->count);
     for (int i = 0; i < outputs->count; i++) {
-        pons_target t;
         pons_node *value;
         double weight = head_weight(e, i);
         if (weight == 0) {
             graph_leave_out(g, outputs->item[i]);
             continue;
         }
-        t = target_of_head(e, g, target, outputs->item[i]);
-        if (plugin_build_loss(e->loss.plugin, e->loss.options, &e->task, outputs->item[i], &t, g,
-                              &value, err) != PONS_OK)
+        if (build_output_loss(e, g, target, outputs->item[i], &value, err) != PONS_OK)
             return config_location_add(e->config, "loss", "plugin", err);
         if (weight != 1)
             value = pons_scale(g, value, weight);
@@ -198,6 +204,43 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
         graph_free(g);
     else
         *out = g;
+    return err->status;
+}
+
+static pons_status build_evaluated_loss(const experiment *e, pons_graph *g, pons_node **loss,
+                                        pons_error *err)
+{
+    mixed_target target = { NULL };
+    pons_node *image, *label = NULL;
+    task_inputs inputs;
+    pons_outputs outputs;
+
+    if (build_patches(e, false, g, &image, &label, err) != PONS_OK
+        || task_nodes_of(e)->train(e, g, image, label, &inputs, err) != PONS_OK)
+        return err->status;
+    target.node = inputs.target;
+    g->scope = SCOPE_MODEL;
+    if (build_model(e, g, &inputs, &outputs, err) != PONS_OK)
+        return err->status;
+    g->scope = SCOPE_LOSS;
+    build_output_loss(e, g, &target, outputs.item[0], loss, err);
+    g->scope = SCOPE_CORE;
+    return err->status;
+}
+
+pons_status programs_build_loss(const experiment *e, const device *d, storage *s, program **out,
+                                pons_error *err)
+{
+    program_settings settings = settings_of(e, false);
+    pons_graph *g = graph_new(false);
+    pons_node *loss;
+
+    if (g == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the graph");
+    settings.precision = e->precision;
+    if (build_evaluated_loss(e, g, &loss, err) == PONS_OK)
+        return program_new(s, d, g, NULL, 1, &loss, &settings, out, err);
+    graph_free(g);
     return err->status;
 }
 

@@ -31,6 +31,14 @@ pons_status programs_graph_training(const experiment *e, bool cuts, pons_graph *
 pons_status programs_build_evaluation(const experiment *e, const device *d, storage *s, bool drops,
                                       program **out, pons_error *err);
 
+/*
+ * Inputs as of a training whose patches the host extracts; output 0: the loss of the network's
+ * first output, as an evaluation has it. Samples are not mixed, and nothing is summed over
+ * replicas.
+ */
+pons_status programs_build_loss(const experiment *e, const device *d, storage *s, program **out,
+                                pons_error *err);
+
 /* The shape of a batch of windows, [batch, D, H, W, channels]. */
 pons_shape programs_window_shape(const experiment *e);
 /*

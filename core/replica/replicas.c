@@ -100,6 +100,8 @@ static pons_status open_one(void *context, replica *one, pons_error *err)
     if (o->programs & REPLICAS_EVALUATION && err->status == PONS_OK)
         programs_build_evaluation(e, one->device, one->storage,
                                   (o->programs & REPLICAS_DROPOUT) != 0, &one->evaluation, err);
+    if (o->programs & REPLICAS_LOSS && err->status == PONS_OK)
+        programs_build_loss(e, one->device, one->storage, &one->loss, err);
     if (err->status != PONS_OK)
         return err->status;
     device_compile(one->device);
@@ -146,7 +148,7 @@ static pons_status open_programs(opening *o, pons_error *err)
 
 double replica_bytes(const replica *one)
 {
-    const program *const programs[] = { one->training, one->evaluation };
+    const program *const programs[] = { one->training, one->evaluation, one->loss };
     program_facts facts;
     double arena = 0, parameters = 0, rest = 0;
 
@@ -278,6 +280,9 @@ void replicas_close(replicas *r)
 
         if (one->loader != NULL)
             loader_close(one->loader);
+        if (one->validation != NULL)
+            loader_close(one->validation);
+        program_free(one->loss);
         program_free(one->evaluation);
         program_free(one->training);
         device_cases_drop(one);

@@ -18,9 +18,10 @@ typedef struct replica {
     int index;                      /* of this process's                                          */
     const device *device;
     storage *storage;
-    program *training, *evaluation; /* NULL unless asked for                                      */
+    program *training, *evaluation, *loss; /* NULL unless asked for                               */
     trace *trace;                   /* of the sums of its training; NULL unless asked for         */
     loader *loader;                 /* NULL before replicas_open_loaders                          */
+    loader *validation;             /* patches for 'loss'; NULL before validation_loss_open       */
     const loader_batch *ahead;      /* sent early to the training program, or NULL                */
     char *held;                     /* resident cases, if its device cuts the patches; or NULL    */
     size_t held_size;
@@ -40,11 +41,11 @@ typedef struct replicas {
 /*
  * TRACED: each has a trace, which has room for REPLICAS_TRACE_STEPS. GIVEN: its training reads
  * image and target from the host, also where the device is to cut them. DROPOUT: its evaluation has
- * the network's dropout.
+ * the network's dropout. LOSS: the loss without training (programs_build_loss).
  */
 enum {
     REPLICAS_TRAINING = 1, REPLICAS_EVALUATION = 2, REPLICAS_TRACED = 4, REPLICAS_GIVEN = 8,
-    REPLICAS_DROPOUT = 16
+    REPLICAS_DROPOUT = 16, REPLICAS_LOSS = 32
 };
 enum { REPLICAS_TRACE_STEPS = 1000 };
 

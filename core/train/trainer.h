@@ -8,6 +8,7 @@
 #include "train/signals.h"
 #include "checkpoint/saved_state.h"
 #include "evaluate/validation.h"
+#include "metric/class_ranking.h"
 #include "metric/metric.h"
 
 #include <pons/device.h>
@@ -30,7 +31,9 @@ typedef struct validated_cases {
     const int *ranks;           /* [count] cases of the dataset                                   */
     int first_class;            /* classes before it have no part in means                        */
     metric_set metrics;         /* those of the record                                            */
-    const class_score *score;   /* [count][class_count]                                           */
+    const class_score *score;   /* [count][class_count]; NULL: a classification                   */
+    const class_ranking *images; /* of a classification, else NULL                                */
+    cache *cache;
 } validated_cases;
 
 /* The place of a training in its run. */

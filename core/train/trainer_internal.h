@@ -98,6 +98,8 @@ void trainer_close_profile(trainer *t);
 /* Cases and steps; few of them with 'debug'. */
 void trainer_plan_counts(trainer *t);
 int64_t trainer_epochs(const trainer *t, int64_t steps); /* complete after 'steps'                */
+/* [train] validate_loss, where there is a validation. */
+bool trainer_has_validation_loss(const trainer *t);
 /* True after a step that is to be validated and has not been. */
 bool trainer_validation_due(const trainer *t);
 /* True after a step that is to be saved, apart from the last one. */

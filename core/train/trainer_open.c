@@ -9,6 +9,7 @@
 
 #include "cluster/group/group.h"
 #include "data/check/dataset_check.h"
+#include "evaluate/validation_loss.h"
 #include "experiment/agreement.h"
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
@@ -140,7 +141,8 @@ static pons_status read_cases(trainer *t, pons_error *err)
 /* The network is built before cases are read: a device may compile its kernels meanwhile. */
 static pons_status build_network(trainer *t, pons_error *err)
 {
-    unsigned programs = REPLICAS_TRAINING | (t->validation_count > 0 ? REPLICAS_EVALUATION : 0);
+    unsigned programs = REPLICAS_TRAINING | (t->validation_count > 0 ? REPLICAS_EVALUATION : 0)
+                        | (trainer_has_validation_loss(t) ? REPLICAS_LOSS : 0);
 
     if (replicas_open(t->experiment, programs, &t->replicas, err) != PONS_OK)
         return err->status;
@@ -160,6 +162,16 @@ static pons_status place_cases(trainer *t, pons_error *err)
         return err->status;
     replicas_close(&t->replicas);
     return build_network(t, err);
+}
+
+/* Patches of the training, from the step to go on with, and of the validation. */
+static pons_status open_loaders(trainer *t, pons_error *err)
+{
+    if (replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err) != PONS_OK
+        || !trainer_has_validation_loss(t))
+        return err->status;
+    return validation_loss_open(&t->replicas, t->cache, t->validation_count,
+                                t->experiment->data->validation, err);
 }
 
 /* Weights and state, the same in all replicas. */
@@ -219,8 +231,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
         || place_cases(t, err) != PONS_OK || trainer_open_profile(t, err) != PONS_OK
         || trainer_open_metrics(t, err) != PONS_OK
         || load_weights(t, err) != PONS_OK || trainer_open_saving(t, err) != PONS_OK
-        || replicas_open_loaders(&t->replicas, t->cache, &t->epoch, t->state.step, err)
-           != PONS_OK
+        || open_loaders(t, err) != PONS_OK
         || t->settings->observer.begin(t->settings->observer.context, err) != PONS_OK)
         return err->status;
     t->state.total = t->total;

@@ -89,6 +89,11 @@ static bool epochs_due(const trainer *t, int64_t step, int64_t every)
     return every > 0 && trainer_epochs(t, step) / every > trainer_epochs(t, step - 1) / every;
 }
 
+bool trainer_has_validation_loss(const trainer *t)
+{
+    return t->validation_count > 0 && t->experiment->sections.train.validate_loss;
+}
+
 bool trainer_validation_due(const trainer *t)
 {
     const train_options *o = &t->experiment->sections.train;

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/text/text.h"
 #include "data/dataset/class_list.h"
-#include "evaluate/validation.h"
+#include "evaluate/validation_loss.h"
 
 /* Seconds of a validation that are worth a line. */
 static const double COST_SECONDS = 1;
@@ -62,13 +62,17 @@ static int recorded_classes(const experiment *e)
     return e->class_count <= CLASS_COUNT_MAX ? e->class_count : 0;
 }
 
-static pons_status record_validation(trainer *t, int cases, double seconds, pons_error *err)
+/* 'loss' is that of validation_loss.h, if there is one. */
+static pons_status record_validation(trainer *t, int cases, double loss, double seconds,
+                                     pons_error *err)
 {
     const experiment *e = t->experiment;
     int first = validation_first_class(e), end = recorded_classes(e), n = 0;
-    pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 2];
+    pons_metric metric[METRIC_KIND_COUNT * (CLASS_COUNT_MAX + 1) + 3];
     arena *names = arena_new();
 
+    if (trainer_has_validation_loss(t))
+        metric[n++] = (pons_metric){ "loss", loss };
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++) {
         if (!metric_set_has(recorded_metrics(e), (metric_kind)kind))
             continue;
@@ -136,6 +140,8 @@ static void read_averages(trainer *t, bool ema)
         storage_use_ema(r->storage, ema);
         program_weights_changed(r->evaluation);
         program_weights_changed(r->training);
+        if (r->loss != NULL)
+            program_weights_changed(r->loss);
     }
 }
 
@@ -151,55 +157,72 @@ static pons_status note_cases(const trainer *t, const validation *v,
 {
     const trainer_observer *o = &t->settings->observer;
     const experiment *e = t->experiment;
+    const class_ranking images = { v->count, e->class_count, result->label, result->probability };
     const validated_cases done = { .experiment = e, .step = t->state.step, .count = v->count,
                                    .ranks = v->ranks, .metrics = v->metrics,
                                    .first_class = validation_first_class(e),
-                                   .score = result->scores };
+                                   .score = result->scores, .cache = v->cache,
+                                   .images = result->probability != NULL ? &images : NULL };
 
-    return result->scores != NULL ? o->validated(o->context, &done, err) : PONS_OK;
+    return o->validated != NULL ? o->validated(o->context, &done, err) : PONS_OK;
 }
 
-/* The memory of the scores of all cases, which an observer asks for; NULL: none is wanted. */
-static pons_status make_scores(const trainer *t, class_score **out, pons_error *err)
+/* Ask for what an observer wants to know of each case. */
+static pons_status ask_for_scores(const trainer *t, validation_result *out, pons_error *err)
 {
     const experiment *e = t->experiment;
 
-    *out = NULL;
-    if (t->settings->observer.validated == NULL
-        || e->sections.experiment.task == TASK_CLASSIFICATION)
+    if (t->settings->observer.validated == NULL)
         return PONS_OK;
-    *out = calloc((size_t)(t->validation_count * e->class_count), sizeof **out);
-    return *out != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory for a validation");
+    out->images = e->sections.experiment.task == TASK_CLASSIFICATION;
+    if (out->images)
+        return PONS_OK;
+    out->scores = calloc((size_t)(t->validation_count * e->class_count), sizeof *out->scores);
+    return out->scores != NULL ? PONS_OK
+                               : pons_fail(err, PONS_DEVICE, "out of memory for a validation");
+}
+
+/* Predict and score the cases, and compute the loss of their patches. */
+static pons_status measure(trainer *t, const validation *v, validation_result *result,
+                           double *loss, pons_error *err)
+{
+    bool ema = t->experiment->sections.train.ema_decay > 0;
+
+    read_averages(t, ema);
+    if (validation_run(v, result, err) == PONS_OK && !result->interrupted
+        && trainer_has_validation_loss(t))
+        validation_loss_run(v, loss, err);
+    read_averages(t, false);
+    return err->status;
 }
 
 static pons_status validate_now(trainer *t, pons_error *err)
 {
     const experiment *e = t->experiment;
-    bool ema = e->sections.train.ema_decay > 0;
     validation v = { .replicas = &t->replicas, .cache = t->cache, .count = t->validation_count,
                      .ranks = e->data->validation, .metrics = recorded_metrics(e),
                      .stop = validation_stop_due, .context = t,
                      .scored = t->settings->observer.predicted != NULL ? note_case : NULL };
     validation_result result = { .classes = t->summaries };
     int64_t steps = t->state.step - t->state.validated;
-    double begin = seconds_now();
+    double begin = seconds_now(), loss = NAN;
 
-    if (make_scores(t, &result.scores, err) != PONS_OK)
+    if (ask_for_scores(t, &result, err) != PONS_OK)
         return err->status;
     trainer_tell_progress(t, v.count);
-    read_averages(t, ema);
-    validation_run(&v, &result, err);
-    read_averages(t, false);
+    measure(t, &v, &result, &loss, err);
     t->stop_agreed = t->stop_agreed || (result.interrupted && e->group != NULL);
     if (err->status == PONS_OK && !result.interrupted) {
         signals_hold(t->settings->signals);
         note_best(t);
         note_cost(t, steps, seconds_now() - begin);
         if (note_cases(t, &v, &result, err) == PONS_OK)
-            record_validation(t, result.cases, seconds_now() - begin, err);
+            record_validation(t, result.cases, loss, seconds_now() - begin, err);
         trainer_release_signals(t, err);
     }
     free(result.scores);
+    free(result.label);
+    free(result.probability);
     return err->status;
 }
 

@@ -2,7 +2,8 @@
  * train_view.c - the block of a training: numbers from records, drawn at most four times a second.
  *
  * A step hands over a few numbers. Lines are written only when a drawing is due, in order of
- * importance, because a low window shows the first ones alone.
+ * importance, because a low window shows the first ones alone. A thread looks for a new size of the
+ * window between steps, which may take long.
  */
 #include "report/live/train_view.h"
 
@@ -16,11 +17,14 @@
 #include "base/integer.h"
 #include "base/terminal.h"
 #include "base/text/text.h"
+#include "base/thread/thread.h"
+#include "base/thread/worker.h"
 #include "base/whole.h"
 #include "report/live/value_series.h"
 
 enum { NAME_COLUMNS = 16, BAR_MOST = 40, BAR_LEAST = 8, SPARK_MOST = 60 };
 
+static const double LOOK_INTERVAL = 0.1; /* seconds between looks at the window                   */
 static const double FRESH = 0.1;      /* weight of a step in running means                        */
 
 /* A row of the last validation: a class, or the mean. */
@@ -33,11 +37,15 @@ struct train_view {
     const experiment *experiment;
     logger *log;
     pthread_mutex_t lock;
+    pthread_cond_t closed;
+    worker *watcher;                  /* of the window; NULL: a new size shows at the next step   */
+    bool closing;
+    int columns, rows;                /* of the window when it was drawn; 0: it was not           */
     trainer_progress place;
     int64_t epoch;
     double step_seconds, data_share;  /* running means                                            */
     double memory, held;              /* bytes of this process; of the devices' memory            */
-    value_series loss;
+    value_series loss, validation_loss;
     double validation_seconds, validation_begin; /* of the last one; of that under way            */
     int validated;                    /* cases of the one under way                               */
     double last, cpu_seconds, wall_seconds; /* last: value that selects the best checkpoint       */
@@ -220,6 +228,8 @@ static void add_loss(block_text *b, const train_view *v)
 {
     if (v->loss.stride > 0 && begin_line(b))
         add_value(b, "loss", &v->loss);
+    if (v->validation_loss.stride > 0 && begin_line(b))
+        add_value(b, "validation loss", &v->validation_loss);
 }
 
 static void add_validation(block_text *b, const train_view *v)
@@ -256,8 +266,10 @@ static void draw(train_view *v)
 
     if (terminal == NULL || !log_live_due(v->log))
         return;
-    b.columns = terminal_columns(terminal) - 1;
-    b.room = min_int(LOG_BLOCK_LINES, max_int(terminal_rows(terminal) / 2 + 2, 1));
+    v->columns = terminal_columns(terminal);
+    v->rows = terminal_rows(terminal);
+    b.columns = v->columns - 1;
+    b.room = min_int(LOG_BLOCK_LINES, max_int(v->rows / 2 + 2, 1));
     add_steps(&b, v);
     add_epoch(&b, v);
     add_speed(&b, v);
@@ -266,6 +278,51 @@ static void draw(train_view *v)
     add_memory(&b, v);
     add_rows(&b, v);
     log_block(v->log, b.text);
+}
+
+/* ---- the window ------------------------------------------------------------------------------ */
+
+/* Locked. A block that was not drawn yet has nothing to fit. */
+static bool is_resized(const train_view *v)
+{
+    FILE *terminal = v->log->terminal;
+
+    return v->columns > 0 && terminal != NULL
+        && (terminal_columns(terminal) != v->columns || terminal_rows(terminal) != v->rows);
+}
+
+static pons_status watch_window(void *context, pons_error *err)
+{
+    train_view *v = context;
+
+    pthread_mutex_lock(&v->lock);
+    while (!v->closing) {
+        const struct timespec next = clock_timespec(seconds_now() + LOOK_INTERVAL);
+
+        pthread_cond_timedwait(&v->closed, &v->lock, &next);
+        if (!v->closing && is_resized(v))
+            draw(v);
+    }
+    pthread_mutex_unlock(&v->lock);
+    return PONS_OK;
+}
+
+static void open_watcher(train_view *v)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+
+    if (worker_open(WORKER_LOW, "the thread that watches the window", &v->watcher, &ignored)
+        == PONS_OK)
+        worker_start(v->watcher, watch_window, v, &ignored);
+}
+
+static void close_watcher(train_view *v)
+{
+    pthread_mutex_lock(&v->lock);
+    v->closing = true;
+    pthread_cond_broadcast(&v->closed);
+    pthread_mutex_unlock(&v->lock);
+    worker_close(v->watcher);
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -283,6 +340,8 @@ train_view *train_view_open(const experiment *e, logger *l)
     v->log = l;
     v->epoch = 1;
     pthread_mutex_init(&v->lock, NULL);
+    thread_condition(&v->closed);
+    open_watcher(v);
     return v;
 }
 
@@ -385,6 +444,8 @@ void train_view_record(train_view *v, const pons_record *record)
         v->last = metric_of(record, v->experiment->sections.train.best, NAN);
         v->last_step = record->step;
         v->validation_seconds = metric_of(record, "seconds", 0);
+        if (!isinf(metric_of(record, "loss", INFINITY)))
+            value_series_add(&v->validation_loss, metric_of(record, "loss", NAN));
         take_rows(v, record);
     }
     draw(v);
@@ -408,7 +469,9 @@ void train_view_close(train_view *v)
 {
     if (v == NULL)
         return;
+    close_watcher(v);
     log_block(v->log, "");
+    pthread_cond_destroy(&v->closed);
     pthread_mutex_destroy(&v->lock);
     free(v->row);
     free(v);

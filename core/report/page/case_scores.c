@@ -15,7 +15,7 @@
 #include "base/text/text.h"
 #include "metric/metric.h"
 
-enum { FIRST_METRIC = 2 };     /* columns case and class are before it, step is the last          */
+enum { FIRST_METRIC = 2 };     /* columns case and class are before it, step follows              */
 
 double case_scores_value(const case_scores *s, int number, int class, int metric)
 {
@@ -39,12 +39,22 @@ const char *case_scores_picture(arena *memory, const char *run, int number)
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
+static void put_decision(FILE *to, const case_scores *s, int number)
+{
+    if (s->label == NULL)
+        return;
+    fputc(',', to);
+    csv_put_text(to, s->label[number]);
+    fputc(',', to);
+    csv_put_text(to, s->decision[number]);
+}
+
 static void put_table(FILE *to, const case_scores *s)
 {
     fputs("case,class", to);
     for (int m = 0; m < s->metric_count; m++)
         fprintf(to, ",%s", s->metric[m]);
-    fputs(",step\n", to);
+    fprintf(to, ",step%s\n", s->label != NULL ? ",label,decision" : "");
     for (int n = 0; n < s->case_count; n++)
         for (int c = 0; c < s->class_count; c++) {
             csv_put_text(to, s->name[n]);
@@ -54,7 +64,9 @@ static void put_table(FILE *to, const case_scores *s)
                 fputc(',', to);
                 csv_put_number(to, case_scores_value(s, n, c, m));
             }
-            fprintf(to, ",%" PRId64 "\n", s->step);
+            fprintf(to, ",%" PRId64, s->step);
+            put_decision(to, s, n);
+            fputc('\n', to);
         }
 }
 
@@ -96,15 +108,38 @@ static int count_classes(const table_file *t)
     return count + 1;
 }
 
+/* The last column of this name; 0: there is none. */
+static int step_column(const table_file *t)
+{
+    int found = 0;
+
+    for (int c = FIRST_METRIC; c < t->column_count; c++)
+        found = strcmp(t->column[c], "step") == 0 ? c : found;
+    return found;
+}
+
+static void fill_decisions(arena *memory, const table_file *t, int column, case_scores *out)
+{
+    const char **label = arena_alloc(memory, (size_t)t->row_count * sizeof *label);
+    const char **decision = arena_alloc(memory, (size_t)t->row_count * sizeof *decision);
+
+    for (int row = 0; row < t->row_count; row++) {
+        label[row] = t->row[row].cell[column];
+        decision[row] = t->row[row].cell[column + 1];
+    }
+    out->label = label;
+    out->decision = decision;
+}
+
 static pons_status fill_scores(arena *memory, const table_file *t, case_scores *out,
                                pons_error *err)
 {
-    int classes = count_classes(t), metrics = t->column_count - FIRST_METRIC - 1;
+    int classes = count_classes(t), step = step_column(t), metrics = step - FIRST_METRIC;
     const char **name, **class;
     double *value;
 
     if (metrics < 1 || t->row_count % classes != 0
-        || !text_integer(t->row[0].cell[t->column_count - 1], &out->step))
+        || !text_integer(t->row[0].cell[step], &out->step))
         return pons_fail(err, PONS_DATA, "'%s' is no table of validation cases: %d rows of %d "
                          "columns", t->path, t->row_count, t->column_count);
     out->case_count = t->row_count / classes;
@@ -119,6 +154,8 @@ static pons_status fill_scores(arena *memory, const table_file *t, case_scores *
         for (int m = 0; m < metrics; m++)
             value[row * metrics + m] = read_value(t->row[row].cell[FIRST_METRIC + m]);
     }
+    if (t->column_count == step + 3)
+        fill_decisions(memory, t, step + 1, out);
     out->name = name;
     out->class = class;
     out->metric = t->column + FIRST_METRIC;

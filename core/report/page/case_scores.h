@@ -1,8 +1,9 @@
 /*
  * case_scores.h - the scores of the last validation, case by case: validation/cases.csv of a run.
  *
- * The table has the columns of 'pons evaluate --csv' and 'step', the steps that were done. A
- * picture validation/case_0001.png belongs to the first case, and so on.
+ * The table has the columns of 'pons evaluate --csv' and 'step', the steps that were done. That of
+ * a classification has a row per image, and the names of its class and of the decision. A picture
+ * validation/case_0001.png belongs to the first case, and so on.
  */
 #ifndef CORE_REPORT_PAGE_CASE_SCORES_H
 #define CORE_REPORT_PAGE_CASE_SCORES_H
@@ -18,6 +19,7 @@ typedef struct case_scores {
     int case_count, class_count, metric_count; /* class_count includes the mean                   */
     const char *const *name, *const *class, *const *metric;
     const double *value;
+    const char *const *label, *const *decision; /* of a classification, else NULL                 */
 } case_scores;
 
 #define CASE_SCORES_MEAN "(mean)"

@@ -118,6 +118,23 @@ static void count_labelled(const volume *label, int64_t *section[3])
                     section[a][at[a]]++;
 }
 
+/* The sum of the differences of a synthesis in each slice, in 1024ths. */
+static void add_differences(const mosaic_case *c, int64_t *section[3])
+{
+    const int64_t *extent = c->image->extent;
+    int64_t n = 0;
+
+    for (int64_t d = 0; d < extent[0]; d++)
+        for (int64_t h = 0; h < extent[1]; h++)
+            for (int64_t w = 0; w < extent[2]; w++, n++) {
+                int64_t by = (int64_t)(1024 * fminf(fabsf(c->truth[n] - c->made[n]), 1024));
+
+                section[0][d] += by;
+                section[1][h] += by;
+                section[2][w] += by;
+            }
+}
+
 static int64_t largest_section(const int64_t *section, int64_t extent)
 {
     int64_t largest = extent / 2;
@@ -166,6 +183,8 @@ static pons_status choose_planes(mosaic_slices *s, const mosaic_case *c, pons_er
     section[0] = count;
     section[1] = count + extent[0];
     section[2] = count + extent[0] + extent[1];
+    if (c->made != NULL)
+        add_differences(c, section);
     if (c->label != NULL && count_wrong(c->label, c->prediction, section) == 0)
         count_labelled(c->label, section);
     for (int axis = 0; axis < 3; axis++)
@@ -207,7 +226,8 @@ static int error_of(const uint8_t *label, const uint8_t *prediction, int channel
 
 static void keep_point(mosaic_slices *s, const mosaic_case *c, size_t to, int64_t voxel)
 {
-    greys_of(s, IMAGE)[to] = ((const float *)c->image->voxels)[voxel * c->image->channels];
+    greys_of(s, IMAGE)[to] = ((const float *)c->image->voxels)[voxel * c->image->channels
+                                                                  + c->channel];
     if (s->greys) {
         greys_of(s, TRUTH)[to] = c->truth[voxel];
         greys_of(s, MADE)[to] = c->made[voxel];
@@ -265,7 +285,8 @@ pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *er
     if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
     memcpy(s, &chosen, sizeof chosen);
-    grey_samples(c->image->voxels, pons_volume_count(c->image), c->image->channels, s->sample);
+    grey_samples((const float *)c->image->voxels + c->channel, pons_volume_count(c->image),
+                 c->image->channels, s->sample);
     for (int n = 0; n < s->plane_count; n++)
         keep_plane(s, c, &s->plane[n]);
     *out = s;

@@ -18,13 +18,15 @@ typedef enum mosaic_error {
 const uint8_t *mosaic_error_color(mosaic_error error);
 
 /*
- * What is drawn of a case. 'image' is F32 and gives the spacing; its first channel is drawn. A
- * segmentation has 'label', U8 with class indices or a 0/1 channel for each region, and
- * 'prediction' of the same shape. A synthesis has 'truth' and 'made', a value per voxel. Others are
- * NULL; the image then stands alone.
+ * What is drawn of a case. 'image' is F32 and gives the spacing. A segmentation has 'label', U8
+ * with class indices or a 0/1 channel for each region, and 'prediction' of the same shape. A
+ * synthesis has 'truth' and 'made', a value per voxel. Others are NULL; the image then stands
+ * alone.
  */
 typedef struct mosaic_case {
-    const volume *image, *label;
+    const volume *image;
+    int channel;              /* of the image                                                     */
+    const volume *label;
     const uint8_t *prediction;
     const float *truth, *made;
 } mosaic_case;
@@ -33,9 +35,9 @@ typedef struct mosaic_case {
 typedef struct mosaic_slices mosaic_slices;
 
 /*
- * Cut the slices with most wrong voxels, else with most labelled ones, else the middle ones, across
- * axes 0, 1 and 2; of a volume of one slice that one alone. They have no more points than pixels.
- * PONS_DEVICE without memory.
+ * Cut the slices with most wrong voxels or the largest differences, else with most labelled voxels,
+ * else the middle ones, across axes 0, 1 and 2; of a volume of one slice that one alone. They have
+ * no more points than pixels. PONS_DEVICE without memory.
  */
 pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *err);
 size_t mosaic_size(const mosaic_slices *s);

@@ -17,7 +17,7 @@
 #include "report/page/mosaic.h"
 #include "report/sheet.h"
 
-enum { CLASSES_MAX = 12 };    /* columns of the table                                             */
+enum { CLASSES_MAX = 12, CASES_MAX = 200 }; /* columns of the table; cases                        */
 static const size_t picture_limit = 1 << 20, pictures_limit = 7 << 19; /* a file; all files       */
 
 typedef struct case_list {
@@ -26,8 +26,42 @@ typedef struct case_list {
     const case_scores *scores;
     int metric;
     const int *order;
+    int shown;                /* cases                                                            */
     size_t pictures;          /* bytes of the pictures in the page                                */
 } case_list;
+
+static void put_case_link(const case_list *l, int number)
+{
+    fprintf(l->to, "<tr><th scope=\"row\"><a href=\"#case-%d\">", number + 1);
+    html_put_text(l->to, l->scores->name[number]);
+    fputs("</a></th>", l->to);
+}
+
+static void put_cell(FILE *to, const char *text)
+{
+    fputs("<td>", to);
+    html_put_text(to, text);
+    fputs("</td>", to);
+}
+
+/* The images of a classification. */
+static void put_image_table(const case_list *l)
+{
+    const case_scores *s = l->scores;
+    const char *column[] = { "case", "class", "decision", "probability of the class" };
+
+    page_table_begin(l->to, "Cases of the last validation", 4, column);
+    for (int n = 0; n < l->shown; n++) {
+        int number = l->order[n];
+
+        put_case_link(l, number);
+        put_cell(l->to, s->label[number]);
+        put_cell(l->to, s->decision[number]);
+        page_score(l->to, case_scores_value(s, number, 0, l->metric));
+        page_row(l->to, NULL);
+    }
+    page_table_end(l->to);
+}
 
 static void put_table(const case_list *l)
 {
@@ -35,15 +69,17 @@ static void put_table(const case_list *l)
     int mean = s->class_count - 1, classes = mean < CLASSES_MAX ? mean : CLASSES_MAX;
     const char *column[CLASSES_MAX + 2] = { "case", "mean" };
 
+    if (s->label != NULL) {
+        put_image_table(l);
+        return;
+    }
     for (int c = 0; c < classes; c++)
         column[c + 2] = s->class[c];
     page_table_begin(l->to, "Cases of the last validation", classes + 2, column);
-    for (int n = 0; n < s->case_count; n++) {
+    for (int n = 0; n < l->shown; n++) {
         int number = l->order[n];
 
-        fprintf(l->to, "<tr><th scope=\"row\"><a href=\"#case-%d\">", number + 1);
-        html_put_text(l->to, s->name[number]);
-        fputs("</a></th>", l->to);
+        put_case_link(l, number);
         page_score(l->to, case_scores_value(s, number, mean, l->metric));
         for (int c = 0; c < classes; c++)
             page_score(l->to, case_scores_value(s, number, c, l->metric));
@@ -73,6 +109,14 @@ static void put_legend(const case_list *l)
     };
     int classes = l->scores->class_count - 1;
 
+    if (l->scores->label != NULL)
+        return;
+    if (strcmp(report_run_setting(l->run, "experiment", "task"), "synthesis") == 0) {
+        fputs("<p class=\"soft\">Columns of a picture: image, the modality to be made, the made "
+              "one and their difference, white at half the range. Rows: the slices with the "
+              "largest differences across axes 0, 1 and 2.</p>\n", l->to);
+        return;
+    }
     fputs("<p class=\"soft\">Columns of a picture: image, label, prediction and error. Rows: the "
           "slices with most wrong voxels across axes 0, 1 and 2.</p>\n<ul class=\"legend\" "
           "aria-label=\"Colours of the pictures\">", l->to);
@@ -97,9 +141,9 @@ static void put_picture(case_list *l, int number)
         return;
     if (l->pictures + size <= pictures_limit) {
         l->pictures += size;
-        fputs("<img class=\"mosaic\" alt=\"Three planes of ", l->to);
+        fputs("<img class=\"mosaic\" alt=\"Slices of ", l->to);
         html_put_text(l->to, l->scores->name[number]);
-        fputs(": image, label, prediction and error\" src=\"data:image/png;base64,", l->to);
+        fputs("\" src=\"data:image/png;base64,", l->to);
         html_put_base64(l->to, data, size);
         fputs("\">\n", l->to);
     } else {
@@ -131,6 +175,19 @@ static void put_scores(const case_list *l, int number)
     page_table_end(l->to);
 }
 
+static void put_decision(const case_list *l, int number)
+{
+    const case_scores *s = l->scores;
+
+    fputs("<p>", l->to);
+    html_put_text(l->to, s->label[number]);
+    if (strcmp(s->label[number], s->decision[number]) != 0) {
+        fputs(" taken for ", l->to);
+        html_put_text(l->to, s->decision[number]);
+    }
+    fputs("</p>\n", l->to);
+}
+
 static void put_card(case_list *l, int place)
 {
     int number = l->order[place];
@@ -139,6 +196,8 @@ static void put_card(case_list *l, int place)
     html_put_text(l->to, l->scores->name[number]);
     fputs("</h3>\n", l->to);
     put_picture(l, number);
+    if (l->scores->label != NULL)
+        put_decision(l, number);
     put_scores(l, number);
     fputs("</article>\n", l->to);
 }
@@ -154,16 +213,20 @@ void page_put_cases(FILE *to, const report_run *r)
         page_section(to, NULL, NULL);
         return;
     }
-    l.metric = report_run_metric(r);
+    l.metric = s->label != NULL ? s->metric_count - 1 : report_run_metric(r);
+    l.shown = s->case_count < CASES_MAX ? s->case_count : CASES_MAX;
     l.order = case_scores_sort(r->memory, s, l.metric);
     fprintf(to, "<p>%d case%s after step %" PRId64 ", by ", s->case_count,
             text_plural(s->case_count), s->step);
     html_put_text(to, s->metric[l.metric]);
-    fputs(", the worst first.</p>\n", to);
+    fputs(", the worst first", to);
+    if (l.shown < s->case_count)
+        fprintf(to, "; %d are shown, and all are in validation/cases.csv", l.shown);
+    fputs(".</p>\n", to);
     put_table(&l);
     put_legend(&l);
     fputs("<div class=\"grid-box\">\n", to);
-    for (int place = 0; place < s->case_count; place++)
+    for (int place = 0; place < l.shown; place++)
         put_card(&l, place);
     fputs("</div>\n", to);
     page_section(to, NULL, NULL);

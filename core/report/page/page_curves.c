@@ -12,7 +12,7 @@ enum { LINES_MAX = 2 * CHART_COLORS };
 
 /* Numbers of steps that have a chart, in this order. */
 static const struct { const char *name, *title, *unit; } of_steps[] = {
-    { "loss", "Training loss", "" }, { "lr", "Learning rate", "" },
+    { "lr", "Learning rate", "" },
     { "grad_norm", "Norm of the gradient", "" }, { "seconds", "Time of a step", "seconds" },
     { "data_seconds", "Time of a step that waits for data", "seconds" },
     { "loss_scale", "Loss scale", "" }
@@ -50,6 +50,26 @@ static void put_number(curves *c, const char *kind, const char *name, const char
     }
     if (count > 0)
         put_chart(c, title, unit, count, line);
+}
+
+/* The losses of one run together, else those of the training and those of the validations. */
+static void put_losses(curves *c)
+{
+    static const char *const kind[] = { "step", "validation" };
+    static const char *const title[] = { "Training loss", "Validation loss" };
+    chart_line line[2];
+    int count = 0;
+
+    for (int n = 0; n < 2; n++) {
+        const history_series *s = run_history_find(&c->run->history, kind[n], "loss");
+
+        if (c->run_count > 1)
+            put_number(c, kind[n], "loss", title[n], "");
+        else if (s != NULL)
+            line[count++] = (chart_line){ title[n], s->count, s->step, s->value };
+    }
+    if (count > 0)
+        put_chart(c, count > 1 ? "Loss" : line->name, "", count, line);
 }
 
 static size_t metric_size(const char *name)
@@ -117,9 +137,9 @@ void page_put_curves(FILE *to, arena *memory, int count, const report_run *run)
     fputs("<p class=\"soft\">Each value stands under the pointer. A line of many steps shows means "
           "of equal parts of the run, and a band from the smallest to the largest value.</p>\n"
           "<div class=\"grid-box\">\n", to);
-    put_number(&c, "step", of_steps[0].name, of_steps[0].title, of_steps[0].unit);
+    put_losses(&c);
     put_metrics(&c);
-    for (size_t i = 1; i < sizeof of_steps / sizeof *of_steps; i++)
+    for (size_t i = 0; i < sizeof of_steps / sizeof *of_steps; i++)
         put_number(&c, "step", of_steps[i].name, of_steps[i].title, of_steps[i].unit);
     fputs("</div>\n", to);
     page_section(to, NULL, NULL);

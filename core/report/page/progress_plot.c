@@ -16,6 +16,7 @@ enum { FIRST_HEIGHT = 420, HEIGHT = 180, SCALE = 2, LETTER = 7 * SCALE, TICKS = 
 
 static const uint8_t black[3] = { 30, 30, 30 }, pale[3] = { 225, 225, 225 };
 static const uint8_t blue[3] = { 40, 90, 200 }, green[3] = { 30, 140, 70 };
+static const uint8_t red[3] = { 200, 60, 40 };
 static const uint8_t light_green[3] = { 150, 205, 165 };
 
 /* A panel's rows, and the spans of its axes. */
@@ -41,16 +42,22 @@ static int row_of(const panel *p, double y)
     return p->top + (int)lround((p->high - y) / (p->high - p->low) * p->height);
 }
 
-/* The span of the finite values; false if there are none. */
-static bool find_span(const history_series *s, panel *p)
+static void widen(panel *p, const history_series *s)
 {
-    p->low = INFINITY;
-    p->high = -INFINITY;
     for (int i = 0; s != NULL && i < s->count; i++)
         if (isfinite(s->value[i])) {
             p->low = fmin(p->low, s->value[i]);
             p->high = fmax(p->high, s->value[i]);
         }
+}
+
+/* The span of the finite values of two series, which may be NULL; false: there are none. */
+static bool find_span(const history_series *s, const history_series *other, panel *p)
+{
+    p->low = INFINITY;
+    p->high = -INFINITY;
+    widen(p, s);
+    widen(p, other);
     if (p->high < p->low)
         return false;
     if (p->high <= p->low)
@@ -155,12 +162,22 @@ static panel make_panel(const progress *d, int number)
     return p;
 }
 
-static void put_panel(progress *d, const panel *p, const history_series *s, const char *title)
+/* 'other' is of validations; either may be NULL. */
+static void put_panel(progress *d, const panel *p, const history_series *s,
+                      const history_series *other, const char *title)
 {
+    int y = p->top - LETTER - 8;
+
     put_grid(d, p);
     put_values(d, p, false, blue);
-    put_line(d, p, s, blue);
-    pixel_text_put(&d->picture, LEFT, p->top - LETTER - 8, SCALE, title, blue);
+    if (s != NULL)
+        put_line(d, p, s, blue);
+    pixel_text_put(&d->picture, LEFT, y, SCALE, title, blue);
+    if (other == NULL)
+        return;
+    put_line(d, p, other, red);
+    pixel_text_put(&d->picture, LEFT + pixel_text_width(title, SCALE), y, SCALE, ", validation",
+                   red);
 }
 
 /* The metric of [train] best over a panel that has another axis at the left. */
@@ -172,7 +189,7 @@ static void put_metric(progress *d, panel p)
     history_series average;
     char title[256];
 
-    if (!find_span(s, &p))
+    if (!find_span(s, NULL, &p))
         return;
     average = moving_average(r, s);
     put_values(d, &p, true, green);
@@ -190,11 +207,13 @@ static void draw(progress *d)
 
     memset(d->picture.pixels, 255, (size_t)d->picture.width * (size_t)d->picture.height * 3);
     for (int n = 0; n < PANELS; n++) {
-        const history_series *s = run_history_find(&d->run->history, "step", shown[n][0]);
+        const run_history *h = &d->run->history;
+        const history_series *s = run_history_find(h, "step", shown[n][0]);
+        const history_series *other = n == 0 ? run_history_find(h, "validation", "loss") : NULL;
         panel p = make_panel(d, n);
 
-        if (find_span(s, &p))
-            put_panel(d, &p, s, shown[n][1]);
+        if (find_span(s, other, &p))
+            put_panel(d, &p, s, other, shown[n][1]);
         if (n == 0)
             put_metric(d, p);
     }

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/thread/thread.h"
 #include "base/thread/worker.h"
 #include "report/page/case_scores.h"
 #include "report/page/report_page.h"
@@ -163,16 +164,6 @@ static pons_status write_all(void *context, pons_error *err)
 
 /* ---- the callers ----------------------------------------------------------------------------- */
 
-static void init_changed(pthread_cond_t *changed)
-{
-    pthread_condattr_t clock;
-
-    pthread_condattr_init(&clock);
-    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
-    pthread_cond_init(changed, &clock);
-    pthread_condattr_destroy(&clock);
-}
-
 pons_status report_writer_open(const char *folder, report_writer **out, pons_error *err)
 {
     report_writer *w = calloc(1, sizeof *w);
@@ -183,7 +174,7 @@ pons_status report_writer_open(const char *folder, report_writer **out, pons_err
     }
     w->problem = (pons_error)PONS_ERROR_INIT;
     pthread_mutex_init(&w->lock, NULL);
-    init_changed(&w->changed);
+    thread_condition(&w->changed);
     if (worker_open(WORKER_LOW, "the thread that writes the report", &w->worker, err) != PONS_OK
         || worker_start(w->worker, write_all, w, err) != PONS_OK) {
         report_writer_close(w);

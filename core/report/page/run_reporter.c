@@ -3,12 +3,14 @@
  */
 #include "report/page/run_reporter.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/integer.h"
 #include "cluster/group/group.h"
+#include "data/case/case_read.h"
 #include "report/page/case_scores.h"
 #include "report/page/mosaic.h"
 #include "report/page/network_levels.h"
@@ -72,11 +74,14 @@ pons_status run_reporter_open(const char *folder, const experiment *e, run_repor
 void run_reporter_draw(run_reporter *r, const scored_case *c)
 {
     pons_error ignored = PONS_ERROR_INIT;
-    const mosaic_case shown = { &c->c->image, c->decided != NULL ? &c->c->label : NULL, c->decided,
-                                c->truth, c->made };
 
-    if (r != NULL && png_available())
-        worst_cases_add(&r->shown, c->number, c->badness, &shown, &ignored);
+    if (r == NULL || c->c == NULL || !png_available())
+        return;
+    const mosaic_case shown = { &c->c->image, c->channel,
+                                c->decided != NULL ? &c->c->label : NULL, c->decided, c->truth,
+                                c->made };
+
+    worst_cases_add(&r->shown, c->number, c->badness, &shown, &ignored);
 }
 
 static void fill_values(const validated_cases *v, const case_scores *s, double *value)
@@ -126,26 +131,114 @@ static const char *const *case_names(arena *memory, const validated_cases *v)
     return name;
 }
 
+/* The scores of classes of each case. */
+static void make_class_scores(arena *memory, const validated_cases *v, case_scores *s)
+{
+    double *value;
+
+    s->class_count = v->experiment->class_count - v->first_class + 1;
+    s->class = class_names(memory, v);
+    s->metric = metric_names(memory, v->metrics, &s->metric_count);
+    value = arena_alloc(memory, (size_t)(s->case_count * s->class_count * s->metric_count)
+                                * sizeof *value);
+    fill_values(v, s, value);
+    s->value = value;
+}
+
+/* The probability of an image's own class. */
+static double own_probability(const class_ranking *r, int image)
+{
+    return r->probability[(int64_t)image * r->classes + r->label[image]];
+}
+
+/* A row for each image of a classification. */
+static void make_image_scores(arena *memory, const validated_cases *v, case_scores *s)
+{
+    static const char *const class[] = { CASE_SCORES_MEAN };
+    static const char *const metric[] = { "accuracy", "top5", "probability" };
+    const class_ranking *r = v->images;
+    size_t count = (size_t)s->case_count;
+    const char **label = arena_alloc(memory, count * sizeof *label);
+    const char **decision = arena_alloc(memory, count * sizeof *decision);
+    double *value = arena_alloc(memory, 3 * count * sizeof *value);
+
+    for (int n = 0; n < s->case_count; n++) {
+        int decided = class_ranking_decide(r, n);
+
+        label[n] = v->experiment->classes[r->label[n]].name;
+        decision[n] = v->experiment->classes[decided].name;
+        value[3 * n] = decided == r->label[n];
+        value[3 * n + 1] = class_ranking_place(r, n) < 5;
+        value[3 * n + 2] = own_probability(r, n);
+    }
+    s->class_count = 1;
+    s->class = class;
+    s->metric_count = 3;
+    s->metric = metric;
+    s->value = value;
+    s->label = label;
+    s->decision = decision;
+}
+
 static void write_scores(run_reporter *r, const validated_cases *v)
 {
     pons_error problem = PONS_ERROR_INIT;
     arena *memory = arena_new();
-    case_scores s = { .step = v->step, .case_count = v->count,
-                      .class_count = v->experiment->class_count - v->first_class + 1 };
-    double *value;
+    case_scores s = { .step = v->step, .case_count = v->count };
 
     if (memory == NULL)
         return;
     s.name = case_names(memory, v);
-    s.class = class_names(memory, v);
-    s.metric = metric_names(memory, v->metrics, &s.metric_count);
-    value = arena_alloc(memory, (size_t)(s.case_count * s.class_count * s.metric_count)
-                                * sizeof *value);
-    fill_values(v, &s, value);
-    s.value = value;
+    if (v->images != NULL)
+        make_image_scores(memory, v, &s);
+    else
+        make_class_scores(memory, v, &s);
     case_scores_write(r->folder, &s, &problem);
     warn(r, &problem);
     arena_free(memory);
+}
+
+typedef struct ranked_image {
+    int number;
+    double badness;
+} ranked_image;
+
+static int compare_images(const void *a, const void *b)
+{
+    const ranked_image *x = a, *y = b;
+
+    if (x->badness > y->badness || x->badness < y->badness)
+        return x->badness > y->badness ? -1 : 1;
+    return x->number - y->number;
+}
+
+static void draw_image(run_reporter *r, const validated_cases *v, const ranked_image *image)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    pons_case c = { .size = sizeof c };
+
+    if (cache_read(v->cache, v->ranks[image->number], &c, &ignored) == PONS_OK)
+        run_reporter_draw(r, &(scored_case){ .number = image->number, .c = &c,
+                                             .badness = image->badness });
+    case_clear(&c);
+}
+
+/* The worst images of a classification are known when all have been decided. */
+static void draw_images(run_reporter *r, const validated_cases *v)
+{
+    ranked_image *list = malloc((size_t)v->count * sizeof *list);
+
+    if (list == NULL)
+        return;
+    for (int n = 0; n < v->count; n++) {
+        double p = own_probability(v->images, n);
+
+        list[n] = (ranked_image){ n, isnan(p) ? 1 : -p };
+    }
+    qsort(list, (size_t)v->count, sizeof *list, compare_images);
+    for (int n = 0; n < v->count && n < WORST_CASES_MAX; n++)
+        draw_image(r, v, &list[n]);
+    free(list);
 }
 
 pons_status run_reporter_score(run_reporter *r, const validated_cases *v, pons_error *err)
@@ -156,6 +249,8 @@ pons_status run_reporter_score(run_reporter *r, const validated_cases *v, pons_e
         || r->writer == NULL)
         return err->status;
     write_scores(r, v);
+    if (v->images != NULL)
+        draw_images(r, v);
     report_writer_pictures(r->writer, &r->shown, v->count);
     return PONS_OK;
 }

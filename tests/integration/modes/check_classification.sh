@@ -59,6 +59,11 @@ check "two replicas train" train dp --set distribute.devices=cpu:0,cpu:1
 check "with the same bits" same dp
 check "two ranks train" "$program" launch -n 2 -- train a.ini --set experiment.name=ddp --set model.hidden=16
 check "with the same bits" same ddp
+check "the table of images" [ "$(head -1 runs/a/validation/cases.csv)" = \
+    "case,class,accuracy,top5,probability,step,label,decision" ]
+right='^t10k_[0-9]*,(mean),1,1,0[.0-9]*,[0-9]*,\([0-9]*\),\1$'
+check "has a row for each" [ "$(grep -c "$right" runs/a/validation/cases.csv)" = 13 ]
+check "the page has them" [ "$(grep -c '<a href="#case-' runs/a/report.html)" = 13 ]
 check "eight epochs" train resumed --set train.epochs=8
 check "and eight more" train resumed --set train.epochs=16
 check "with the same bits" same resumed

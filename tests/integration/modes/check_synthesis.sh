@@ -70,6 +70,7 @@ check "two replicas train" train dp --set distribute.devices=cpu:0,cpu:1
 check "with the same bits" same dp
 check "two ranks train" "$program" launch -n 2 -- train a.ini --set experiment.name=ddp
 check "with the same bits" same ddp
+check "the page has the cases" grep -q "the modality to be made" runs/a/report.html
 check "two steps" train resumed --set train.steps=2
 check "and two more" train resumed --set train.steps=4
 check "have the same losses" [ "$(losses a)" = "$(losses resumed)" ]

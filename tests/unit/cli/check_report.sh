@@ -108,6 +108,12 @@ check "a training without a page" train bare --set log.report=no
 check "leaves none" [ "$(ls runs/bare)" = "$(ls runs/run | grep -v -e report -e progress -e validation -e network)" ]
 check "and has the same bits" bits_of_run bare
 # Two processes send their pictures to rank 0: they are those of two replicas of one process.
+validation_losses() { sed -n 's/^{"kind":"validation",.*"loss":\([^,]*\),"dice.*/\1/p' "runs/$1/metrics.jsonl"; }
+check "two validations have a loss" [ "$(validation_losses run | grep -c '^[0-9]')" = 2 ]
+check "which the page shows" grep -qF " Validation loss " "$page"
+check "a training without it" train without --set train.validate_loss=no
+check "has none" [ "$(validation_losses without)" = "" ]
+check "and the same bits" bits_of_run without
 two="--set distribute.devices=cpu:0,cpu:1 --set distribute.threads=1"
 same_picture() { cmp "runs/ranks/validation/case_000$1.png" "runs/dp/validation/case_000$1.png"; }
 pictures() { ! "$program" doctor | grep -q '^libpng  *.*: yes$' || { same_picture 1 && same_picture 2; }; }
@@ -115,6 +121,7 @@ if "$program" doctor | grep -q '^gloo  *.*: yes$'; then
     check "two replicas" train dp --set distribute.mode=dp $two
     check "two processes" train ranks --set distribute.mode=ddp $two
     check "have the same pictures" pictures
+    check "and the same loss of the validations" [ "$(validation_losses ranks)" = "$(validation_losses dp)" ]
 fi
 halves() { train halves --set train.steps=2 && train halves; }
 check "a run in two parts" halves

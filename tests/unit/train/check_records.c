@@ -84,7 +84,7 @@ static void expect_one_of_each(int last)
         ck_assert_int_eq(count_lines("metrics.jsonl", "\"step\",\"step\":%d,", step), 1);
         ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", step), 1);
         ck_assert_int_eq(count_lines("metrics.csv", "step,%d,", step), 6);
-        ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 6);
+        ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 7);
         ck_assert_int_eq(count_events("step/", step), 1);
         ck_assert_int_eq(count_events("validation/", step), 1);
     }
@@ -107,7 +107,7 @@ START_TEST(grace_that_ends_while_a_validation_is_recorded_saves_its_record)
 {
     make_experiment();
     ck_assert_int_eq(train_within("validation 2 linger", "train.grace_s=0"), 75);
-    ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", 2), 6);
+    ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", 2), 7);
     ck_assert_int_eq(train_ini("none"), 0);
     expect_one_of_each(4);
     remove_root();
