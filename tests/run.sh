@@ -15,7 +15,8 @@ without=
 packages="gcc make autoconf automake libtool pkg-config zlib1g-dev libinih-dev libnifti-dev libjansson-dev
     libxxhash-dev check libdnnl-dev libdeflate-dev libpng-dev libjpeg62-turbo-dev libtiff-dev libopenslide-dev
     liblmdb-dev libcurl4-openssl-dev libprotobuf-c-dev protobuf-c-compiler libonnx-dev g++ libgloo-dev
-    libopenmpi-dev openmpi-bin python3-pip strace valgrind ccache mricron-data"
+    libopenmpi-dev openmpi-bin python3-pip strace valgrind ccache mricron-data
+    debhelper lintian mandoc cmark-gfm doxygen"
 
 while [ $# -gt 0 ]; do
     case $1 in

@@ -18,7 +18,7 @@ lacks() {
     nvrtc) is_off NVRTC ;;
     cudnn_library) is_off CUDNN_LIBRARY ;;
     mricron-data) [ ! -f /usr/share/mricron/templates/ch2.nii.gz ] || [ ! -f /usr/share/mricron/templates/aal.nii.gz ] ;;
-    mpirun | script | valgrind) ! command -v "$1" >/dev/null ;;
+    mandoc | mpirun | script | valgrind) ! command -v "$1" >/dev/null ;;
     'made-up cards' | 'two cards') [ "${PONS_TEST_CARD:-}" = real ] ;;
     'no sanitizer') grep -q '^CFLAGS = .*-fsanitize' Makefile ;;
     'optimised kernels') ! grep -q '^CFLAGS = .*-O[23]' Makefile || lacks 'no sanitizer' ;;
