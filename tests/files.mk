@@ -40,6 +40,7 @@ include tests/unit/data/files.mk
 include tests/unit/slide/files.mk
 include tests/unit/plan/files.mk
 include tests/integration/gallery/files.mk
+include tests/integration/docs/files.mk
 include tests/fuzz/files.mk
 include tests/unit/checkpoint/files.mk
 include tests/unit/embed/files.mk
