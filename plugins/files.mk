@@ -2,8 +2,10 @@
 # kind's list.
 sink_LTLIBRARIES += plugins/sinks/csv.la plugins/sinks/tensorboard.la
 RUN_PARAMETERS = plugins/sinks/run_parameters.c plugins/sinks/run_parameters.h
-noinst_LTLIBRARIES += libevents.la
+noinst_LTLIBRARIES += libprotobuf_fields.la libevents.la
+libprotobuf_fields_la_SOURCES = plugins/sinks/protobuf.c plugins/sinks/protobuf.h
 libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
+libevents_la_LIBADD = libprotobuf_fields.la
 plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
 plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
 MLFLOW_FILES = plugins/sinks/mlflow/mlflow.c plugins/sinks/mlflow/delivery.c plugins/sinks/mlflow/delivery.h \

@@ -8,27 +8,9 @@
 #ifndef PLUGINS_SINKS_TENSORBOARD_EVENT_H
 #define PLUGINS_SINKS_TENSORBOARD_EVENT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-/* A protobuf message under construction; zeros are an empty one. 'failed': out of memory. */
-typedef struct message {
-    unsigned char *data;
-    size_t size, room;
-    bool failed;
-} message;
-
-void message_free(message *m);
-
-/* Append a field: its number, then the value. */
-void message_put_integer(message *m, int field, uint64_t value);
-void message_put_double(message *m, int field, double value);
-void message_put_float(message *m, int field, float value);
-void message_put_bytes(message *m, int field, const void *data, size_t size);
-void message_put_text(message *m, int field, const char *text);
-void message_put(message *m, int field, const message *inner);
+#include "sinks/protobuf.h"
 
 /* An Event so far: seconds since 1970, and the step unless it is 0, protobuf's default. */
 void event_begin(message *event, double time, int64_t step);
