@@ -4,13 +4,13 @@
  * The sink takes records of both kinds. A flush writes to disk. A second opening continues behind
  * the kept records.
  */
-#include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <pons/sink.h>
 
@@ -36,29 +36,36 @@ static pons_status write_records(const pons_sink_operations *o, void *sink, int 
     return err->status;
 }
 
-/* The size of all files in a folder. */
-static int64_t folder_size(const char *folder)
+/* Call 'visit' with each file and folder, those of a folder before it. The sum of its answers. */
+static int64_t visit_folder(char *folder, int64_t (*visit)(const FTSENT *entry))
 {
-    DIR *list = opendir(folder);
-    struct dirent *entry;
-    struct stat facts;
-    int64_t size = 0;
+    FTS *list = fts_open((char *[]){ folder, NULL }, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    FTSENT *entry;
+    int64_t sum = 0;
 
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (fstatat(dirfd(list), entry->d_name, &facts, 0) == 0 && S_ISREG(facts.st_mode))
-            size += facts.st_size;
-    }
+    while (list != NULL && (entry = fts_read(list)) != NULL)
+        sum += visit(entry);
     if (list != NULL)
-        closedir(list);
-    return size;
+        fts_close(list);
+    return sum;
+}
+
+static int64_t size_of(const FTSENT *entry)
+{
+    return entry->fts_info == FTS_F ? entry->fts_statp->st_size : 0;
+}
+
+static int64_t remove_entry(const FTSENT *entry)
+{
+    return entry->fts_info == FTS_D ? 0 : remove(entry->fts_accpath);
 }
 
 /* Open as in a run, write the records first .. last, flush, close. */
 static pons_status check_writing(const pons_sink_operations *o, const void *options,
-                                 const char *folder, pons_sink_kept keep, int first, int last,
+                                 char *folder, pons_sink_kept keep, int first, int last,
                                  pons_error *err)
 {
-    int64_t before = folder_size(folder);
+    int64_t before = visit_folder(folder, size_of);
     void *sink = NULL;
 
     if (plugin_status(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
@@ -66,23 +73,11 @@ static pons_status check_writing(const pons_sink_operations *o, const void *opti
         return err->status;
     if (write_records(o, sink, first, last, err) == PONS_OK
         && plugin_status(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
-        && keep.step < 0 && folder_size(folder) <= before)
+        && keep.step < 0 && visit_folder(folder, size_of) <= before)
         pons_fail(err, PONS_PLUGIN, "nothing is in the folder after %d records and 'flush'",
                   last - first + 1);
     o->close(sink);
     return err->status;
-}
-
-static void remove_files(const char *folder)
-{
-    DIR *list = opendir(folder);
-    struct dirent *entry;
-
-    while (list != NULL && (entry = readdir(list)) != NULL)
-        unlinkat(dirfd(list), entry->d_name, 0);
-    if (list != NULL)
-        closedir(list);
-    rmdir(folder);
 }
 
 static pons_status check_missing(const pons_sink_operations *o, pons_error *err)
@@ -114,7 +109,7 @@ pons_status plugin_check_sink(const plugin *p, const invocation *call, pons_erro
     } else {
         if (check_writing(o, options, folder, none, 1, STEPS, err) == PONS_OK)
             check_writing(o, options, folder, kept, KEPT + 1, STEPS, err);
-        remove_files(folder);
+        visit_folder(folder, remove_entry);
     }
     config_close(values);
     free(options);
