@@ -1,13 +1,20 @@
 # Plugins of the kinds that need no library of their own. One of a single file NAME.c is NAME.la in its
 # kind's list.
-sink_LTLIBRARIES += plugins/sinks/csv.la plugins/sinks/tensorboard.la
+sink_LTLIBRARIES += plugins/sinks/csv.la plugins/sinks/tensorboard.la plugins/sinks/wandb.la
 RUN_PARAMETERS = plugins/sinks/run_parameters.c plugins/sinks/run_parameters.h
-noinst_LTLIBRARIES += libprotobuf_fields.la libevents.la
+noinst_LTLIBRARIES += libprotobuf_fields.la libevents.la libwandb_records.la
 libprotobuf_fields_la_SOURCES = plugins/sinks/protobuf.c plugins/sinks/protobuf.h
 libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
 libevents_la_LIBADD = libprotobuf_fields.la
 plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
 plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
+libwandb_records_la_SOURCES = plugins/sinks/wandb/transaction_log.c plugins/sinks/wandb/transaction_log.h \
+	plugins/sinks/wandb/run_record.c plugins/sinks/wandb/run_record.h
+libwandb_records_la_LIBADD = libprotobuf_fields.la $(ZLIB_LIBS)
+plugins_sinks_wandb_la_SOURCES = plugins/sinks/wandb/wandb.c plugins/sinks/wandb/offline_folder.c \
+	plugins/sinks/wandb/offline_folder.h plugins/sinks/wandb/last_values.c plugins/sinks/wandb/last_values.h \
+	$(RUN_PARAMETERS)
+plugins_sinks_wandb_la_LIBADD = libwandb_records.la $(JANSSON_LIBS) $(INIH_LIBS)
 MLFLOW_FILES = plugins/sinks/mlflow/mlflow.c plugins/sinks/mlflow/delivery.c plugins/sinks/mlflow/delivery.h \
 	plugins/sinks/mlflow/client.c plugins/sinks/mlflow/client.h
 EXTRA_DIST += $(MLFLOW_FILES)

@@ -6,6 +6,7 @@
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct reader {
     void (*take)(void *context, const char *name, const char *value);
@@ -34,4 +35,11 @@ void run_parameters_read(const char *folder,
         return;
     ini_parse(path, on_value, &r);
     free(path);
+}
+
+const char *run_folder_name(const char *folder)
+{
+    const char *slash = strrchr(folder, '/');
+
+    return slash != NULL ? slash + 1 : folder;
 }

@@ -1,5 +1,5 @@
 /*
- * run_parameters.h - the values of a run's resolved.ini.
+ * run_parameters.h - the name of a run, and the values of its resolved.ini.
  */
 #ifndef PLUGINS_SINKS_RUN_PARAMETERS_H
 #define PLUGINS_SINKS_RUN_PARAMETERS_H
@@ -11,5 +11,7 @@
 void run_parameters_read(const char *folder,
                          void (*take)(void *context, const char *name, const char *value),
                          void *context);
+/* The last part of the path of a run folder. */
+const char *run_folder_name(const char *folder);
 
 #endif

@@ -5,6 +5,8 @@
 #include <config.h>
 
 #include "sinks/tensorboard/event.h"
+#include "sinks/wandb/run_record.h"
+#include "sinks/wandb/transaction_log.h"
 #include "support/process/process_state.h"
 #include "support/run/run_pons.h"
 #include "support/suite.h"
@@ -20,7 +22,7 @@ static const char ini[] =
     "[loss]\nplugin = dice_ce\n"
     "[optimizer]\nplugin = adam\nlr = 1e-2\n"
     "[train]\nsteps = 4\nvalidate_steps = 1\ncheckpoint_every = 0\nprecision = fp32\n"
-    "[log]\nsinks = alarm csv tensorboard\n";
+    "[log]\nsinks = alarm csv tensorboard wandb\n";
 
 static void make_experiment(void)
 {
@@ -78,6 +80,30 @@ static int count_events(const char *kind, int step)
     return count;
 }
 
+/* Count the numbers 'key' of a step in the rows of Weights & Biases. */
+static int count_items(const char *key, int step)
+{
+    glob_t found;
+    message record = { 0 };
+    message_view history;
+    int64_t at;
+    char name[64], json[32];
+    int count = 0;
+
+    ck_assert_int_eq(glob(in_root("runs/run/wandb/*/*.wandb"), 0, NULL, &found), 0);
+    ck_assert_int_eq(found.gl_pathc, 1);
+    FILE *file = fopen(found.gl_pathv[0], "r");
+    ck_assert(transaction_log_open(file));
+    while (transaction_log_read(file, &record))
+        if (record_read_row(&record, &at, &history) && at == step)
+            while (row_read_item(&history, name, sizeof name, json, sizeof json))
+                count += strcmp(name, key) == 0;
+    fclose(file);
+    message_free(&record);
+    globfree(&found);
+    return count;
+}
+
 static void expect_one_of_each(int last)
 {
     for (int step = 1; step <= last; step++) {
@@ -87,6 +113,9 @@ static void expect_one_of_each(int last)
         ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 7);
         ck_assert_int_eq(count_events("step/", step), 1);
         ck_assert_int_eq(count_events("validation/", step), 1);
+        ck_assert_int_eq(count_items("_step", step), 1);
+        ck_assert_int_eq(count_items("step/loss", step), 1);
+        ck_assert_int_eq(count_items("validation/cases", step), 1);
     }
 }
 
