@@ -13,7 +13,7 @@ libwandb_records_la_SOURCES = plugins/sinks/wandb/transaction_log.c plugins/sink
 libwandb_records_la_LIBADD = libprotobuf_fields.la $(ZLIB_LIBS)
 plugins_sinks_wandb_la_SOURCES = plugins/sinks/wandb/wandb.c plugins/sinks/wandb/offline_folder.c \
 	plugins/sinks/wandb/offline_folder.h plugins/sinks/wandb/last_values.c plugins/sinks/wandb/last_values.h \
-	$(RUN_PARAMETERS)
+	plugins/sinks/wandb/rename_run.c plugins/sinks/wandb/rename_run.h $(RUN_PARAMETERS)
 plugins_sinks_wandb_la_LIBADD = libwandb_records.la $(JANSSON_LIBS) $(INIH_LIBS)
 MLFLOW_FILES = plugins/sinks/mlflow/mlflow.c plugins/sinks/mlflow/delivery.c plugins/sinks/mlflow/delivery.h \
 	plugins/sinks/mlflow/client.c plugins/sinks/mlflow/client.h

@@ -96,7 +96,7 @@ static pons_status make_folder(const char *path, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot make the folder '%s': %s", path, strerror(errno));
 }
 
-/* Make the folder of the files that 'wandb sync' makes of the records: the configuration, summary. */
+/* Make the folder of the files that 'wandb sync' makes of the records. */
 static pons_status make_files_folder(const offline_folder *f, pons_error *err)
 {
     char *files = NULL;

@@ -74,17 +74,22 @@ static void put_time(message *m, int field, struct timespec time)
     message_free(&timestamp);
 }
 
+/* Of a field that comes twice, the last is read. */
+static void put_names(message *m, const run_facts *run)
+{
+    message_put_text(m, RUN_ENTITY, run->entity != NULL ? run->entity : "");
+    message_put_text(m, RUN_PROJECT, run->project);
+    message_put_text(m, RUN_NAME, run->name);
+}
+
 void record_make_run(message *record, int64_t number, const run_facts *run,
                      const message *settings)
 {
     message m = { 0 };
 
     message_put_text(&m, RUN_ID, run->id);
-    if (run->entity != NULL)
-        message_put_text(&m, RUN_ENTITY, run->entity);
-    message_put_text(&m, RUN_PROJECT, run->project);
     message_put(&m, RUN_CONFIG, settings);
-    message_put_text(&m, RUN_NAME, run->name);
+    put_names(&m, run);
     message_put_text(&m, RUN_HOST, run->host);
     put_time(&m, RUN_START, run->start);
     make(record, number, RECORD_RUN, &m);
@@ -170,6 +175,44 @@ bool record_is_own_header(const message *record)
            && message_find(f.bytes, VERSION_PRODUCER, &f)
            && (size_t)(f.bytes.end - f.bytes.at) == sizeof producer - 1
            && memcmp(f.bytes.at, producer, sizeof producer - 1) == 0;
+}
+
+/* Whether the last field of this number is that text; an absent one is "". */
+static bool has_text(message_view v, int number, const char *text)
+{
+    message_field f;
+    message_view found = { v.at, v.at };
+
+    while (message_read(&v, &f))
+        if (f.number == number)
+            found = f.bytes;
+    return (size_t)(found.end - found.at) == strlen(text)
+           && memcmp(found.at, text, strlen(text)) == 0;
+}
+
+bool record_is_run(const message *record, const run_facts *run)
+{
+    message_field f;
+
+    if (!message_find(view_of(record), RECORD_RUN, &f))
+        return false;
+    return run == NULL
+           || (has_text(f.bytes, RUN_ENTITY, run->entity != NULL ? run->entity : "")
+               && has_text(f.bytes, RUN_PROJECT, run->project)
+               && has_text(f.bytes, RUN_NAME, run->name));
+}
+
+void record_rename_run(message *record, const run_facts *run)
+{
+    message m = { 0 };
+    message_field number, f;
+
+    if (!message_find(view_of(record), RECORD_NUMBER, &number)
+        || !message_find(view_of(record), RECORD_RUN, &f))
+        return;
+    message_append(&m, f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
+    put_names(&m, run);
+    make(record, (int64_t)number.value, RECORD_RUN, &m);
 }
 
 bool record_is_renewed(const message *record)

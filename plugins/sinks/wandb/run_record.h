@@ -34,6 +34,10 @@ void record_make_exit(message *record, int64_t number, int code, double runtime)
 
 /* Whether it is the header of a file that record_make_header made. */
 bool record_is_own_header(const message *record);
+/* Whether it is a run, and one of this entity, project and name unless 'run' is NULL. */
+bool record_is_run(const message *record, const run_facts *run);
+/* Replace entity, project and name of the record of a run. */
+void record_rename_run(message *record, const run_facts *run);
 /* Whether a resumed run makes it anew: settings, a summary or an exit. */
 bool record_is_renewed(const message *record);
 /* Find the step of a row, and its items. False: the record is no row. */

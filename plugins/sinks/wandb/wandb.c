@@ -15,6 +15,7 @@
 #include "sinks/run_parameters.h"
 #include "sinks/wandb/last_values.h"
 #include "sinks/wandb/offline_folder.h"
+#include "sinks/wandb/rename_run.h"
 #include "sinks/wandb/run_record.h"
 #include "sinks/wandb/transaction_log.h"
 
@@ -267,14 +268,21 @@ static void put_setting(void *context, const char *name, const char *text)
     json_decref(value);
 }
 
-static void append_run(sink *s, const message *settings)
+static run_facts facts_of(const sink *s)
 {
     const wandb *c = s->config;
+
+    return (run_facts){ .id = s->folder.id, .entity = c->entity, .project = c->project,
+                        .name = c->name != NULL ? c->name : run_folder_name(s->run) };
+}
+
+static void append_run(sink *s, const message *settings)
+{
+    run_facts facts = facts_of(s);
     char host[64] = "";
-    run_facts facts = { s->folder.id, c->entity, c->project,
-                        c->name != NULL ? c->name : run_folder_name(s->run), host, { 0 } };
 
     gethostname(host, sizeof host - 1);
+    facts.host = host;
     clock_gettime(CLOCK_REALTIME, &facts.start);
     record_make_run(&s->record, ++s->number, &facts, settings);
     append_record(s);
@@ -318,6 +326,21 @@ static void wandb_close(void *context)
     free(s);
 }
 
+static pons_status open_file(sink *s, pons_sink_kept keep, pons_error *err)
+{
+    run_facts facts;
+
+    if (offline_folder_open(&s->folder, s->run, err) != PONS_OK)
+        return err->status;
+    facts = facts_of(s);
+    if (rename_run(s->folder.log, &facts, err) != PONS_OK
+        || pons_sink_file(s->folder.log, "a+", &s->file, err) != PONS_OK
+        || cut_file(s, keep, err) != PONS_OK)
+        return err->status;
+    offline_folder_forget_delivery(&s->folder);
+    return PONS_OK;
+}
+
 static pons_status wandb_open(const void *config, const char *folder, pons_sink_kept keep,
                               void **out, pons_error *err)
 {
@@ -331,13 +354,10 @@ static pons_status wandb_open(const void *config, const char *folder, pons_sink_
     s->step = -1;
     s->begin = clock_seconds(CLOCK_MONOTONIC);
     pthread_mutex_init(&s->lock, NULL);
-    if (offline_folder_open(&s->folder, folder, err) != PONS_OK
-        || pons_sink_file(s->folder.log, "a+", &s->file, err) != PONS_OK
-        || cut_file(s, keep, err) != PONS_OK) {
+    if (open_file(s, keep, err) != PONS_OK) {
         wandb_close(s);
         return err->status;
     }
-    offline_folder_forget_delivery(&s->folder);
     *out = s;
     return PONS_OK;
 }

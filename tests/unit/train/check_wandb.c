@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 /* The options of [log.wandb]. */
-static const struct { const char *project, *entity, *name; } settings = { "liver", "team", NULL };
+static struct { const char *project, *entity, *name; } settings = { "liver", "team", NULL };
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
@@ -339,7 +339,7 @@ END_TEST
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-static bool holds(const char *path, const char *text)
+static bool holds(const char *path, const char *text, size_t length)
 {
     pons_error err = PONS_ERROR_INIT;
     char *data;
@@ -347,9 +347,14 @@ static bool holds(const char *path, const char *text)
     bool found;
 
     ck_assert_int_eq(file_read(path, 1 << 20, &data, &size, PONS_DATA, &err), PONS_OK);
-    found = memmem(data, size, text, strlen(text)) != NULL;
+    found = memmem(data, size, text, length) != NULL;
     free(data);
     return found;
+}
+
+static void expect_held(const char *path, const char *text)
+{
+    ck_assert_msg(holds(path, text, strlen(text)), "no '%s'", text);
 }
 
 START_TEST(the_run_has_its_settings_and_the_identity_of_its_folder)
@@ -362,15 +367,15 @@ START_TEST(the_run_has_its_settings_and_the_identity_of_its_folder)
                                "[data]\nsource = /a \"b\"\\c\n");
     run_steps(-1, 1, 1);
     strcpy(path, found_path("run-*.wandb"));
-    ck_assert(holds(path, "\x1a\x05liver"));      /* field 3 of 5 bytes: the project */
-    ck_assert(holds(path, "\x12\x04team"));       /* field 2: the entity */
-    ck_assert(holds(path, strrchr(root, '/') + 1)); /* the name */
-    ck_assert(holds(path, "\x0a\x0cmodel.plugin\x82\x01\x06\"unet\""));
-    ck_assert(holds(path, "\x0a\x0coptimizer.lr\x82\x01\x04" "1e-2"));
-    ck_assert(holds(path, "\x0a\x12optimizer.nesterov\x82\x01\x05" "false"));
-    ck_assert(holds(path, "\"/a \\\"b\\\"\\\\c\""));
-    ck_assert(!holds(path, "model.act"));
-    ck_assert(!holds(path, "dice.a")); /* it has no number */
+    expect_held(path, "\x1a\x05liver"); /* field 3 of 5 bytes: the project */
+    expect_held(path, "\x12\x04team"); /* field 2: the entity */
+    expect_held(path, strrchr(root, '/') + 1); /* the name */
+    expect_held(path, "\x0a\x0cmodel.plugin\x82\x01\x06\"unet\"");
+    expect_held(path, "\x0a\x0coptimizer.lr\x82\x01\x04" "1e-2");
+    expect_held(path, "\x0a\x12optimizer.nesterov\x82\x01\x05" "false");
+    expect_held(path, "\"/a \\\"b\\\"\\\\c\"");
+    ck_assert(!holds(path, "model.act", strlen("model.act")));
+    ck_assert(!holds(path, "dice.a", strlen("dice.a"))); /* it has no number */
     char *name = strrchr(path, '/'), *folder = path;
     *name++ = '\0';
     folder = strrchr(path, '/') + 1;
@@ -378,6 +383,25 @@ START_TEST(the_run_has_its_settings_and_the_identity_of_its_folder)
     ck_assert_mem_eq(name + strlen("run-"), folder + strlen(folder) - 8, 8);
     ck_assert_str_eq(name + strlen("run-") + 8, ".wandb");
     ck_assert_str_eq(strrchr(found_path("files"), '/'), "/files"); /* 'wandb sync' fills it */
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_resumed_run_takes_another_name)
+{
+    static const char names[] = "\x12\x00\x1a\x06spleenB\x05" "again";
+    char path[512];
+
+    make_root();
+    run_steps(-1, 1, 2);
+    strcpy(path, found_path("run-*.wandb"));
+    settings.project = "spleen";
+    settings.entity = NULL;
+    settings.name = "again";
+    run_steps(2, 3, 3);
+    ck_assert_str_eq(found_path("*.wandb*"), path); /* there is no other file */
+    ck_assert_str_eq(told(), "run 1s set 2sv 3s = exit0");
+    ck_assert(holds(path, names, sizeof names - 1));
     remove_root();
 }
 END_TEST
@@ -490,6 +514,7 @@ int main(void)
     tcase_add_test(c, what_a_killed_run_wrote_ends_with_a_whole_record);
     tcase_add_test(c, a_file_that_was_cut_short_is_continued_from_its_last_whole_row);
     tcase_add_test(c, the_run_has_its_settings_and_the_identity_of_its_folder);
+    tcase_add_test(c, a_resumed_run_takes_another_name);
     tcase_add_test(c, a_delivered_run_that_goes_on_is_delivered_again);
     tcase_add_test(c, runs_of_others_stay);
     tcase_add_test(c, a_run_without_a_record_leaves_no_folder);
