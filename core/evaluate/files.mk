@@ -1,8 +1,8 @@
 # Files of core/evaluate.
 libcore_la_SOURCES += core/evaluate/classification_score.c core/evaluate/classification_score.h \
 	core/evaluate/decisions.c core/evaluate/decisions.h
-libcore_la_SOURCES += core/evaluate/comparison.c core/evaluate/comparison.h \
-	core/evaluate/comparison_json.c core/evaluate/evaluation.c core/evaluate/evaluation.h \
+libcore_la_SOURCES += core/evaluate/comparison/comparison.c core/evaluate/comparison/comparison.h \
+	core/evaluate/comparison/comparison_json.c core/evaluate/evaluation.c core/evaluate/evaluation.h \
 	core/evaluate/evaluation_csv.c core/evaluate/evaluation_folds.c \
 	core/evaluate/evaluation_images.c core/evaluate/evaluation_interval.c \
 	core/evaluate/evaluation_json.c core/evaluate/evaluation_run.c \

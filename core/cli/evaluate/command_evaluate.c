@@ -15,7 +15,7 @@
 #include "cli/evaluate/evaluate_slides.h"
 #include "data/reader/volume_read.h"
 #include "data/volume/volume_files.h"
-#include "evaluate/comparison.h"
+#include "evaluate/comparison/comparison.h"
 #include "evaluate/decisions.h"
 #include "evaluate/evaluation.h"
 #include "evaluate/evaluation_run.h"

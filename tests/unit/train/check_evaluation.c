@@ -5,7 +5,7 @@
 #include <config.h>
 
 #include "base/random.h"
-#include "evaluate/comparison.h"
+#include "evaluate/comparison/comparison.h"
 #include "metric/lesions.h"
 #include "metric/paired_test.h"
 #include "metric/surface_distance.h"

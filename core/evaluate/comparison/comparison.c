@@ -1,7 +1,7 @@
 /*
  * comparison.c - compare two evaluations case by case.
  */
-#include "evaluate/comparison.h"
+#include "evaluate/comparison/comparison.h"
 
 #include <math.h>
 #include <stdlib.h>

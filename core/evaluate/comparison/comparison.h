@@ -1,8 +1,8 @@
 /*
  * comparison.h - two evaluations of the same cases: paired differences and their test.
  */
-#ifndef CORE_EVALUATE_COMPARISON_H
-#define CORE_EVALUATE_COMPARISON_H
+#ifndef CORE_EVALUATE_COMPARISON_COMPARISON_H
+#define CORE_EVALUATE_COMPARISON_COMPARISON_H
 
 #include "evaluate/evaluation.h"
 

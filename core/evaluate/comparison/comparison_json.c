@@ -1,7 +1,7 @@
 /*
  * comparison_json.c - a comparison as one JSON object, cases in the order of their files.
  */
-#include "evaluate/comparison.h"
+#include "evaluate/comparison/comparison.h"
 
 #include "base/file/json.h"
 #include "evaluate/value_text.h"
