@@ -655,6 +655,7 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
 {
     const experiment *e = s->experiment;
     pons_error problem = PONS_ERROR_INIT;
+    char phases[512];
 
     profile_attach(NULL, NULL);
     if (!trained || profile_steps(s->profile) == 0
@@ -662,6 +663,8 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
         return;
     const profile_subject of = { e->sections.experiment.name, e->device.facts.name,
                                  s->processes.place.rank, s->processes.place.size };
+    profile_phases_text(s->profile, phases, sizeof phases);
+    log_line(s->call->log, "phases: %s", phases);
     if (profile_files_write(s->profile, &of, s->folder.path, &problem) != PONS_OK)
         log_warning(s->call->log, "%s", problem.text);
     else

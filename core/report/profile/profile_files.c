@@ -44,3 +44,17 @@ pons_status profile_files_write(profile *p, const profile_subject *of, const cha
         return err->status;
     return write_file(folder, "trace.json", &w, trace_events_put, err);
 }
+
+void profile_phases_text(const profile *p, char *out, size_t size)
+{
+    double all = 0;
+    size_t used = 0;
+
+    for (int i = 0; i < RANGE_PHASE_COUNT; i++)
+        all += profile_phase_sum(p, (range_kind)i).seconds;
+    out[0] = '\0';
+    for (int i = 0; i < RANGE_PHASE_COUNT && all > 0 && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s %.1f %%", i > 0 ? ", " : "",
+                                 range_kind_name((range_kind)i),
+                                 100 * profile_phase_sum(p, (range_kind)i).seconds / all);
+}

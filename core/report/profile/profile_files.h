@@ -20,4 +20,7 @@ typedef struct profile_subject {
 pons_status profile_files_write(profile *p, const profile_subject *of, const char *folder,
                                 pons_error *err);
 
+/* Write the share of each phase in the time of all phases: "start 1.0 %, loading 0.1 %, ...". */
+void profile_phases_text(const profile *p, char *out, size_t size);
+
 #endif

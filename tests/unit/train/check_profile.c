@@ -149,6 +149,24 @@ static void check_plugins(const json_t *p)
     }
 }
 
+/* The log has the shares of the phases. */
+static void check_log(const json_t *phases)
+{
+    const char *line = strstr(root_text("runs/seen/log.txt"), "phases: start ");
+    double all = sum_of(phases, "cpu_ns");
+    char expected[64];
+
+    ck_assert(line != NULL);
+    for (size_t i = 0; i < PHASES; i++) {
+        const json_t *phase = json_array_get(phases, i);
+
+        snprintf(expected, sizeof expected, "%s %.1f %%", text(phase, "phase"),
+                 100 * real(phase, "cpu_ns") / all);
+        line = strstr(line, expected);
+        ck_assert_msg(line != NULL, "no '%s'", expected);
+    }
+}
+
 START_TEST(totals_agree_with_the_run)
 {
     json_t *p;
@@ -161,6 +179,7 @@ START_TEST(totals_agree_with_the_run)
     check_threads(p);
     check_kernels(p);
     check_plugins(p);
+    check_log(json_at(p, "phases"));
     json_decref(p);
     /* Only a run with the flag has a profile, and both have the same weights. */
     ck_assert(!root_has("runs/plain/profile.json") && !root_has("runs/plain/trace.json"));
