@@ -217,9 +217,9 @@ static void make_map(const fusion *f, const fuse_unit *u, plan_kernel *k)
         k->node_count = 1;
 }
 
-static void make_kernel(const fusion *f, const fuse_unit *u, plan_kernel *k)
+static void make_kernel(const fusion *f, const fuse_unit *u, bool repeats, plan_kernel *k)
 {
-    *k = (plan_kernel){ .section = u->begin ? SECTION_BEGIN : SECTION_MICRO };
+    *k = (plan_kernel){ .section = u->begin && !repeats ? SECTION_BEGIN : SECTION_MICRO };
     for (int i = 0; i < u->output_count; i++) {
         k->backward = k->backward || u->output[i]->backward;
         k->origin = k->origin != NULL ? k->origin : u->output[i]->origin;
@@ -244,8 +244,30 @@ static bool is_ready(const fusion *f, const fuse_unit *u, int stamp)
     return true;
 }
 
-/* The units in running order, those of begin first. */
-static bool order_units(fusion *f, fuse_unit **order)
+/*
+ * Whether an evaluation has so many operations that converting and packing weights in each run
+ * takes about a hundredth of its time on a host, which packs a weight while it does 160. Then
+ * memory holds them for the run of their kernels alone.
+ */
+static bool is_long_run(const fusion *f, const device *d)
+{
+    enum { OPERATIONS_FOR_WEIGHT = 16000 };
+    double weights = 0, flop = 0;
+
+    for (int i = 0; i < f->g->node_count; i++) {
+        const pons_node *x = f->g->node[i];
+
+        if (x->kind == NODE_PARAMETER)
+            weights += (double)shape_count(x->shape);
+        else if (f->live[i] && fuse_unit_of(f, x) != NULL && !fuse_unit_of(f, x)->begin)
+            flop += (double)node_flop(x);
+    }
+    return !f->off && !f->g->training && d->facts.host_memory
+           && flop >= OPERATIONS_FOR_WEIGHT * weights;
+}
+
+/* The units in running order, those of begin first, unless they run each time. */
+static bool order_units(fusion *f, bool repeats, fuse_unit **order)
 {
     int stamp = ++f->stamp;
 
@@ -255,9 +277,9 @@ static bool order_units(fusion *f, fuse_unit **order)
         for (int i = 0; i < f->unit_count; i++) {
             fuse_unit *u = f->unit[i];
 
-            if (u->visited == stamp || (next && next->begin && !u->begin))
+            if (u->visited == stamp || (next && next->begin && !u->begin && !repeats))
                 continue;
-            if (next && next->begin == u->begin && next->first < u->first)
+            if (next && (repeats || next->begin == u->begin) && next->first < u->first)
                 continue;
             if (is_ready(f, u, stamp))
                 next = u;
@@ -286,11 +308,12 @@ pons_status plan_make(pons_graph *g, int root_count, pons_node *const *root, con
         fuse_graph(&f);
     }
     order = arena_alloc(f.arena, sizeof(*order) * (size_t)(f.unit_count + 1));
-    if (!order_units(&f, order))
+    out->repeats = is_long_run(&f, d);
+    if (!order_units(&f, out->repeats, order))
         return pons_fail(err, PONS_FAILURE, "kernels wait for each other after fusing");
     out->kernel = arena_alloc(f.arena, sizeof(*out->kernel) * (size_t)(f.unit_count + 1));
     out->kernel_count = f.unit_count;
     for (int i = 0; i < f.unit_count; i++)
-        make_kernel(&f, order[i], &out->kernel[i]);
+        make_kernel(&f, order[i], out->repeats, &out->kernel[i]);
     return PONS_OK;
 }

@@ -25,6 +25,7 @@ typedef struct plan_kernel {
 typedef struct plan {
     int kernel_count;
     plan_kernel *kernel;     /* in running order                                                  */
+    bool repeats;            /* an evaluation converts and packs weights in each run              */
 } plan;
 
 /*

@@ -4,7 +4,7 @@
  * A request that the device declines gets the reference kernel. Weights in a kernel's own layout
  * are packed once a step; kernels with equal layouts share the packed weight. In a step of one
  * micro-batch a call packs its weights itself, as often, into memory that other calls use, too. So
- * it does in an evaluation on the host whose operations take far longer.
+ * it does in an evaluation whose operations take far longer (plan.h).
  */
 #include <string.h>
 
@@ -206,25 +206,6 @@ static void pack_first(program *p, int micro)
     }
 }
 
-/*
- * Whether the calls of micro, from 'micro' on, have so many operations that packing before each run
- * takes about a hundredth of their time on a host, which packs a byte while it does 20.
- */
-static bool packing_is_cheap(const program *p, int micro)
-{
-    enum { OPERATIONS_FOR_BYTE = 2000 };
-    double bytes = 0, flop = 0;
-
-    for (int k = micro; k < p->calls.count; k++) {
-        const program_call *c = p->calls.call + k;
-
-        flop += (double)c->flop;
-        for (int i = 0; i < PACKED_INPUTS && i < c->request->input_count; i++)
-            bytes += (double)c->kernel.pack_size[i];
-    }
-    return p->device.facts.host_memory && flop >= OPERATIONS_FOR_BYTE * bytes;
-}
-
 /* Make one call in begin for every layout of every weight. The calls of micro begin at 'micro'. */
 static pons_status prepare_packs(program *p, int micro, pons_error *err)
 {
@@ -391,7 +372,7 @@ pons_status prepare_calls(program *p, pons_error *err)
     if (prepare_section(p, SECTION_BEGIN, err) != PONS_OK
         || prepare_section(p, SECTION_MICRO, err) != PONS_OK)
         return PONS_DEVICE;
-    if (p->training ? p->settings.accumulate == 1 : packing_is_cheap(p, begin))
+    if (p->training ? p->settings.accumulate == 1 : p->plan.repeats)
         pack_first(p, begin);
     else if (prepare_packs(p, begin, err) != PONS_OK)
         return PONS_DEVICE;
