@@ -9,8 +9,8 @@ usage: nnunet_train.py FOLDER data
 data: the head of mricron-data at 2 mm, cut into eight blocks, with the brain outside the atlas and the atlas as
 classes. plan: nnU-Net's planner and preprocessing, with a smaller patch and widths, where they are given. train:
 STEPS steps of nnUNetTrainer in epochs of ten; prints the processor seconds of the steps, and saves
-FOLDER/nnunet-SEED.pt. With FAR_END 'inside' patches on foreground stay in the volume, as those of pons; else they reach
-beyond its far end, as nnU-Net's do. score: the pseudo Dice of each class over 50 batches of nnU-Net's validation
+FOLDER/nnunet-SEED.pt. With FAR_END 'inside' patches on foreground stay in the volume; else they reach beyond its far
+end, as nnU-Net's do. score: the pseudo Dice of each class over 50 batches of nnU-Net's validation
 loader.
 """
 import json
@@ -103,7 +103,7 @@ def keep_inside():
     nnUNetDataLoader.get_bbox = get_inside
 
 
-def train(seed, steps, threads, far_end="own"):
+def train(seed, steps, threads, far_end="beyond"):
     torch.set_num_threads(int(threads))
     if far_end == "inside":
         keep_inside()

@@ -15,7 +15,8 @@
 #   FEATURES  widths of the four stages; default: 16 32 64 128
 #   PRECISION of pons, fp32 or auto; default: fp32, which nnU-Net has on processors
 #   THREADS   of each program; default: 2. On a busy machine 1: threads that wait for others use the processor
-#   FAR_END   inside: patches of nnU-Net stay in the volume at its far end, as those of pons; default: own
+#   FAR_END   beyond, nnU-Net's: patches on foreground go on beyond the volume; inside: those of both stay in it;
+#             default: beyond
 #   RUNNER    a command put before each training, to keep the machine quiet
 . "$(dirname "$0")/rounds.sh"
 
@@ -29,7 +30,7 @@ features=${FEATURES:-16 32 64 128}
 precision=$(chosen PRECISION "${PRECISION:-fp32}" fp32 auto)
 threads=${THREADS:-2}
 whole THREADS "$threads"
-far_end=$(chosen FAR_END "${FAR_END:-own}" own inside)
+far_end=$(chosen FAR_END "${FAR_END:-beyond}" beyond inside)
 keep "${3:-}"
 # Threads of PyTorch sleep while they wait: spinning would count as processor time.
 export OMP_WAIT_POLICY=passive
@@ -47,7 +48,7 @@ ours() {
     rm -rf "runs/seed-$1"
     set -- "$1" --set train.steps="$steps" --set experiment.seed="$1" --set experiment.name="seed-$1" \
         --set train.precision="$precision" --set distribute.threads="$threads" --set train.validate_steps=0 \
-        --set train.validate_every=0 --set train.checkpoint_every=0
+        --set train.validate_every=0 --set train.checkpoint_every=0 --set patch.far_end="$far_end"
     [ "$patch" = plan ] ||
         set -- "$@" --set patch.extent="$patch" --set window.extent="$patch" --set model.features_per_stage="$features"
     shift
@@ -74,9 +75,8 @@ measured() {
 cat plan >&2
 grep -E '^(extent|batch|strides|kernel_sizes|features_per_stage) = ' head.ini >&2
 last=step-$(printf %08d "$steps")
-own=pons-$precision-$threads-$steps
-other=nnunet-$threads-$steps
-[ "$far_end" = own ] || other=$other-$far_end
+own=pons-$precision-$threads-$steps-$far_end
+other=nnunet-$threads-$steps-$far_end
 for seed in $seeds; do
     has_round "$own" "$seed" || {
         seconds=$(ours "$seed")
