@@ -218,9 +218,16 @@ static double bytes_in_memory(const data_options *d, double rest)
     return sum;
 }
 
+/* Another program of a replica: programs share the arena. */
+static void add_program(memory_estimate *f, const program_facts *more)
+{
+    f->arena = fmax(f->arena, (double)more->arena);
+    f->scratch += (double)(more->packed + more->inputs);
+}
+
 pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
-                                 const program *evaluation, double cropped_share,
-                                 memory_estimate *out, pons_error *err)
+                                 const program *evaluation, const program *loss,
+                                 double cropped_share, memory_estimate *out, pons_error *err)
 {
     memory_estimate f = { .libraries = memory_resident_bytes() };
     program_facts facts, more;
@@ -244,10 +251,13 @@ pons_status memory_estimate_make(const experiment *e, const storage *s, const pr
         return err->status;
     if (evaluation != NULL) {
         program_describe(evaluation, &more);
-        f.arena = more.arena > facts.arena ? (double)more.arena : f.arena;
-        f.scratch += (double)(more.packed + more.inputs);
+        add_program(&f, &more);
         volumes = validation_bytes(e, sizes.largest);
         f.sums = sums_bytes(e, sizes.largest, f.arena + f.parameters + f.scratch + device);
+    }
+    if (loss != NULL) {
+        program_describe(loss, &more);
+        add_program(&f, &more);
     }
     double *const of_replica[] = { &f.arena, &f.parameters, &f.scratch, &f.loader };
     for (size_t i = 0; i < sizeof of_replica / sizeof of_replica[0]; i++)

@@ -19,13 +19,14 @@ typedef struct memory_estimate {
 } memory_estimate;
 
 /*
- * Estimate; 'evaluation' may be NULL. It is called after the programs are built and before one has
- * run, so that untouched memory is not counted as resident too. Cases are judged by their headers.
+ * Estimate; 'evaluation' and 'loss' (programs_build_loss) may be NULL. It is called after the
+ * programs are built and before one has run, so that untouched memory is not counted as resident
+ * too. Cases are judged by their headers.
  * 'cropped_share' is the share of a case's voxels that crop_foreground keeps, 1 if it is unknown.
  */
 pons_status memory_estimate_make(const experiment *e, const storage *s, const program *training,
-                                 const program *evaluation, double cropped_share,
-                                 memory_estimate *out, pons_error *err);
+                                 const program *evaluation, const program *loss,
+                                 double cropped_share, memory_estimate *out, pons_error *err);
 
 /* The memory of a prediction of one image. */
 typedef struct prediction_estimate {

@@ -34,7 +34,7 @@ static const pons_option flags[] = {
 typedef struct explained {
     experiment *experiment;
     storage *storage;
-    program *training, *evaluation;
+    program *training, *evaluation, *loss;
     local_comm *comm;
     program_facts facts;
     memory_estimate memory_estimate;
@@ -172,9 +172,12 @@ static pons_status build(explained *x, pons_error *err)
     if (validates && programs_build_evaluation(e, &e->device, x->storage, false, &x->evaluation,
                                                err) != PONS_OK)
         return err->status;
+    if (validates && t->validate_loss
+        && programs_build_loss(e, &e->device, x->storage, &x->loss, err) != PONS_OK)
+        return err->status;
     program_describe(x->training, &x->facts);
-    return memory_estimate_make(e, x->storage, x->training, x->evaluation, 1, &x->memory_estimate,
-                                err);
+    return memory_estimate_make(e, x->storage, x->training, x->evaluation, x->loss, 1,
+                                &x->memory_estimate, err);
 }
 
 static pons_status explain(explained *x, const explain_flags *f, pons_error *err)
@@ -220,6 +223,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     memory_hints_add(x.experiment != NULL ? &x.experiment->sections : NULL, MEMORY_HINTS_EXPLAIN,
                      err);
     program_free(x.evaluation);
+    program_free(x.loss);
     program_free(x.training);
     if (x.storage != NULL)
         storage_free(x.storage);

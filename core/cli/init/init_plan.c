@@ -29,7 +29,7 @@ static pons_status estimate(const experiment *e, double cropped_share, memory_es
                             pons_error *err)
 {
     program_seat seat = { &e->device, NULL, experiment_device_extracts(e) };
-    program *training = NULL, *evaluation = NULL;
+    program *training = NULL, *evaluation = NULL, *loss = NULL;
     local_comm *comm = NULL;
     storage *s = NULL;
 
@@ -38,8 +38,10 @@ static pons_status estimate(const experiment *e, double cropped_share, memory_es
     if (err->status == PONS_OK && storage_new(&e->device, &s, err) == PONS_OK
         && programs_build_training(e, &seat, s, &training, err) == PONS_OK
         && (e->data->validation_count == 0
-            || programs_build_evaluation(e, &e->device, s, false, &evaluation, err) == PONS_OK))
-        memory_estimate_make(e, s, training, evaluation, cropped_share, out, err);
+            || (programs_build_evaluation(e, &e->device, s, false, &evaluation, err) == PONS_OK
+                && programs_build_loss(e, &e->device, s, &loss, err) == PONS_OK)))
+        memory_estimate_make(e, s, training, evaluation, loss, cropped_share, out, err);
+    program_free(loss);
     program_free(evaluation);
     program_free(training);
     if (s != NULL)
