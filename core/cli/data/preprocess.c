@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/case_progress.h"
+#include "base/clock.h"
 #include "base/file/file.h"
 #include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
@@ -151,6 +153,7 @@ typedef struct writing {
     pthread_mutex_t lock;     /* protects all members below                                       */
     case_note *note;          /* a note for each case                                             */
     int told;                 /* cases whose notes are logged                                     */
+    case_progress progress;
     int failed;               /* index of the earliest failed case; number of cases: none         */
     pons_error error;
 } writing;
@@ -174,6 +177,8 @@ static void end_case(writing *w, int rank, const pons_error *problem)
     for (; w->told < w->data->case_count && w->note[w->told].done; w->told++)
         if (w->told <= w->failed)
             tell_lines(w->log, w->note[w->told].lines.text);
+    if (w->log != NULL)
+        case_progress_show(&w->progress, w->log, w->told, 0);
     pthread_mutex_unlock(&w->lock);
 }
 
@@ -209,7 +214,8 @@ static pons_status write_all(const dataset *d, const pipeline *chain, const char
                              int threads, logger *l, pons_error *err)
 {
     writing w = { .data = d, .chain = chain, .folder = folder, .log = l,
-                  .failed = d->case_count, .error = PONS_ERROR_INIT };
+                  .failed = d->case_count, .error = PONS_ERROR_INIT,
+                  .progress = { "preprocessing", d->case_count, seconds_now(), 0 } };
     thread_budget spare = { threads > 1 ? threads - 1 : 0 }, *before;
 
     w.note = calloc((size_t)d->case_count + 1, sizeof *w.note);
@@ -220,6 +226,8 @@ static pons_status write_all(const dataset *d, const pipeline *chain, const char
     parallel_run(d->case_count, 1, write_cases, &w);
     thread_budget_set(before);
     pthread_mutex_destroy(&w.lock);
+    if (l != NULL)
+        case_progress_end(l);
     for (int n = 0; n < d->case_count; n++)
         free(w.note[n].lines.text);
     free(w.note);

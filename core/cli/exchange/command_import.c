@@ -115,6 +115,7 @@ static pons_status convert(imported *x, pons_error *err)
         .prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL
     };
 
+    log_progress(x->call->log, "converting '%s'", x->weights);
     if (weights_file_open(x->weights, &x->file, err) != PONS_OK)
         return err->status;
     if (weights_convert(x->storage, &x->file, x->weights, &format, x->flags->output,

@@ -118,7 +118,7 @@ static void count_labelled(const volume *label, int64_t *section[3])
                     section[a][at[a]]++;
 }
 
-/* The sum of the differences of a synthesis in each slice, in 1024ths. */
+/* The sum of the differences of a synthesis in each slice, in 1024ths; -1 is around the image. */
 static void add_differences(const mosaic_case *c, int64_t *section[3])
 {
     const int64_t *extent = c->image->extent;
@@ -127,7 +127,8 @@ static void add_differences(const mosaic_case *c, int64_t *section[3])
     for (int64_t d = 0; d < extent[0]; d++)
         for (int64_t h = 0; h < extent[1]; h++)
             for (int64_t w = 0; w < extent[2]; w++, n++) {
-                int64_t by = (int64_t)(1024 * fminf(fabsf(c->truth[n] - c->made[n]), 1024));
+                float apart = c->truth[n] > -1 ? fabsf(c->truth[n] - c->made[n]) : 0;
+                int64_t by = (int64_t)(1024 * fminf(apart, 1024));
 
                 section[0][d] += by;
                 section[1][h] += by;
@@ -316,20 +317,6 @@ static void lay_out(mosaic *m)
     m->width = m->columns * m->column_width + (m->columns - 1) * GAP;
 }
 
-/* From the smallest to the largest value. */
-static grey_range span_of(const float *value, int count)
-{
-    grey_range span = { value[0], value[0] };
-
-    for (int n = 0; n < count; n++) {
-        span.low = fminf(span.low, value[n]);
-        span.high = fmaxf(span.high, value[n]);
-    }
-    if (!(span.high > span.low))
-        span.high = span.low + 1;
-    return span;
-}
-
 static uint8_t grey_index(const grey_range *range, float value)
 {
     return (uint8_t)(grey_of(range, value) * (GREYS - 1) / 256);
@@ -398,17 +385,13 @@ static void fill_palette(uint8_t palette[COLORS][3])
 
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err)
 {
-    mosaic m = { .slices = s };
+    mosaic m = { .slices = s, .truth_range = { -1, 1 }, .error_range = { 0, 1 } };
 
     lay_out(&m);
     m.pixels = calloc((size_t)m.width * (size_t)m.height, 1);
     if (m.pixels == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
     m.range = grey_range_of(s->sample);
-    if (s->greys) {
-        m.truth_range = span_of(greys_of(s, TRUTH), s->points);
-        m.error_range = (grey_range){ 0, (m.truth_range.high - m.truth_range.low) / 2 };
-    }
     draw_planes(&m);
     *out = (mosaic_picture){ m.width, m.height, m.pixels };
     return PONS_OK;

@@ -167,7 +167,7 @@ static void put_scores(const case_list *l, int number)
     for (int i = 0; i < s->class_count && i <= CLASSES_MAX; i++) {
         int class = i == 0 ? s->class_count - 1 : i - 1;
 
-        page_row(l->to, s->class[class]);
+        page_row(l->to, s->label != NULL ? s->label[number] : s->class[class]);
         for (int m = 0; m < s->metric_count; m++)
             page_score(l->to, case_scores_value(s, number, class, m));
         page_row(l->to, NULL);

@@ -47,6 +47,18 @@ check "predict on a terminal" on_terminal predicted \
 check "it shows its case" grep -q 'predicting case 1 of 1' predicted
 check "evaluate on a terminal" on_terminal evaluated "$program evaluate --run runs/run"
 check "it shows its case" grep -q 'evaluating case 1 of 1' evaluated
+. "$source/tests/support/idx.sh"
+mkdir rows
+idx_stack rows/train 8 1 4 6 5
+idx_stack rows/t10k 5 2 4 6 5
+printf '%s\n' "[experiment]" "name = images" "task = classification" "[data]" "source = rows" "[patch]" \
+    "extent = 1 6 5" "[model]" "plugin = mlp" "[loss]" "plugin = cross_entropy" "[optimizer]" "plugin = sgd" "lr = 0.1" \
+    "[log]" "report = no" "[train]" "steps = 1" >c.ini
+check "a classification" "$program" train c.ini
+check "evaluate of images on a terminal" on_terminal decided "$program evaluate --run runs/images"
+check "it shows its image" grep -q 'evaluating case [1-5] of 5' decided
+check "preprocess on a terminal" on_terminal written "$program data preprocess e.ini -o written.d"
+check "it shows its case" grep -q 'preprocessing case [1-3] of 3' written
 check "init on a terminal" on_terminal planned "$program init ph -o planned.ini"
 check "it shows its case" grep -q 'reading case [1-3] of 3' planned
 finish
