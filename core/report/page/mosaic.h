@@ -18,7 +18,7 @@ typedef enum mosaic_error {
 const uint8_t *mosaic_error_color(mosaic_error error);
 
 /*
- * What is drawn of a case. 'image' is F32 and gives the spacing. A segmentation has 'label', U8
+ * The drawn parts of a case. 'image' is F32 and gives the spacing. A segmentation has 'label', U8
  * with class indices or a 0/1 channel for each region, and 'prediction' of the same shape. A
  * synthesis has 'truth' and 'made', a value from -1 to 1 per voxel. Others are NULL; the image then
  * stands alone.
