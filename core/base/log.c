@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/integer.h"
@@ -98,6 +99,17 @@ static void draw(logger *l, const char *lines)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
+/* Local date and time in front of a line. */
+static void write_time(FILE *file)
+{
+    time_t now = time(NULL);
+    struct tm day;
+    char text[32];
+
+    if (localtime_r(&now, &day) != NULL && strftime(text, sizeof text, "%F %T ", &day) > 0)
+        fputs(text, file);
+}
+
 static void write_line(logger *l, bool shown, const char *before, const char *after,
                        const char *text)
 {
@@ -120,6 +132,7 @@ static void write_line(logger *l, bool shown, const char *before, const char *af
             fputs("warning: nobody reads the standard error any more; its lines are here alone\n",
                   l->file);
         l->terminal_lost = false;
+        write_time(l->file);
         fprintf(l->file, "%s\n", text);
         fflush(l->file);
     }
@@ -170,6 +183,14 @@ void log_error(logger *l, const char *text)
     memcpy(line, word, sizeof word);
     quote_message(line + sizeof word - 1, sizeof line - (sizeof word - 1), text);
     write_line(l, true, "\033[31m", "\033[0m", line);
+}
+
+void log_interruption(logger *l, const char *text)
+{
+    char line[LINE_SIZE];
+
+    quote_message(line, sizeof line, text);
+    write_line(l, true, "", "", line);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /*
- * log.h - log lines for the user: on stderr, and without control characters in a run's log.txt.
+ * log.h - log lines for the user: on stderr, and with date and time, without control characters,
+ * in a run's log.txt.
  *
  * The logger appends the newline to every line. A logger belongs to one thread; log_progress and
  * log_block alone may come from others. When the terminal becomes a broken pipe, 'terminal' becomes
@@ -34,6 +35,8 @@ void log_detail(logger *l, const char *format, ...) __attribute__((format(printf
 void log_warning(logger *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Log the failure that ends a command. 'text' may have a second line, 'hint: ...'. */
 void log_error(logger *l, const char *text);
+/* Log the signal that ends a command, which saved its work: no error, and shown at every level. */
+void log_interruption(logger *l, const char *text);
 
 /* Whether 'l' redraws lines, and the last drawing was 0.25 s ago or more. Any thread. */
 bool log_live_due(const logger *l);

@@ -148,6 +148,9 @@ static pons_status find_checkpoint(start *s, pons_error *err)
     if (checkpoint_newest(s->folder.checkpoints, s->call->log, &s->checkpoint, err) != PONS_OK)
         return err->status;
     s->own = s->checkpoint != NULL;
+    if (!s->own && !other && folder_holds(s->folder.path, "resolved.ini"))
+        log_line(s->call->log, "'%s' has no checkpoint to go on from; the training begins anew",
+                 s->folder.path);
     if (!other)
         return PONS_OK;
     if (s->own)
@@ -560,7 +563,7 @@ static pons_status on_begin(void *context, pons_error *err)
 /* The saver thread calls it and ends the process. Nothing exists that could be saved. */
 static pons_status end_before_first_step(void *context)
 {
-    static const char line[] = "interrupted before the first step; start it again";
+    static const char line[] = "interrupted before the first step; the same command begins anew";
     const start *s = context;
     logger terminal = *s->call->log;
     status_page_slot *seat = status_page_attach(getenv(STATUS_PAGE_VARIABLE));
@@ -569,7 +572,7 @@ static pons_status end_before_first_step(void *context)
     terminal.file = NULL;
     status_page_report(seat, PONS_INTERRUPTED, line);
     if (seat == NULL)
-        log_error(&terminal, line);
+        log_interruption(&terminal, line);
     if (s->joined) {
         pons_fail(&cause, PONS_INTERRUPTED, "rank %d was %s", group_rank(s->processes.group), line);
         group_publish_interruption(s->processes.group, &cause);

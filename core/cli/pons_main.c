@@ -192,7 +192,9 @@ static void say_end(logger *log, pons_status status, const pons_error *err)
     status_page_slot *seat = status_page_attach(getenv(STATUS_PAGE_VARIABLE));
 
     status_page_report(seat, (int)status, text);
-    if (status != PONS_OK && seat == NULL)
+    if (status == PONS_INTERRUPTED && seat == NULL)
+        log_interruption(log, text);
+    else if (status != PONS_OK && seat == NULL)
         log_error(log, text);
     status_page_detach(seat);
 }

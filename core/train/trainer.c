@@ -76,7 +76,7 @@ static void log_step(trainer *t, const step_begun *s, double loss, double second
     t->logged_steps++;
     if (t->state.step % every != 0 && t->state.step != total)
         return;
-    log_line(l, "step %lld/%lld  epoch %lld  loss %.7g  rate %.3g  %.3f s (%.3f s waiting for "
+    log_line(l, "step %lld/%lld  epoch %lld  loss %.7g  lr %.3g  %.3f s (%.3f s waiting for "
              "data)", (long long)t->state.step, (long long)total, (long long)s->epoch,
              t->logged_loss / (double)t->logged_steps, s->lr, seconds, s->data_seconds);
     t->logged_loss = 0;
@@ -370,10 +370,31 @@ static pons_status resume_run(trainer *t, pons_error *err)
                                        : PONS_OK;
 }
 
+/* The last lines of a training are its length and its best validation. */
+static void log_summary(trainer *t, int64_t steps, double seconds)
+{
+    logger *l = t->experiment->log;
+    long long whole = (long long)(seconds + 0.5);
+
+    if (whole < 60)
+        log_line(l, "%lld steps took %.1f s in all", (long long)steps, seconds);
+    else
+        log_line(l, "%lld steps took %lld:%02lld:%02lld in all", (long long)steps, whole / 3600,
+                 whole / 60 % 60, whole % 60);
+    if (t->state.best_step > 0)
+        log_line(l, "best validation: %s %.4f after step %lld",
+                 t->experiment->sections.train.best, t->state.best,
+                 (long long)t->state.best_step);
+}
+
 static pons_status train_steps(trainer *t, share *shares, pons_error *err)
 {
+    double begin = seconds_now();
+    int64_t first;
+
     if (resume_run(t, err) != PONS_OK)
         return err->status;
+    first = t->state.step;
     while (t->state.step < t->total && t->state.finished == 0
            && !trainer_stop_due(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK
@@ -387,10 +408,12 @@ static pons_status train_steps(trainer *t, share *shares, pons_error *err)
     }
     if (run_phase(t, RANGE_CHECKPOINT, trainer_save_and_wait, err) != PONS_OK)
         return err->status;
-    if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t))
+    if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t)) {
+        log_summary(t, t->state.step - first, seconds_now() - begin);
         return PONS_OK;
-    return pons_fail(err, PONS_INTERRUPTED, "interrupted after step %lld of %lld; start it again "
-                     "to go on", (long long)t->state.step, (long long)t->total);
+    }
+    return pons_fail(err, PONS_INTERRUPTED, "interrupted after step %lld of %lld, which is saved; the "
+                     "same command goes on", (long long)t->state.step, (long long)t->total);
 }
 
 /* Training ends by itself: neither a signal nor another process has it saved any more. */

@@ -103,7 +103,7 @@ static const usage_row environment[] = {
 
 static const usage_row files[] = {
     { "runs/NAME/resolved.ini", "Every value of the run with its origin." },
-    { "runs/NAME/log.txt", "The lines of the terminal." },
+    { "runs/NAME/log.txt", "The lines of the terminal, with date and time." },
     { "runs/NAME/metrics.jsonl", "One JSON object a step and a validation." },
     { "runs/NAME/checkpoints/", "best, last and those of steps, from which a run goes on." },
     { NULL, NULL }

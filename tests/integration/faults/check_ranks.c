@@ -537,7 +537,7 @@ START_TEST(a_signal_to_one_rank_before_the_first_step_ends_all)
     count = find_ranks(launcher, rank, 8);
     signal_rank(launcher, early[_i].victim, early[_i].number);
     expect_error(launcher, PONS_INTERRUPTED);
-    EXPECT_SAID("interrupted before the first step; start it again");
+    EXPECT_SAID("interrupted before the first step; the same command begins anew");
     expect_processes_gone(rank, count, 0);
     l.set[0] = NULL;
     expect_run_continues(&l);

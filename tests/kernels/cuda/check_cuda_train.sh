@@ -410,12 +410,12 @@ if given nccl "cards joined by nccl" && given two "cards joined by nccl"; then
     ini joint "mode = dp" "devices = cuda:0,1" "bucket = 4KiB" >joint.ini
     sed -i s/^deterministic.*/deterministic=no/ joint.ini
     check "two cards of one process" cuda train joint.ini
-    check "are joined by nccl" grep -q "^mode dp: .*, joined by nccl$" runs/joint/log.txt
+    check "are joined by nccl" grep -q " mode dp: .*, joined by nccl$" runs/joint/log.txt
     check "which is told" grep -q "^; comm nccl .* sha256 " runs/joint/resolved.ini
     check "and give the losses of one" near one joint 1e-5
     check "as they do where each cuts its patches" cuda train joint.ini \
         --set experiment.name=joint-cut --set data.cache=device
-    check "joined by nccl too" grep -q "^mode dp: .*, joined by nccl$" runs/joint-cut/log.txt
+    check "joined by nccl too" grep -q " mode dp: .*, joined by nccl$" runs/joint-cut/log.txt
     check "to the same losses" near one joint-cut 1e-5
     # shellcheck disable=SC2086
     check "sums inside the network" cuda train joint.ini $joined \

@@ -51,12 +51,12 @@ compared() {
 
 none() { "$program" train a.ini --set experiment.name=none && resolved none cpu single; }
 check "without a GPU auto is the cpu" none
-check "and it is said" grep -qx 'devices cpu: no GPU is there' runs/none/log.txt
+check "and it is said" grep -q ' devices cpu: no GPU is there$' runs/none/log.txt
 
 if given faults "which GPUs a run takes"; then
     check "auto is the only GPU" trained one 1 cuda:0 single
     check "auto is every GPU" trained two 2 cuda:0,1 dp
-    check "which ones is said" grep -qx 'devices cuda:0,1: every GPU that is there' runs/two/log.txt
+    check "which ones is said" grep -q ' devices cuda:0,1: every GPU that is there$' runs/two/log.txt
     check "a single one with mode = single" trained single 2 cuda:0 single --set distribute.mode=single
     check "cuda is every GPU" gpus 2 train a.ini --set experiment.name=all --set distribute.devices=cuda
     check "of both, each has its memory in the records" grep -q \
@@ -65,7 +65,7 @@ if given faults "which GPUs a run takes"; then
     check "has the scale of its loss" grep -q '"loss_scale":65536,' runs/half/metrics.jsonl
     if given nccl "ranks on GPUs"; then
         check "ddp starts a rank for each GPU" trained ddp 2 cuda ddp --set distribute.mode=ddp
-        check "which it says" grep -qx 'devices cuda: a GPU for each rank' runs/ddp/log.txt
+        check "which it says" grep -q ' devices cuda: a GPU for each rank$' runs/ddp/log.txt
         check "and so does launch" ends 0 '2 ranks: [distribute] devices = cuda:0,1' \
             gpus 2 launch -- train a.ini --set experiment.name=launched
         check "of which each has its memory in the records" grep -q \

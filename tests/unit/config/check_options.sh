@@ -33,7 +33,7 @@ predict() {
 # Continue a run with another file of its schedule, which has one more byte at its end.
 resumed() {
     "$program" train base.ini "$@" || return
-    file=$("$program" plugin list | awk '$1 == "schedule" && $2 == "constant" { print $3 }')
+    file=$("$program" plugin list | awk '$1 == "schedule" && $2 == "constant" { print $NF }')
     mkdir -p plugins/schedule && cp "$file" plugins/schedule/ && echo >>plugins/schedule/constant.so
     PONS_PLUGIN_PATH=$(pwd)/plugins${PONS_PLUGIN_PATH:+:$PONS_PLUGIN_PATH} \
         "$program" train base.ini "$@" --set train.epochs=3
@@ -96,7 +96,7 @@ observe() {
     offline) LC_ALL=C tr -c '[:print:]' '\n' <"$(ls runs/run/wandb/*/*.wandb)" | grep -x 'other["j]\{0,1\}' ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
-    log) sed 's/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\).*//' runs/run/log.txt ;;
+    log) sed 's/^[0-9-]* [0-9:]* //; s/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\).*//' runs/run/log.txt ;;
     labels) cksum <out.nii.gz ;;
     logits) cksum <out_logits.nii.gz ;;
     probabilities) cksum <out_probabilities.nii.gz ;;

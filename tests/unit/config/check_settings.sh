@@ -105,6 +105,14 @@ if "$program" train more.ini >said 2>&1 || ! grep -qF "[window] extent is '8' bu
     echo "FAILED: another window goes on"
     cat said
 fi
+checks=$((checks + 1))
+rm -r runs/numbered/checkpoints
+if ! "$program" train told.ini --set experiment.name=numbered >said 2>&1 ||
+    ! grep -qF "/runs/numbered' has no checkpoint to go on from; the training begins anew" said; then
+    failures=$((failures + 1))
+    echo "FAILED: a run that was killed before its first checkpoint begins anew with a line"
+    cat said
+fi
 
 # ---- messages ------------------------------------------------------------------------------------
 

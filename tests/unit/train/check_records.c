@@ -303,8 +303,8 @@ END_TEST
 static void expect_an_answer(void)
 {
     static const char *const answers[] = {
-        "error: interrupted before the first step; start it again",
-        "error: interrupted after step %d of %d; start it again to go on",
+        "interrupted before the first step; the same command begins anew",
+        "interrupted after step %d of %d, which is saved; the same command goes on",
         "interrupted; step %d was given up, step %d is saved",
     };
     char *said = root_text("said"), *end = strrchr(said, '\n');

@@ -314,7 +314,7 @@ static bool has_given_up(const char *run)
     int given_up, saved;
 
     if (said == NULL) {
-        ck_assert_msg(strstr(root_text("said"), "error: interrupted after step ") != NULL
+        ck_assert_msg(strstr(root_text("said"), "interrupted after step ") != NULL
                       || strstr(root_text("said"), "error: interrupted twice") != NULL, "%s",
                       root_text("said"));
         return false;
