@@ -19,7 +19,8 @@ libcore_la_SOURCES += core/cli/exchange/bundle_network.c core/cli/exchange/bundl
 	core/cli/exchange/export_nnunet.c core/cli/exchange/export_nnunet.h \
 	core/cli/exchange/monai_classes.c core/cli/exchange/monai_classes.h \
 	core/cli/exchange/option_json.c core/cli/exchange/option_json.h
-libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_transforms.c \
+libcore_la_SOURCES += core/cli/help/command_help.c core/cli/help/help_search.c core/cli/help/help_search.h \
+	core/cli/help/help_transforms.c \
 	core/cli/help/help_transforms.h core/cli/help/options_list.c core/cli/help/options_list.h
 libcore_la_SOURCES += core/cli/manual/completion.c core/cli/manual/completion.h \
 	core/cli/manual/completion_words.c core/cli/manual/completion_words.h core/cli/manual/manual.c \

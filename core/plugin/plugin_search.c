@@ -260,10 +260,19 @@ static void guess_in_folder(const char *folder, pons_kind kind, text_guess *gues
         closedir(d);
 }
 
+/* Whether the plugin lies in the folder itself, where only its kind's folder is searched. */
+static bool lies_beside_kind(const char *folder, const char *name)
+{
+    char path[4096];
+
+    return snprintf(path, sizeof path, "%s/%s.so", folder, name) < (int)sizeof path
+           && access(path, F_OK) == 0;
+}
+
 pons_status plugin_not_found(pons_kind kind, const char *name, const char *where, char **folders,
                              pons_error *err)
 {
-    char best[PONS_NAME_SIZE] = "", searched[1024] = "";
+    char best[PONS_NAME_SIZE] = "", searched[1024] = "", moved[640] = "";
     text_guess guess = text_guess_for(name);
     const build_feature *lacking = build_feature_missing(plugin_kind_name(kind), name);
     size_t used = 0;
@@ -275,14 +284,18 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
                          lacking->package);
     for (char **f = folders; *f != NULL; f++) {
         guess_in_folder(*f, kind, &guess, best);
+        if (lies_beside_kind(*f, name))
+            snprintf(moved, sizeof moved, "move '%.250s/%.60s.so' into '%.250s/%s'; ", *f, name, *f,
+                     plugin_kind_name(kind));
         if (used < sizeof searched)
             used += (size_t)snprintf(searched + used, sizeof searched - used, "%s%s%s",
                                      used > 0 ? ", " : "", *f,
                                      access(*f, F_OK) == 0 ? "" : " (no such folder)");
     }
     return pons_fail(err, where != NULL ? PONS_CONFIG : PONS_PLUGIN,
-                     "%s%sno %s plugin is called '%s'%s%s%s\nhint: searched %.1000s",
+                     "%s%sno %s plugin is called '%s'%s%s%s\nhint: %ssearched %.1000s; "
+                     "PONS_PLUGIN_PATH names more folders",
                      where != NULL ? where : "", where != NULL ? ": " : "", plugin_kind_name(kind),
                      name, *best != '\0' ? "; did you mean '" : "", best, *best != '\0' ? "'?" : "",
-                     searched);
+                     moved, searched);
 }

@@ -7,6 +7,7 @@
 #include "base/text/quote.h"
 #include "base/text/text.h"
 #include "cli/command.h"
+#include "cli/help/help_search.h"
 #include "cli/help/help_transforms.h"
 #include "cli/help/options_list.h"
 #include "cli/manual/manual.h"
@@ -14,6 +15,9 @@
 #include "config/sections.h"
 #include "plugin/plugin_load.h"
 #include "plugin/plugin_search.h"
+
+/* A shorter word is part of too many others to be looked for. */
+enum { SEARCH_LETTERS = 4 };
 
 typedef struct help_flags {
     bool list;
@@ -213,7 +217,7 @@ static pons_status print_part(const section_table *t, const char *key, pons_erro
     return err->status;
 }
 
-/* Print a topic that is the name of a plugin of any kind. */
+/* Print a topic that is the name of a plugin of any kind, or else all that mentions it. */
 static pons_status print_named(const char *name, pons_error *err)
 {
     plugin_file *files;
@@ -232,7 +236,7 @@ static pons_status print_named(const char *name, pons_error *err)
                   others + 1, name, plugin_kind_name(files[found].kind), name);
     else if (found >= 0)
         print_plugin((int)files[found].kind, name, err);
-    else
+    else if (strlen(name) < SEARCH_LETTERS || help_search_print(name) == 0)
         refuse_topic(name, err);
     plugin_list_free(files, count);
     return err->status;

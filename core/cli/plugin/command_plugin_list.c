@@ -1,5 +1,8 @@
 /*
- * command_plugin_list.c - pons plugin list: the plugins and their files, read from notes alone.
+ * command_plugin_list.c - pons plugin list: the plugins, their summaries and their files.
+ *
+ * Names come from the notes of the files. A device or communicator brings the libraries of its
+ * hardware, so it is not loaded for its summary.
  */
 #include <stdio.h>
 
@@ -7,6 +10,19 @@
 #include "cli/command.h"
 #include "plugin/plugin_load.h"
 #include "plugin/plugin_search.h"
+
+static const char *summary_of(const plugin_file *f)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    const plugin *p;
+
+    if (f->kind == PONS_KIND_DEVICE)
+        return "memory and kernels";
+    if (f->kind == PONS_KIND_COMM)
+        return "collectives between processes";
+    return f->problem == NULL && plugin_load(f->kind, f->name, 0, NULL, &p, &ignored) == PONS_OK
+           ? p->descriptor->summary : "-";
+}
 
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
@@ -17,8 +33,8 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     if (status != PONS_OK)
         return status;
     for (int i = 0; i < count; i++)
-        quote_print(stdout, "%-10s %-20s %s%s%s%s%s\n", plugin_kind_name(files[i].kind),
-                    files[i].name, files[i].path, files[i].hides != NULL ? "  hides " : "",
+        quote_print(stdout, "%-10s %-20s %-58s %s%s%s%s%s\n", plugin_kind_name(files[i].kind),
+                    files[i].name, summary_of(&files[i]), files[i].path, files[i].hides != NULL ? "  hides " : "",
                     files[i].hides != NULL ? files[i].hides : "",
                     files[i].problem != NULL ? "  BROKEN: " : "",
                     files[i].problem != NULL ? files[i].problem : "");
@@ -29,5 +45,5 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 }
 
 const command command_plugin_list = {
-    "plugin list", "the plugins that are found, and where", "", NULL, 0, "", 0, 0, run
+    "plugin list", "the plugins that are found, what they are, and where", "", NULL, 0, "", 0, 0, run
 };

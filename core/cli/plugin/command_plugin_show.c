@@ -55,16 +55,25 @@ static bool wanted(const plugin_file *f, const char *name)
            strcmp(f->name, slash + 1) == 0;
 }
 
+/* The plugin of the command line, "loss dice" as "loss/dice". */
+static void read_name(const invocation *call, char *name, size_t size)
+{
+    snprintf(name, size, "%s%s%s", call->argument[0], call->argument_count > 1 ? "/" : "",
+             call->argument_count > 1 ? call->argument[1] : "");
+}
+
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
+    char name[512];
     plugin_file *files;
     int count, shown = 0;
     pons_status status = plugin_list(&files, &count, err);
 
     if (status != PONS_OK)
         return status;
+    read_name(call, name, sizeof name);
     for (int i = 0; i < count && status == PONS_OK; i++) {
-        if (!wanted(&files[i], call->argument[0]))
+        if (!wanted(&files[i], name))
             continue;
         if (shown++ > 0)
             printf("\n");
@@ -72,7 +81,7 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
     }
     plugin_list_free(files, count);
     if (status == PONS_OK && shown == 0)
-        return pons_fail(err, PONS_PLUGIN, "no plugin is called '%s'\nhint: %s", call->argument[0],
+        return pons_fail(err, PONS_PLUGIN, "no plugin is called '%s'\nhint: %s", name,
                          access(call->argument[0], F_OK) == 0
                          ? "it takes the name of a plugin in PONS_PLUGIN_PATH; a file is for pons "
                            "plugin check" : "pons plugin list");
@@ -80,5 +89,5 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 }
 
 const command command_plugin_show = {
-    "plugin show", "a plugin's facts and options", "NAME (or KIND/NAME)", NULL, 0, "", 1, 1, run
+    "plugin show", "a plugin's facts and options", "[KIND] NAME", NULL, 0, "", 1, 2, run
 };

@@ -18,7 +18,7 @@ static const pons_option flags[] = {
               "the others; empty: the one that has no file."),
     PONS_INTEGER_OR(predict_flags, fold, "all", 0, RUN_FOLDS_MAX - 1, all_words,
                     "Fold of a cross-validation to use; all: the average of the probabilities of "
-                    "all finished folds."),
+                    "all finished folds. An ensemble of any networks is RUN,RUN."),
     PONS_TEXT(predict_flags, folds, "", "Folds of a folder of nnU-Net, such as 0,1; empty: all "
               "that have a checkpoint."),
     PONS_TEXT(predict_flags, previous, "", "Of a cascade: the model folder of its first stage, or "

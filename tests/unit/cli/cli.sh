@@ -167,6 +167,11 @@ expect 0 stdout "splits_final.json" help data.validation
 expect 0 stdout "class, as in hd95.liver" help train.best
 expect 6 stderr "a file is for pons plugin check" plugin show stage/loss/dice.so
 expect 0 stdout "schedule" plugin list
+expect 0 stdout "gradient descent with momentum" plugin list
+expect 0 stdout "name     unet" plugin show model unet
+expect 0 stdout "pons predict --fold" help ensemble
+expect 0 stdout "pons train --resume" help resume
+expect 2 stderr "no help on 'quaternions'" help quaternions
 expect 0 stdout "sha256" plugin show schedule/poly
 expect 6 stderr "no plugin is called 'nothing'" plugin show nothing
 expect 0 stdout "schedule poly" help schedule poly

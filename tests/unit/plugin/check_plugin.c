@@ -392,6 +392,20 @@ START_TEST(plugin_names_are_neither_paths_nor_linker_names)
 }
 END_TEST
 
+START_TEST(a_file_outside_the_folder_of_its_kind_is_named)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char expected[640];
+
+    write_image("effect.so", image_size);
+    ck_assert_int_eq(load(PONS_KIND_SCHEDULE, "effect", &err), PONS_PLUGIN);
+    snprintf(expected, sizeof expected, "hint: move '%s/effect.so' into '%s/schedule'; searched %s",
+             root, root, root);
+    ck_assert_msg(strstr(err.text, expected) != NULL, "%s", err.text);
+    ck_assert_ptr_nonnull(strstr(err.text, "; PONS_PLUGIN_PATH names more folders"));
+}
+END_TEST
+
 START_TEST(a_misspelt_name_is_a_configuration_error_with_the_nearest_name)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -480,6 +494,7 @@ int main(void)
     suite_add_test_if(c, geteuid() == 0, "root", only_a_private_group_may_write_a_plugin);
     tcase_add_test(c, a_file_replaced_after_the_check_is_refused);
     tcase_add_test(c, plugin_names_are_neither_paths_nor_linker_names);
+    tcase_add_test(c, a_file_outside_the_folder_of_its_kind_is_named);
     tcase_add_test(c, a_misspelt_name_is_a_configuration_error_with_the_nearest_name);
     tcase_add_test(c, search_path_must_be_absolute_folders);
     tcase_add_test(c, plugin_list_reads_notes_without_loading_plugins);
