@@ -17,17 +17,20 @@
 #include "graph/ir/build.h"
 #include "graph/ir/print.h"
 #include "graph/program/explain.h"
+#include "report/page/network_levels.h"
 #include "train/lr_schedule.h"
 #include "train/trainer.h"
 
 typedef struct explain_flags {
-    bool json, dot, schedule;
+    bool json, dot, schedule, kernels;
 } explain_flags;
 
 static const pons_option flags[] = {
     PONS_FLAG(explain_flags, json, "no", "One JSON object on the standard output."),
     PONS_FLAG(explain_flags, dot, "no", "The graph of model and loss in the DOT language."),
     PONS_FLAG(explain_flags, schedule, "no", "The learning rate over the steps."),
+    PONS_FLAG(explain_flags, kernels, "no", "Also each kernel of a step, with bytes, operations "
+              "and the memory alive."),
     PONS_OPTIONS_END
 };
 
@@ -79,7 +82,30 @@ static void print_json(const explained *x)
     puts("]}");
 }
 
-static void print_table(const explained *x)
+/* Print the network by the extents of its tensors. */
+static pons_status print_levels(const experiment *e, pons_error *err)
+{
+    arena *memory = arena_new();
+    network_levels l;
+    char extent[64], bytes[32];
+
+    if (memory == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory for the levels of the network");
+    if (network_levels_find(e, memory, &l, err) == PONS_OK)
+        printf("%-18s %12s %9s %11s %10s\n", "level of a patch", "convolutions", "channels",
+               "parameters", "results");
+    for (int i = 0; i < l.count; i++) {
+        const network_level *x = &l.level[i];
+        snprintf(extent, sizeof extent, "%" PRId64 " x %" PRId64 " x %" PRId64, x->extent[0],
+                 x->extent[1], x->extent[2]);
+        printf("%-18s %12d %9" PRId64 " %11" PRId64 " %10s\n", extent, x->products, x->channels,
+               x->parameters, text_amount(x->bytes, "B", bytes));
+    }
+    arena_free(memory);
+    return err->status;
+}
+
+static void print_table(const explained *x, bool kernels)
 {
     const memory_estimate *f = &x->memory_estimate;
     const experiment *e = x->experiment;
@@ -92,7 +118,10 @@ static void print_table(const explained *x)
     double room = memory_limit_bytes();
     char a[32], b[32];
 
-    explain_print_kernels(x->training, &x->facts);
+    if (kernels) {
+        puts("");
+        explain_print_kernels(x->training, &x->facts);
+    }
     for (int i = 0; i < x->facts.kernel_count; i++) {
         kernel_facts k = program_kernel(x->training, i);
         bytes += k.bytes;
@@ -192,9 +221,9 @@ static pons_status explain(explained *x, const explain_flags *f, pons_error *err
         return err->status;
     if (f->json)
         print_json(x);
-    else
-        print_table(x);
-    return PONS_OK;
+    else if (print_levels(x->experiment, err) == PONS_OK)
+        print_table(x, f->kernels);
+    return err->status;
 }
 
 static pons_status run(const invocation *call, const void *given, pons_error *err)
@@ -206,9 +235,9 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 
     if (f->json + f->dot + f->schedule > 1)
         return pons_fail(err, PONS_USAGE, "--json, --dot and --schedule exclude each other");
-    if (folder_is_there(call->argument[0]) && (f->dot || f->schedule))
-        return pons_fail(err, PONS_USAGE, "--dot and --schedule are for FILE.ini, found the folder "
-                         "'%s'", call->argument[0]);
+    if (folder_is_there(call->argument[0]) && (f->dot || f->schedule || f->kernels))
+        return pons_fail(err, PONS_USAGE, "--dot, --schedule and --kernels are for FILE.ini, found "
+                         "the folder '%s'", call->argument[0]);
     if (folder_is_there(call->argument[0]))
         return explain_prediction(call, f->json, err);
     if (call->argument_count > 1)

@@ -92,7 +92,7 @@ check "patches that the host cuts" varied cuda train one.ini --set experiment.na
 check "patches that the card cuts" varied cuda train one.ini --set experiment.name=cut \
     --set data.cache=device
 check "give the same bits" cmp runs/given/$last runs/cut/$last
-compiled_patches() { cuda explain one.ini --set data.cache=device | grep -q 'patch  *nvrtc .*image$'; }
+compiled_patches() { cuda explain one.ini --kernels --set data.cache=device | grep -q 'patch  *nvrtc .*image$'; }
 check "by kernels that NVRTC compiled" compiled_patches
 check "on one card listed twice" varied cuda train two.ini --set experiment.name=cut-two \
     --set data.cache=device

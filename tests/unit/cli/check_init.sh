@@ -179,7 +179,7 @@ check "the limit makes the patch smaller" [ "$(grep -c 'extent = 40 40 32' small
 check "a smaller patch trains" trains small
 
 # packs M: calls that pack weights for a whole step of M micro-batches.
-packs() { "$program" explain default.ini --set train.micro_batches="$1" | grep -c '^begin  *pack '; }
+packs() { "$program" explain default.ini --kernels --set train.micro_batches="$1" | grep -c '^begin  *pack '; }
 check "one micro-batch keeps no packed weights" [ "$(packs 1)" -eq 0 ]
 check "several share them" [ "$(packs 2)" -gt 0 ]
 

@@ -150,7 +150,7 @@ grep -q '^; op box_mean 1.0 sha256 [0-9a-f]*$' runs/fp32/resolved.ini ||
 grep -q '"plugin op.box_mean":"box_mean 1.0 sha256 [0-9a-f]\{64\}"' \
     "runs/fp32/checkpoints/$(cat runs/fp32/checkpoints/last)/manifest.json" ||
     fail "the checkpoint does not name the op"
-"$pons" explain outside.ini | grep -q 'op  *plugin .*box_mean$' || fail "explain does not show the op"
+"$pons" explain outside.ini --kernels | grep -q 'op  *plugin .*box_mean$' || fail "explain does not show the op"
 "$pons" train outside.ini --set experiment.name=exact --set experiment.deterministic=yes \
     --set train.steps=2 >train.log 2>&1 || { cat train.log >&2; fail "training failed"; }
 printf x >>plugins/op/box_mean.so

@@ -1066,7 +1066,7 @@ START_TEST(a_prediction_is_explained)
     json_decref(found);
     EXPECT(0, NULL, "explain", "m/fold_0");
     ck_assert_ptr_nonnull(strstr(root_text("out"), "8 passes each"));
-    EXPECT(2, "--dot and --schedule are for FILE.ini", "explain", "m", "--dot");
+    EXPECT(2, "--dot, --schedule and --kernels are for FILE.ini", "explain", "m", "--dot");
     remove_root();
 }
 END_TEST
