@@ -202,6 +202,22 @@ static void print_means(const table *t)
     print_interval(t, e->class_count, "(mean)");
 }
 
+/* Explain the counts behind the means, where there is one above 0. */
+static void print_legend(const table *t)
+{
+    const evaluation *e = t->evaluation;
+    metric_summary s;
+
+    for (int class = 0; class < e->class_count; class++) {
+        evaluation_summarise(e, class, &s);
+        if (s.empty + s.missed + s.false_alarms == 0)
+            continue;
+        fputs("of the cases of a class: empty ones have it in neither file, missed ones in the label "
+              "alone, false alarms in the prediction alone\n", t->to);
+        return;
+    }
+}
+
 static void print_row(const table *t, const char *name, const char *class,
                       const double value[METRIC_KIND_COUNT])
 {
@@ -284,5 +300,7 @@ void evaluation_print_table(const evaluation *e, const mean_interval *interval, 
     if (t.brief)
         fprintf(to, "the worst and best %d of %d classes by %s; --all prints each, --csv FILE "
                 "writes them\n", CLASSES_SHOWN, e->class_count, metric_facts[e->order].name);
+    if ((e->metrics & ~metric_set_from(e->metrics, METRIC_OF_IMAGE)) != 0)
+        print_legend(&t);
     print_unlisted(e, to);
 }

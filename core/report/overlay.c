@@ -35,16 +35,16 @@ typedef struct drawing {
     picture picture;
 } drawing;
 
-/* The centre of the bounding box of all marked voxels, or of the volume. */
-static void find_middle(const drawing *d, int64_t middle[3])
+/* The centre of the bounding box of a volume's marked voxels; false: it has none. */
+static bool find_centre(const volume *v, int64_t middle[3])
 {
-    const int64_t *n = d->label->extent;
+    const int64_t *n = v->extent;
     int64_t low[3] = { n[0], n[1], n[2] }, high[3] = { -1, -1, -1 }, at[3];
 
     for (at[0] = 0; at[0] < n[0]; at[0]++)
         for (at[1] = 0; at[1] < n[1]; at[1]++)
             for (at[2] = 0; at[2] < n[2]; at[2]++) {
-                if (!picture_is_marked(d->label, at) && !picture_is_marked(d->prediction, at))
+                if (!picture_is_marked(v, at))
                     continue;
                 for (int a = 0; a < 3; a++) {
                     low[a] = min_i64(at[a], low[a]);
@@ -52,7 +52,16 @@ static void find_middle(const drawing *d, int64_t middle[3])
                 }
             }
     for (int a = 0; a < 3; a++)
-        middle[a] = high[a] < 0 ? n[a] / 2 : (low[a] + high[a]) / 2;
+        middle[a] = (low[a] + high[a]) / 2;
+    return high[0] >= 0;
+}
+
+/* The label decides, so that pictures of several predictions show the same slices. */
+static void find_middle(const drawing *d, int64_t middle[3])
+{
+    if (!find_centre(d->label, middle) && !find_centre(d->prediction, middle))
+        for (int a = 0; a < 3; a++)
+            middle[a] = d->label->extent[a] / 2;
 }
 
 static void lay_out(drawing *d)

@@ -8,8 +8,8 @@
 
 /*
  * Write three panels side by side, across i, j and k, in true proportions. They go through the
- * centre of what label and prediction mark, or of the volume. Outlines: label green, prediction
- * red, both yellow.
+ * centre of what the label marks, else the prediction, else of the volume. Outlines: label green,
+ * prediction red, both yellow.
  *
  * 'label' and 'prediction' are U8 or I32 with equal extents and channels: one channel of class
  * indices, or a 0/1 channel for each region, drawn darker from one to the next. 'image' (F32, same

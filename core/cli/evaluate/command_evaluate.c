@@ -56,7 +56,8 @@ static const pons_option flags[] = {
               "classes, of which the table else has the worst and best."),
     PONS_FLAG(evaluate_flags, json, "no", "One JSON object on the standard output."),
     PONS_TEXT(evaluate_flags, csv, "", "Write cases by classes to this file as well."),
-    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in middle slices, a PNG: "
+    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in the label's middle "
+              "slices, a PNG: "
               "label green, prediction red, where they agree yellow."),
     PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
     PONS_REAL(evaluate_flags, nms_threshold, "0.5", 0, 1, "With froc: a detection has a larger "

@@ -139,6 +139,24 @@ START_TEST(every_region_has_its_outline)
 }
 END_TEST
 
+START_TEST(the_label_alone_chooses_the_slices)
+{
+    volume image, label, prediction;
+    drawn d[2];
+
+    make_volumes(&image, &label, &prediction);
+    d[0] = draw_overlay(&label, &prediction);
+    ((uint8_t *)prediction.voxels)[0] = 1; /* a corner, which no middle slice shows */
+    d[1] = draw_overlay(&label, &prediction);
+    ck_assert(drawings_are_equal(d[0], d[1]));
+    for (int i = 0; i < 2; i++)
+        free(d[i].bytes);
+    pons_volume_clear(&image);
+    pons_volume_clear(&label);
+    pons_volume_clear(&prediction);
+}
+END_TEST
+
 START_TEST(volumes_of_other_extents_are_refused)
 {
     static const int64_t extent[3] = { 24, 32, 17 };
@@ -162,6 +180,7 @@ int main(void)
 
     tcase_add_test(c, a_picture_has_three_panels_in_true_proportions);
     suite_add_test_if(c, png_available(), "png", every_region_has_its_outline);
+    suite_add_test_if(c, png_available(), "png", the_label_alone_chooses_the_slices);
     tcase_add_test(c, volumes_of_other_extents_are_refused);
     return suite_run();
 }
