@@ -11,7 +11,7 @@ for tool in cmark-gfm mandoc doxygen; do
     }
 done
 rm -rf "$out"
-mkdir -p "$out/man" "$out/docs"
+mkdir -p "$out/man" "$out/docs/kinds"
 
 style='body{max-width:52em;margin:2em auto;padding:0 1em;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}
 pre{overflow-x:auto;padding:.6em;background:#f3f3f3}code{font-size:.92em}table{border-collapse:collapse;display:block;
@@ -36,7 +36,7 @@ markdown() {
         sed 's/\(href="[^":]*\)README\.md/\1index.html/g; s/\(href="[^":]*\)\.md/\1.html/g'
 }
 
-pages=$(cd "$source/docs" && ls -- *.md)
+pages=$(cd "$source/docs" && ls -- *.md kinds/*.md)
 {
     markdown "$source/README.md"
     echo '<h2>Pages</h2><ul>'
@@ -51,7 +51,8 @@ pages=$(cd "$source/docs" && ls -- *.md)
 } | page pons "" >"$out/index.html"
 markdown "$source/CONTRIBUTING.md" | page CONTRIBUTING "" >"$out/CONTRIBUTING.html"
 for name in $pages; do
-    markdown "$source/docs/$name" | page "${name%.md}" ../ >"$out/docs/${name%.md}.html"
+    case $name in */*) root=../../ ;; *) root=../ ;; esac
+    markdown "$source/docs/$name" | page "${name%.md}" $root >"$out/docs/${name%.md}.html"
 done
 for path in "$manual"/*.[157]; do
     name=${path##*/}
@@ -59,22 +60,22 @@ for path in "$manual"/*.[157]; do
 done
 
 # Files that pages point at, in the folders where the links look for them.
-grep -ho '](\.\./[^)#]*)\|]([a-zA-Z][^):#]*)' "$source"/docs/*.md | sed 's/^](\(.*\))$/docs\/\1/' | sort -u >"$out/links"
-grep -o ']([a-zA-Z][^):#]*)' "$source/README.md" | sed 's/^](\(.*\))$/\1/' >>"$out/links"
-while read -r link; do
-    path=$(echo "$link" | sed 's,^docs/\.\./,,')
+for name in README.md $(echo "$pages" | sed 's,^,docs/,'); do
+    grep -o ']([A-Za-z.][^):#]*)' "$source/$name" | sed "s,^](\(.*\))$,$(dirname "$name")/\1,"
+done | sort -u | while read -r link; do
+    path=$(realpath -m --relative-to="$source" "$source/$link")
     [ -f "$source/$path" ] || continue
     case $path in *.md) continue ;; esac
     mkdir -p "$out/$(dirname "$path")"
     cp "$source/$path" "$out/$path"
-done <"$out/links"
-rm "$out/links"
+done
 
 # Comments of the headers stand above what they describe, or behind a member.
 {
     echo 'PROJECT_NAME = pons' && echo "INPUT = $source/core/pons" && echo "OUTPUT_DIRECTORY = $out"
     echo 'HTML_OUTPUT = api' && echo 'GENERATE_LATEX = NO' && echo 'OPTIMIZE_OUTPUT_FOR_C = YES'
-    echo 'EXTRACT_ALL = YES' && echo 'QUIET = YES' && echo 'WARN_IF_DOC_ERROR = NO' && echo 'WARNINGS = NO' && echo 'HTML_TIMESTAMP = NO'
+    echo 'EXTRACT_ALL = YES' && echo 'QUIET = YES' && echo 'WARN_IF_UNDOCUMENTED = NO'
+    echo 'WARN_AS_ERROR = FAIL_ON_WARNINGS' && echo 'HTML_TIMESTAMP = NO'
     echo 'HAVE_DOT = NO' && echo 'MACRO_EXPANSION = NO' && echo "STRIP_FROM_PATH = $source/core"
     echo "INPUT_FILTER = \"sed -e 's|\\([;,{]\\) */\\* |\\1 /**< |' -e 's|^\\( *\\)/\\*\$|\\1/**|' -e 's|^\\( *\\)/\\* |\\1/** |'\""
 } >"$out/Doxyfile"

@@ -87,6 +87,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_report = {
-    "report", "a page of a run: curves, cases, settings; or of several runs side by side", "RUN...",
+    "report", "curves, cases and settings of a run, or several runs compared", "RUN...",
     flags, sizeof(report_flags), "o=output", 1, -1, run
 };

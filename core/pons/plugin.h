@@ -70,7 +70,7 @@ typedef struct pons_error {
 /*
  * Record a failure in 'err' unless it already holds one (the first failure wins), and return the
  * status that 'err' holds afterwards. The text is lower case and has no final stop; 'err' may be
- * NULL. Control characters of the arguments are written as \n, \x1b. A '%s' at the end of the
+ * NULL. Control characters of the arguments are written as in C. A '%s' at the end of the
  * format passes on the message of another failure, whose line breaks stay. Any thread, as long as
  * 'err' is its own.
  */

@@ -3,7 +3,16 @@
  */
 #include "cli/manual/roff.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include <pons/pons.h>
+
+/* The longest line that mandoc takes without a remark is 80 bytes; escapes make a line longer. */
+enum { LINE_BYTES = 68 };
+
+/* The day of the release of docs/releases.md, so that a build is the same on every day. */
+static const char release_day[] = "2026-11-28";
 
 /* A hyphen of a command must stay one, and a '\' or a leading dot would begin a request. */
 static void put(FILE *to, const char *text)
@@ -22,16 +31,34 @@ static void put(FILE *to, const char *text)
     }
 }
 
+/* A sentence is filled by the reader's program, so that it may be broken at any blank. */
 void roff_line(FILE *to, const char *text)
 {
+    char line[LINE_BYTES + 1];
+
+    while (strlen(text) > LINE_BYTES) {
+        size_t size = LINE_BYTES;
+        while (size > 0 && text[size] != ' ')
+            size--;
+        if (size == 0)
+            break;
+        memcpy(line, text, size);
+        line[size] = '\0';
+        put(to, line);
+        fputc('\n', to);
+        text += size + 1;
+    }
     put(to, text);
     fputc('\n', to);
 }
 
 void roff_begin(FILE *to, const char *name, const char *section)
 {
-    fprintf(to, ".\\\" Written by 'pons help --manual' from the tables of commands and options.\n"
-                ".TH \"%s\" \"%s\" \"\" \"pons %s\" \"pons\"\n", name, section, pons_version());
+    fputs(".\\\" Written by 'pons help --manual' from the tables of commands and options.\n.TH \"",
+          to);
+    for (; *name != '\0'; name++)
+        fputc(toupper((unsigned char)*name), to);
+    fprintf(to, "\" \"%s\" \"%s\" \"pons %s\" \"pons\"\n", section, release_day, pons_version());
 }
 
 void roff_heading(FILE *to, const char *title)

@@ -15,7 +15,7 @@ check "a file is no folder for them" ends 1 "file" "$program" help --manual file
 # has_page COMMAND: its page has its name, and each of its flags.
 has_page() {
     page=manual/pons-$(echo "$1" | tr ' ' '-').1
-    grep -q "^\.TH \"pons-$(echo "$1" | tr ' ' '-')\" \"1\"" "$page" || return 1
+    grep -q "^\.TH \"PONS-$(echo "$1" | tr ' a-z' '-A-Z')\" \"1\"" "$page" || return 1
     awk -F '\t' -v place="pons $1" '$1 == place { gsub("_", "-", $3); print $3 }' list >flags
     while read -r flag; do
         grep -qF "\\fB\\-\\-$(echo "$flag" | sed 's/-/\\-/g')" "$page" || { echo "no $flag"; return 1; }
@@ -47,7 +47,7 @@ check "pons-plugin(7) has a loss" grep -q '^\\fBdice_ce\\fR' manual/pons-plugin.
 
 if command -v mandoc >/dev/null; then
     for page in manual/*.[157]; do
-        check "mandoc reads $page" mandoc -T lint -W error "$page"
+        check "mandoc has no remark on $page" mandoc -T lint -W style "$page"
     done
 else
     echo "SKIPPED: mandoc's verdict: needs mandoc"
