@@ -96,7 +96,7 @@ static pons_status make_folder(const char *path, pons_error *err)
     return pons_fail(err, PONS_FAILURE, "cannot make the folder '%s': %s", path, strerror(errno));
 }
 
-/* Make the folder of the files that 'wandb sync' makes of the records. */
+/* Make the folder of files that are delivered, where 'wandb sync' adds those of the records. */
 static pons_status make_files_folder(const offline_folder *f, pons_error *err)
 {
     char *files = NULL;
@@ -154,7 +154,7 @@ void offline_folder_remove(const offline_folder *f)
 
     if (asprintf(&files, "%s/files", f->path) < 0)
         files = NULL;
-    if (files != NULL && parent != NULL && unlink(f->log) == 0 && rmdir(files) == 0
+    if (files != NULL && parent != NULL && rmdir(files) == 0 && unlink(f->log) == 0
         && rmdir(f->path) == 0)
         rmdir(parent);
     free(files);

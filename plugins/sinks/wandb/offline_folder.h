@@ -19,7 +19,7 @@ typedef struct offline_folder {
 pons_status offline_folder_open(offline_folder *f, const char *run, pons_error *err);
 /* Forget that the file was delivered, so that 'wandb sync' takes it again. */
 void offline_folder_forget_delivery(const offline_folder *f);
-/* Remove the file and the folder, and RUN/wandb if it is empty then. */
+/* Remove the file and the folder unless it has other files, and RUN/wandb if it is empty then. */
 void offline_folder_remove(const offline_folder *f);
 void offline_folder_close(offline_folder *f);
 

@@ -5,17 +5,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 /* Numbers of fields. */
 enum { RECORD_NUMBER = 1, RECORD_HISTORY = 2, RECORD_SUMMARY = 3, RECORD_CONFIG = 5,
-       RECORD_RUN = 17, RECORD_EXIT = 18, RECORD_HEADER = 21, RECORD_ENVIRONMENT = 26 };
+       RECORD_FILES = 6, RECORD_RUN = 17, RECORD_EXIT = 18, RECORD_HEADER = 21 };
 enum { HEADER_VERSION = 1, VERSION_PRODUCER = 1 };
 enum { RUN_ID = 1, RUN_ENTITY = 2, RUN_PROJECT = 3, RUN_CONFIG = 4, RUN_NAME = 8, RUN_HOST = 13,
        RUN_START = 17 };
 enum { TIMESTAMP_SECONDS = 1, TIMESTAMP_NANOSECONDS = 2 };
-enum { ENVIRONMENT_SYSTEM = 1, ENVIRONMENT_START = 3, ENVIRONMENT_PROGRAM = 6,
-       ENVIRONMENT_HOST = 12, ENVIRONMENT_WRITER = 199 };
+enum { FILE_PATH = 1, FILE_TYPE = 3, TYPE_WANDB = 1 };
 enum { ITEMS = 1, CONFIG_KEY = 1, ITEM_KEY = 2, ITEM_JSON = 16 };
 enum { HISTORY_STEP = 2, STEP_NUMBER = 1 };
 enum { EXIT_CODE = 1, EXIT_RUNTIME = 2 };
@@ -74,7 +72,7 @@ static void put_time(message *m, int field, struct timespec time)
     message_free(&timestamp);
 }
 
-/* Of a field that comes twice, the last is read. */
+/* Readers take the last of two fields with one number. */
 static void put_names(message *m, const run_facts *run)
 {
     message_put_text(m, RUN_ENTITY, run->entity != NULL ? run->entity : "");
@@ -95,20 +93,15 @@ void record_make_run(message *record, int64_t number, const run_facts *run,
     make(record, number, RECORD_RUN, &m);
 }
 
-void record_make_environment(message *record, int64_t number, const run_facts *run)
+void record_make_file(message *record, int64_t number, const char *path)
 {
-    struct utsname system;
-    char text[sizeof system.sysname + sizeof system.release + sizeof system.machine + 2];
-    message m = { 0 };
+    message m = { 0 }, item = { 0 };
 
-    uname(&system);
-    snprintf(text, sizeof text, "%s-%s-%s", system.sysname, system.release, system.machine);
-    message_put_text(&m, ENVIRONMENT_SYSTEM, text);
-    put_time(&m, ENVIRONMENT_START, run->start);
-    message_put_text(&m, ENVIRONMENT_PROGRAM, producer);
-    message_put_text(&m, ENVIRONMENT_HOST, run->host);
-    message_put_text(&m, ENVIRONMENT_WRITER, run->id);
-    make(record, number, RECORD_ENVIRONMENT, &m);
+    message_put_text(&item, FILE_PATH, path);
+    message_put_integer(&item, FILE_TYPE, TYPE_WANDB);
+    message_put(&m, ITEMS, &item);
+    message_free(&item);
+    make(record, number, RECORD_FILES, &m);
 }
 
 static message copy_of(const message *items)

@@ -1,8 +1,8 @@
 /*
  * run_record.h - the records of a run of Weights & Biases (wandb/proto/wandb_internal.proto).
  *
- * A message of each function is a Record, or the items of one under construction. Items are pairs
- * of a key and a value in JSON. A row of the history has an item for each number of one step.
+ * Each function makes a Record, or the items of one. Items are pairs of a key and a value in JSON. A
+ * row of the history has an item for each number of one step.
  */
 #ifndef PLUGINS_SINKS_WANDB_RUN_RECORD_H
 #define PLUGINS_SINKS_WANDB_RUN_RECORD_H
@@ -11,7 +11,7 @@
 
 #include "sinks/protobuf.h"
 
-/* What is known of a run from its first start on. */
+/* Facts of a run. */
 typedef struct run_facts {
     const char *id, *entity, *project, *name, *host; /* entity: NULL is that of who delivers it   */
     struct timespec start;
@@ -25,7 +25,8 @@ void settings_put(message *settings, const char *key, const char *json);
 void record_make_header(message *record, int64_t number);
 void record_make_run(message *record, int64_t number, const run_facts *run,
                      const message *settings);
-void record_make_environment(message *record, int64_t number, const run_facts *run);
+/* A file that is delivered too; 'path' is that in the folder 'files'. */
+void record_make_file(message *record, int64_t number, const char *path);
 void record_make_settings(message *record, int64_t number, const message *settings);
 void record_make_row(message *record, int64_t number, int64_t step, const message *items);
 /* The last values, and how many seconds the run has taken. */

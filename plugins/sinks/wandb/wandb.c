@@ -26,7 +26,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+static const char metadata_name[] = "wandb-metadata.json";
 
 typedef struct wandb {
     const char *project, *entity, *name;
@@ -155,7 +158,7 @@ static void put_number(sink *s, const char *key, const char *format, double valu
     put_item(s, key, json);
 }
 
-/* End the open row. What the file has of it stays if nothing was added. */
+/* End the open row. It stays in the file if nothing was added since it was written. */
 static void end_row(sink *s)
 {
     if (s->shown > 0) {
@@ -227,8 +230,8 @@ static void find_last_row(sink *s, pons_sink_kept keep)
 }
 
 /*
- * Cut the file behind the last row that is kept; without one it begins anew. With O_APPEND, pwrite
- * does not heed its place.
+ * Cut the file behind the last row that is kept; without one it begins anew. pwrite does not
+ * heed its place with O_APPEND.
  */
 static pons_status cut_file(sink *s, pons_sink_kept keep, pons_error *err)
 {
@@ -276,6 +279,30 @@ static run_facts facts_of(const sink *s)
                         .name = c->name != NULL ? c->name : run_folder_name(s->run) };
 }
 
+/* Write the facts of the system; a failure shows as the absence of the file. */
+static void write_metadata(const sink *s, const run_facts *facts)
+{
+    pons_error err = PONS_ERROR_INIT;
+    struct utsname system;
+    char *path = NULL, start[32];
+    struct tm utc;
+    FILE *file = NULL;
+    json_t *all;
+
+    uname(&system);
+    strftime(start, sizeof start, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&facts->start.tv_sec, &utc));
+    all = json_pack("{s:s++, s:s, s:s, s:s}", "os", system.sysname, "-", system.release, "host",
+                    facts->host, "program", "pons", "startedAt", start);
+    if (asprintf(&path, "%s/files/%s", s->folder.path, metadata_name) < 0)
+        path = NULL;
+    if (path != NULL && pons_sink_file(path, "w", &file, &err) == PONS_OK) {
+        json_dumpf(all, file, JSON_INDENT(2));
+        fclose(file);
+    }
+    json_decref(all);
+    free(path);
+}
+
 static void append_run(sink *s, const message *settings)
 {
     run_facts facts = facts_of(s);
@@ -286,7 +313,8 @@ static void append_run(sink *s, const message *settings)
     clock_gettime(CLOCK_REALTIME, &facts.start);
     record_make_run(&s->record, ++s->number, &facts, settings);
     append_record(s);
-    record_make_environment(&s->record, ++s->number, &facts);
+    write_metadata(s, &facts);
+    record_make_file(&s->record, ++s->number, metadata_name);
     append_record(s);
 }
 
