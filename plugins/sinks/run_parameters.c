@@ -37,7 +37,7 @@ void run_parameters_read(const char *folder,
     free(path);
 }
 
-const char *run_folder_name(const char *folder)
+const char *run_default_name(const char *folder)
 {
     const char *slash = strrchr(folder, '/');
 

@@ -11,7 +11,7 @@
 void run_parameters_read(const char *folder,
                          void (*take)(void *context, const char *name, const char *value),
                          void *context);
-/* The last part of the path of a run folder. */
-const char *run_folder_name(const char *folder);
+/* The name of a run that is given none: the last part of the path of its folder. */
+const char *run_default_name(const char *folder);
 
 #endif

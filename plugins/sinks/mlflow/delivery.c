@@ -60,7 +60,7 @@ static bool state_is(const delivery *d, const char *key, const char *value)
 
 static const char *run_name(const delivery *d)
 {
-    return d->config->run != NULL ? d->config->run : run_folder_name(d->folder);
+    return d->config->run != NULL ? d->config->run : run_default_name(d->folder);
 }
 
 /* A state of another server or experiment keeps its end alone: there the whole run is sent. */

@@ -1,8 +1,8 @@
 /*
  * run_record.h - the records of a run of Weights & Biases (wandb/proto/wandb_internal.proto).
  *
- * Each function makes a Record, or the items of one. Items are pairs of a key and a value in JSON. A
- * row of the history has an item for each number of one step.
+ * Each function makes a Record, or the items of one. Items are pairs of a key and a value in JSON.
+ * A row of the history has an item for each number of one step.
  */
 #ifndef PLUGINS_SINKS_WANDB_RUN_RECORD_H
 #define PLUGINS_SINKS_WANDB_RUN_RECORD_H

@@ -276,7 +276,7 @@ static run_facts facts_of(const sink *s)
     const wandb *c = s->config;
 
     return (run_facts){ .id = s->folder.id, .entity = c->entity, .project = c->project,
-                        .name = c->name != NULL ? c->name : run_folder_name(s->run) };
+                        .name = c->name != NULL ? c->name : run_default_name(s->run) };
 }
 
 /* Write the facts of the system; a failure shows as the absence of the file. */
