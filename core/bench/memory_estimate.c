@@ -18,7 +18,7 @@
 #include "graph/program/explain.h"
 #include "infer/activation.h"
 #include "infer/device_accumulator.h"
-#include "infer/window_scheduler.h"
+#include "infer/predict_memory.h"
 #include "replica/window_nodes.h"
 #include "train/checkpoint_contents.h"
 #include "window/window_blend.h"
@@ -283,11 +283,12 @@ static int64_t window_count(const window_settings *w, const int64_t extent[3])
 void memory_estimate_prediction(const replicas *r, int networks, const volume_facts *image,
                                 prediction_estimate *out)
 {
+    static const predict_work labels_alone;
     const experiment *e = r->experiment;
-    int classes = e->task.classes, written = activation_decision_count(e);
     double read = 1, voxels, scaled[3];
     prediction_estimate f = { .windows = 0 };
     program_facts facts;
+    predict_memory m;
     window_settings w;
 
     scaled_extent(e, image, 1, scaled);
@@ -304,11 +305,10 @@ void memory_estimate_prediction(const replicas *r, int networks, const volume_fa
     f.scratch = (double)(facts.packed + facts.inputs) * r->count * networks;
     f.libraries = fmax(memory_resident_bytes() - (double)facts.parameters * r->count, 0);
     f.image = 4.0 * e->task.channels * (read + voxels);
-    f.planes = (double)window_blend_bytes(&w, f.extent, classes)
-               + 4.0 * classes * (double)(f.extent[1] * f.extent[2])
-                 * (double)(1 + min_i64(window_scheduler_slab(f.extent, classes), f.extent[0]));
-    f.sums = networks > 1 ? 4.0 * classes * voxels : 0;
-    f.result = read * written * (1 + 4);
+    predict_memory_make(e, networks, &labels_alone, f.extent, image->grid.extent, &m);
+    f.planes = m.planes;
+    f.sums = m.sums;
+    f.result = m.result;
     f.peak = f.arena + f.parameters + f.scratch + f.libraries + f.image + f.planes + f.sums
              + f.result;
     *out = f;

@@ -36,7 +36,7 @@ typedef struct prediction_estimate {
     double image;       /* as it is read, and preprocessed                                        */
     double planes;      /* logits of windows in work, and planes that are resampled               */
     double sums;        /* probabilities of several networks                                      */
-    double result;      /* classes, and the ids that are written                                  */
+    double result;      /* decisions; the ids that are written take what the image has left       */
     double peak;        /* sum of all                                                             */
 } prediction_estimate;
 
