@@ -5,6 +5,7 @@
  */
 #include "base/file/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,13 +13,17 @@ pons_status json_parse(const char *text, size_t size, const char *where, pons_st
                        json_t **out, pons_error *err)
 {
     json_error_t cause;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &cause);
+    json_t *root;
 
+    errno = 0;
+    root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &cause);
     if (root != NULL) {
         *out = root;
         return PONS_OK;
     }
-    if (cause.text[0] == '\0' || json_error_code(&cause) == json_error_out_of_memory)
+    /* jansson calls a token invalid for which it lacked memory; malloc has set errno. */
+    if (errno == ENOMEM || cause.text[0] == '\0'
+        || json_error_code(&cause) == json_error_out_of_memory)
         return pons_fail(err, PONS_DEVICE, "'%s': out of memory", where);
     return pons_fail(err, kind, "'%s': %s at line %d, column %d", where, cause.text, cause.line,
                      cause.column);

@@ -10,7 +10,9 @@
 #include "base/file/mapped_file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <fcntl.h>
@@ -394,6 +396,44 @@ START_TEST(the_conversion_command_never_overwrites_its_input)
 }
 END_TEST
 
+/* ---- json ------------------------------------------------------------------------------------ */
+
+static int allocations_left;
+
+/* malloc without memory for one allocation. */
+static void *refuse_one(size_t size)
+{
+    if (allocations_left-- != 0)
+        return malloc(size);
+    errno = ENOMEM;
+    return NULL;
+}
+
+START_TEST(json_without_memory_is_no_damaged_file)
+{
+    static const char text[] = "{\"step\": 12, \"files\": [\"weights\", 0.5, true], \"of\": {}}";
+    pons_status status = PONS_DEVICE;
+    int refused = -1;
+
+    for (int n = 0; status != PONS_OK && n < 1000; n++, refused++) {
+        pons_error err = PONS_ERROR_INIT;
+        json_t *document = NULL;
+
+        allocations_left = n;
+        json_set_alloc_funcs(refuse_one, free);
+        status = json_parse(text, strlen(text), "manifest", PONS_DATA, &document, &err);
+        json_decref(document);
+        json_set_alloc_funcs(malloc, free);
+        if (status != PONS_OK) {
+            ck_assert_int_eq(status, PONS_DEVICE);
+            ck_assert_str_eq(err.text, "'manifest': out of memory");
+        }
+    }
+    ck_assert_int_eq(status, PONS_OK);
+    ck_assert_int_gt(refused, 10);
+}
+END_TEST
+
 START_TEST(json_text_holds_no_control_character)
 {
     static const char text[] = "a\x7f\n\x1b\xc2\x80\xc2\x9b" "2J\xc2\x9f\xc2\xa0\xc3\x9b\"\\";
@@ -441,6 +481,7 @@ int main(void)
     tcase_add_test(c, format_is_known_by_its_first_bytes);
     tcase_add_test(c, a_foreign_format_is_refused_with_a_conversion_command);
     tcase_add_test(c, the_conversion_command_never_overwrites_its_input);
+    tcase_add_test(c, json_without_memory_is_no_damaged_file);
     tcase_add_test(c, json_text_holds_no_control_character);
     return suite_run();
 }
