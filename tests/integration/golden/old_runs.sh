@@ -45,10 +45,12 @@ predict_run() {
 
 hash_of() { sha256sum | cut -c 1-64; }
 
-# put_records RUN STAGE FILE: the numbers of each record that depend on a run's bits.
+# put_records RUN STAGE FILE: the numbers of each record that depend on a run's bits. Validations of 0.1 have no loss.
 put_records() {
     awk -v head="$1 $2" '{
         line = head
+        if (/"kind":"validation"/)
+            sub(/"loss":[^,}]*,/, "")
         while (match($0, /"(kind|step|epoch|loss|lr|grad_norm)":[^,}]*|"(dice|iou)":[{][^}]*[}]/)) {
             line = line " " substr($0, RSTART, RLENGTH)
             $0 = substr($0, RSTART + RLENGTH)
