@@ -676,15 +676,22 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
                  profile_steps(s->profile) == 1 ? "" : "s", s->folder.path);
 }
 
-static void close_start(start *s, pons_error *err)
+/* End the files of a run that other programs read: metrics, devices and the report. */
+static void end_records(start *s, const pons_error *err)
 {
-    bool trained = s->metrics != NULL;
-
     profile_range_begin(RANGE_REPORT, range_kind_name(RANGE_REPORT));
+    metrics_end(s->metrics, err->status);
     metrics_close(s->metrics);
     devices_file_close(s->devices);
     run_reporter_close(s->reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
     profile_range_end();
+    s->metrics = NULL;
+    s->devices = NULL;
+    s->reporter = NULL;
+}
+
+static void close_start(start *s, bool trained, pons_error *err)
+{
     if (s->profile != NULL)
         write_profile(s, trained, err);
     profile_free(s->profile);
@@ -714,11 +721,14 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
         go(&s, err);
     memory_hints_add(s.experiment != NULL ? &s.experiment->sections
                      : s.config != NULL ? &s.sections : NULL, MEMORY_HINTS_TRAIN, err);
+    bool trained = s.metrics != NULL;
+    if (err->status == PONS_OK) /* others wait, and see that this rank lives */
+        end_records(&s, err);
     leave_others(&s, err);
     if (err->status != PONS_OK && call->log->file != NULL)
         fprintf(call->log->file, "pons: %s\n", err->text);
-    metrics_end(s.metrics, err->status);
-    close_start(&s, err);
+    end_records(&s, err);
+    close_start(&s, trained, err);
     return err->status;
 }
 
