@@ -93,7 +93,7 @@ observe() {
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
     best) cat runs/run/checkpoints/best ;;
     tracker) cat runs/run/mlflow.json ;;
-    offline) LC_ALL=C tr -c '[:print:]' '\n' <"$(ls runs/run/wandb/*/*.wandb)" | grep -x 'other["j]\{0,1\}' ;;
+    offline) LC_ALL=C grep -a -o other "$(ls runs/run/wandb/*/*.wandb)" ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
     log) sed 's/^[0-9-]* [0-9:]* //; s/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\).*//' runs/run/log.txt ;;
