@@ -4,8 +4,9 @@
  * Records arrive in order from one thread. Another thread calls 'flush', also while a record is
  * being written: records written before the call are on disk when it returns. (fflush, which holds
  * the file's own lock, and fsync do that.) On resume 'keep' tells 'open' the earlier records that
- * stay; those written after the checkpoint arrive once more. The options of sink NAME stand in
- * [log.NAME] of the INI file.
+ * stay; those written after the checkpoint arrive once more. The calls of a run have the C locale,
+ * so printf writes a decimal point; threads of the sink's own have the program's. The options of
+ * sink NAME stand in [log.NAME] of the INI file.
  */
 #ifndef CORE_PONS_SINK_H
 #define CORE_PONS_SINK_H

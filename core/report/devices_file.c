@@ -14,6 +14,7 @@
 
 #include "base/errno_status.h"
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "report/csv_header.h"
 
 static const char header[] = "time,step,replica,device,utilisation,memory_used,memory_total,"
@@ -120,7 +121,10 @@ static void write_reading(FILE *file, const device_reading *r)
 pons_status devices_file_write(devices_file *f, int count, const device_reading *reading,
                                pons_error *err)
 {
+    locale_t before = text_locale_begin();
+
     for (int i = 0; i < count; i++)
         write_reading(f->file, &reading[i]);
+    text_locale_end(before);
     return fflush(f->file) == 0 && !ferror(f->file) ? PONS_OK : fail_write(f, err);
 }

@@ -1,5 +1,6 @@
 /*
- * metrics.c - write records to metrics.jsonl, a JSON object per line, and to each sink.
+ * metrics.c - write records to metrics.jsonl, a JSON object per line, and to each sink. Sinks are
+ * called in the C locale, so that a host program's decimal comma is in no file.
  */
 #include "report/metrics.h"
 
@@ -12,6 +13,7 @@
 #include "base/errno_status.h"
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "base/text/text.h"
 #include "plugin/plugin_load.h"
 #include "plugin/plugin_status.h"
 #include "report/csv_header.h"
@@ -67,8 +69,8 @@ static pons_status check_table(const char *folder, const char *sink, logger *l, 
     return err->status;
 }
 
-static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep,
-                              const experiment *e, pons_error *err)
+static pons_status open_each_sink(metrics *m, const char *folder, pons_sink_kept keep,
+                                  const experiment *e, pons_error *err)
 {
     int count = e->sections.log.sinks.count;
 
@@ -87,6 +89,16 @@ static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept kee
             return err->status;
     }
     return PONS_OK;
+}
+
+static pons_status open_sinks(metrics *m, const char *folder, pons_sink_kept keep,
+                              const experiment *e, pons_error *err)
+{
+    locale_t before = text_locale_begin();
+
+    open_each_sink(m, folder, keep, e, err);
+    text_locale_end(before);
+    return err->status;
 }
 
 pons_status metrics_open(const char *folder, pons_sink_kept keep, const experiment *e,
@@ -143,6 +155,20 @@ static void pass_warning(const metrics *m, const opened_sink *s)
         log_warning(m->log, "sink '%s': %s", s->name, text);
 }
 
+static pons_status write_sinks(const metrics *m, const pons_record *record, pons_error *err)
+{
+    locale_t before = text_locale_begin();
+
+    for (int i = 0; i < m->sink_count && err->status == PONS_OK; i++) {
+        const opened_sink *s = &m->sink[i];
+        if (plugin_status(s->operations->write(s->handle, record, err), s->name, "write", err)
+            == PONS_OK)
+            pass_warning(m, s);
+    }
+    text_locale_end(before);
+    return err->status;
+}
+
 pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err)
 {
     fprintf(m->file, "{\"kind\":\"%s\",\"step\":%" PRId64 ",\"epoch\":%" PRId64, record->kind,
@@ -151,36 +177,39 @@ pons_status metrics_write(metrics *m, const pons_record *record, pons_error *err
     fputs("}\n", m->file);
     if (fflush(m->file) != 0 || ferror(m->file))
         return fail_write(m, err);
-    for (int i = 0; i < m->sink_count; i++) {
+    return write_sinks(m, record, err);
+}
+
+static pons_status flush_sinks(const metrics *m, pons_error *err)
+{
+    locale_t before = text_locale_begin();
+
+    for (int i = 0; i < m->sink_count && err->status == PONS_OK; i++) {
         const opened_sink *s = &m->sink[i];
-        if (plugin_status(s->operations->write(s->handle, record, err), s->name, "write", err)
-            != PONS_OK)
-            return err->status;
-        pass_warning(m, s);
+        plugin_status(s->operations->flush(s->handle, err), s->name, "flush", err);
     }
-    return PONS_OK;
+    text_locale_end(before);
+    return err->status;
 }
 
 pons_status metrics_sync(metrics *m, pons_error *err)
 {
     if (fflush(m->file) != 0 || ferror(m->file) || fsync(fileno(m->file)) != 0)
         return fail_write(m, err);
-    for (int i = 0; i < m->sink_count; i++) {
-        const opened_sink *s = &m->sink[i];
-        if (plugin_status(s->operations->flush(s->handle, err), s->name, "flush", err) != PONS_OK)
-            return err->status;
-    }
-    return PONS_OK;
+    return flush_sinks(m, err);
 }
 
 void metrics_end(metrics *m, pons_status status)
 {
+    locale_t before = text_locale_begin();
+
     for (int i = 0; m != NULL && i < m->sink_count; i++) {
         const opened_sink *s = &m->sink[i];
         if (s->operations->end != NULL)
             s->operations->end(s->handle, status);
         pass_warning(m, s);
     }
+    text_locale_end(before);
 }
 
 void metrics_close(metrics *m)

@@ -31,6 +31,7 @@ lacks() {
     netem) ! unshare -n sh -c 'ip link set lo up && tc qdisc add dev lo root netem loss 1%' 2>/dev/null ;;
     ptrace) ! strace -o /dev/null true 2>/dev/null ;;
     'counts of what a process reads') ! grep -q '^rchar: [1-9]' /proc/self/io 2>/dev/null ;;
+    de_DE) [ ! -e /usr/share/i18n/locales/de_DE ] || ! command -v localedef >/dev/null ;;
     libcublasLt) [ ! -e /usr/local/cuda/lib64/libcublasLt.so.13 ] ;;
     'products of bf16') ! grep -qE 'avx512_bf16|amx_bf16' /proc/cpuinfo || grep -q '^ISA_LIMIT = -D' Makefile ;;
     # Bounds and bits are stored by kind of processor and compiler; CONTRIBUTING.md says how to store more.

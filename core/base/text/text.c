@@ -85,6 +85,19 @@ static int smallest(int a, int b)
     return a < b ? a : b;
 }
 
+locale_t text_locale_begin(void)
+{
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+
+    return c == (locale_t)0 ? c : uselocale(c);
+}
+
+void text_locale_end(locale_t before)
+{
+    if (before != (locale_t)0)
+        freelocale(uselocale(before));
+}
+
 bool text_ends_with(const char *text, const char *end)
 {
     size_t size = strlen(text), tail = strlen(end);

@@ -1,10 +1,11 @@
 /*
- * text.h - parse numbers in any locale, find the name nearest to a misspelt one, and the ending of
- * a counted noun.
+ * text.h - parse and print numbers in any locale, find the name nearest to a misspelt one, and the
+ * ending of a counted noun.
  */
 #ifndef CORE_BASE_TEXT_TEXT_H
 #define CORE_BASE_TEXT_TEXT_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,13 @@ bool text_real(const char *text, double *value);
 bool text_integer(const char *text, int64_t *value);
 /* Parse a size such as "4096", "4KiB", "1.5GiB" or "1TiB". */
 bool text_size(const char *text, int64_t *size);
+
+/*
+ * Give the calling thread the decimal point of the C locale, whatever a host program has set. The
+ * result is for text_locale_end, which gives back the locale of before; 0: nothing has changed.
+ */
+locale_t text_locale_begin(void);
+void text_locale_end(locale_t before);
 
 /* Whether 'text' ends with 'end', as "scan.nii.gz" with ".gz". */
 bool text_ends_with(const char *text, const char *end);

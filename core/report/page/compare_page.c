@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "metric/metric.h"
 #include "metric/paired_test.h"
 #include "report/html/html.h"
@@ -277,10 +278,12 @@ pons_status compare_page_write(int count, const char *const *run, const char *pa
     arena *memory = arena_new();
     comparison_page p = { .memory = memory, .count = count, .err = err };
     report_run *read;
+    locale_t before;
     safe_file f;
 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
+    before = text_locale_begin();
     read = arena_alloc(memory, (size_t)count * sizeof *read);
     p.run = read;
     if (read_runs(memory, count, run, read, err) == PONS_OK
@@ -293,6 +296,7 @@ pons_status compare_page_write(int count, const char *const *run, const char *pa
         else
             safe_file_discard(&f);
     }
+    text_locale_end(before);
     arena_free(memory);
     return err->status;
 }

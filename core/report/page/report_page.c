@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "metric/metric.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
@@ -85,13 +86,16 @@ static pons_status write_page(const report_run *r, const char *path, pons_error 
 pons_status report_page_write(const char *run, const char *path, pons_error *err)
 {
     arena *memory = arena_new();
+    locale_t before;
     report_run r;
 
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
+    before = text_locale_begin();
     if (report_run_read(memory, run, &r, err) == PONS_OK && write_page(&r, path, err) == PONS_OK
         && png_available())
         progress_plot_write(&r, arena_format(memory, "%s/progress.png", run), err);
+    text_locale_end(before);
     arena_free(memory);
     return err->status;
 }

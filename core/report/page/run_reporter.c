@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/integer.h"
+#include "base/text/text.h"
 #include "cluster/group/group.h"
 #include "data/case/case_read.h"
 #include "report/page/case_scores.h"
@@ -185,15 +186,18 @@ static void write_scores(run_reporter *r, const validated_cases *v)
     pons_error problem = PONS_ERROR_INIT;
     arena *memory = arena_new();
     case_scores s = { .step = v->step, .case_count = v->count };
+    locale_t before;
 
     if (memory == NULL)
         return;
+    before = text_locale_begin();
     s.name = case_names(memory, v);
     if (v->images != NULL)
         make_image_scores(memory, v, &s);
     else
         make_class_scores(memory, v, &s);
     case_scores_write(r->folder, &s, &problem);
+    text_locale_end(before);
     warn(r, &problem);
     arena_free(memory);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/text/text.h"
 
 double profile_track_seconds(const profile_track *t)
 {
@@ -26,7 +27,10 @@ static pons_status write_file(const char *folder, const char *name, const profil
     if (asprintf(&path, "%s/%s", folder, name) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for '%s'", name);
     if (safe_file_open(&f, path, err) == PONS_OK) {
+        locale_t before = text_locale_begin();
+
         put(f.file, w);
+        text_locale_end(before);
         safe_file_commit(&f, err);
     }
     free(path);

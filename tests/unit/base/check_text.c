@@ -72,6 +72,33 @@ START_TEST(numbers_do_not_depend_on_the_locale)
 }
 END_TEST
 
+/* The locale is compiled into a folder, since few machines have one with a decimal comma. */
+START_TEST(numbers_are_printed_with_a_point_in_any_locale)
+{
+    char folder[] = "/tmp/pons-locale-XXXXXX", command[256], text[16];
+    locale_t before;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 2>%s/said",
+             folder, folder);
+    if (system(command) != 0)
+        printf("SKIPPED: decimal commas: needs de_DE\n");
+    setenv("LOCPATH", folder, 1);
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL) {
+        snprintf(text, sizeof text, "%.1f", 1.5);
+        ck_assert_str_eq(text, "1,5");
+        before = text_locale_begin();
+        snprintf(text, sizeof text, "%.1f", 1.5);
+        ck_assert_str_eq(text, "1.5");
+        text_locale_end(before);
+        snprintf(text, sizeof text, "%.1f", 1.5);
+        ck_assert_str_eq(text, "1,5");
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(distance_counts_edits_and_swaps)
 {
     ck_assert_int_eq(text_distance("", ""), 0);
@@ -165,6 +192,7 @@ int main(void)
     tcase_add_test(c, integers_beyond_64_bits_are_refused);
     tcase_add_test(c, sizes_take_binary_units);
     tcase_add_test(c, numbers_do_not_depend_on_the_locale);
+    tcase_add_test(c, numbers_are_printed_with_a_point_in_any_locale);
     tcase_add_test(c, distance_counts_edits_and_swaps);
     tcase_add_test(c, misspelt_names_get_a_suggestion_and_unrelated_ones_none);
     tcase_add_test(c, amounts_have_three_digits_and_a_prefix);
