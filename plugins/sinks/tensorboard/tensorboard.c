@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -29,7 +30,7 @@ typedef struct tensorboard {
     message event, summary;
     bool described;  /* the hyperparameters are written                                           */
     double flushed;  /* when readers last saw the file grow                                       */
-    int failure;     /* errno of the first failed write; 0: none                                  */
+    atomic_int failure; /* errno of the first failed write, of either thread; 0: none             */
     bool warned;
 } tensorboard;
 
@@ -163,8 +164,9 @@ static void put_start_info(message *summary, const message *parameters)
 
 static void note_failure(tensorboard *t)
 {
-    if (t->failure == 0)
-        t->failure = errno != 0 ? errno : EIO;
+    int none = 0;
+
+    atomic_compare_exchange_strong(&t->failure, &none, errno != 0 ? errno : EIO);
 }
 
 static void put_event(tensorboard *t)
@@ -286,8 +288,8 @@ static pons_status tensorboard_flush(void *sink, pons_error *err)
     tensorboard *t = sink;
 
     (void)err;
-    if (fflush(t->file) == 0) /* a failure shows in the next write                                */
-        fsync(fileno(t->file));
+    if (fflush(t->file) != 0 || fsync(fileno(t->file)) != 0)
+        note_failure(t);
     return PONS_OK;
 }
 

@@ -22,24 +22,30 @@ static bool has_other_names(FILE *file, const run_facts *run)
     return other;
 }
 
-static bool copy_records(FILE *from, FILE *to, const run_facts *run)
+/* Copy all records. The result is an errno; 0: the copy is whole. */
+static int copy_records(FILE *from, FILE *to, const run_facts *run)
 {
     message out = { 0 }, record = { 0 };
-    bool good = transaction_log_open(from);
+    int failure = transaction_log_open(from) ? 0 : EIO;
     int64_t at = 0;
 
     transaction_log_begin(&out);
-    while (good && transaction_log_read(from, &record)) {
+    while (failure == 0 && transaction_log_read(from, &record)) {
         if (record_is_run(&record, NULL))
             record_rename_run(&record, run);
         transaction_log_append(&out, at + (int64_t)out.size, &record);
-        good = !out.failed && fwrite(out.data, 1, out.size, to) == out.size;
+        if (out.failed || fwrite(out.data, 1, out.size, to) != out.size)
+            failure = out.failed ? ENOMEM : errno;
         at += (int64_t)out.size;
         out.size = 0;
     }
+    if (failure == 0 && (record.failed || ferror(from))) /* the file goes on */
+        failure = record.failed ? ENOMEM : EIO;
     message_free(&out);
     message_free(&record);
-    return good && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    if (failure == 0 && (fflush(to) != 0 || fsync(fileno(to)) != 0))
+        failure = errno;
+    return failure;
 }
 
 static pons_status replace_file(FILE *from, const char *path, const run_facts *run, pons_error *err)
@@ -50,12 +56,17 @@ static pons_status replace_file(FILE *from, const char *path, const run_facts *r
     if (asprintf(&part, "%s.part", path) < 0)
         return pons_fail(err, PONS_DEVICE, "out of memory for wandb");
     if (pons_sink_file(part, "w", &to, err) == PONS_OK) {
-        bool good = copy_records(from, to, run);
-        if (fclose(to) != 0 || !good || rename(part, path) != 0)
-            pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(errno));
+        int failure = copy_records(from, to, run);
+
+        if (fclose(to) != 0 && failure == 0)
+            failure = errno;
+        if (failure == 0 && rename(part, path) != 0)
+            failure = errno;
+        if (failure != 0) {
+            pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", path, strerror(failure));
+            unlink(part);
+        }
     }
-    if (err->status != PONS_OK)
-        unlink(part);
     free(part);
     return err->status;
 }

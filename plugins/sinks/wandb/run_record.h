@@ -13,7 +13,8 @@
 
 /* Facts of a run. */
 typedef struct run_facts {
-    const char *id, *entity, *project, *name, *host; /* entity: NULL is that of who delivers it   */
+    const char *id, *project, *name, *host;
+    const char *entity; /* NULL: that of the key which delivers it                                */
     struct timespec start;
 } run_facts;
 

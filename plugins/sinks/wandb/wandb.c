@@ -69,6 +69,16 @@ static double run_seconds(const sink *s)
     return s->seconds + clock_seconds(CLOCK_MONOTONIC) - s->begin;
 }
 
+/* Whether a text is UTF-8. The readers of the file refuse all of it for another one. */
+static bool is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    bool valid = string != NULL;
+
+    json_decref(string);
+    return valid;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static void note_failure(sink *s, int failure)
@@ -238,6 +248,9 @@ static pons_status cut_file(sink *s, pons_sink_kept keep, pons_error *err)
     int file = fileno(s->file), flags = fcntl(file, F_GETFL);
 
     find_last_row(s, keep);
+    if (ferror(s->file) || s->record.failed)
+        return pons_fail(err, s->record.failed ? PONS_DEVICE : PONS_FAILURE, "cannot read '%s': %s",
+                         s->folder.log, strerror(s->record.failed ? ENOMEM : EIO));
     if (ftruncate(file, s->end) != 0 || fcntl(file, F_SETFL, flags & ~O_APPEND) != 0)
         return pons_fail(err, PONS_FAILURE, "cannot cut '%s': %s", s->folder.log,
                          strerror(errno));
@@ -258,13 +271,13 @@ static void put_setting(void *context, const char *name, const char *text)
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
     char *json = NULL;
 
-    if (json_is_number(value)) {
+    if (json_is_number(value) && is_utf8(name)) {
         settings_put(context, name, text);
     } else {
         json_decref(value);
         value = flag ? json_boolean(text[0] == 'y') : json_string(text);
         json = json_dumps(value, JSON_ENCODE_ANY);
-        if (json != NULL) /* NULL: no UTF-8 */
+        if (json != NULL && is_utf8(name)) /* NULL: no UTF-8 */
             settings_put(context, name, json);
     }
     free(json);
@@ -274,9 +287,10 @@ static void put_setting(void *context, const char *name, const char *text)
 static run_facts facts_of(const sink *s)
 {
     const wandb *c = s->config;
+    const char *name = c->name != NULL ? c->name : run_default_name(s->run);
 
     return (run_facts){ .id = s->folder.id, .entity = c->entity, .project = c->project,
-                        .name = c->name != NULL ? c->name : run_default_name(s->run) };
+                        .name = is_utf8(name) ? name : s->folder.id };
 }
 
 /* Write the facts of the system; a failure shows as the absence of the file. */
@@ -401,7 +415,7 @@ static void put_record(sink *s, const pons_record *record)
         begin_row(s, record->step);
     for (int i = 0; i < record->count; i++) {
         snprintf(key, sizeof key, "%s/%s", record->kind, record->metric[i].name);
-        if (isfinite(record->metric[i].value))
+        if (isfinite(record->metric[i].value) && is_utf8(key))
             put_number(s, key, "%.9g", record->metric[i].value);
     }
     if (again)
@@ -422,6 +436,16 @@ static pons_status wandb_write(void *context, const pons_record *record, pons_er
     return PONS_OK;
 }
 
+/* The training does not wait for the disk, so the lock is free meanwhile. */
+static void sync_file(sink *s)
+{
+    int failure = fsync(fileno(s->file)) == 0 ? 0 : errno;
+
+    pthread_mutex_lock(&s->lock);
+    note_failure(s, failure);
+    pthread_mutex_unlock(&s->lock);
+}
+
 static pons_status wandb_flush(void *context, pons_error *err)
 {
     sink *s = context;
@@ -431,11 +455,14 @@ static pons_status wandb_flush(void *context, pons_error *err)
     if (s->described && s->failure == 0)
         write_open(s, -1);
     pthread_mutex_unlock(&s->lock);
-    fsync(fileno(s->file)); /* a failure shows in the next write                                  */
+    sync_file(s);
     return PONS_OK;
 }
 
-/* The codes are those of wandb: 255 is an interrupted program. */
+/*
+ * The codes are those of wandb: 255 is an interrupted program. A delivery while the run trained
+ * lacks its end, so 'wandb sync' is to take the file again.
+ */
 static void wandb_end(void *context, pons_status status)
 {
     sink *s = context;
@@ -443,6 +470,8 @@ static void wandb_end(void *context, pons_status status)
     pthread_mutex_lock(&s->lock);
     if ((s->described || s->step >= 0) && s->failure == 0)
         write_open(s, status == PONS_OK ? 0 : status == PONS_INTERRUPTED ? 255 : 1);
+    if (s->end > 0)
+        offline_folder_forget_delivery(&s->folder);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -461,6 +490,13 @@ static bool wandb_warning(void *context, char *text, size_t size)
     return found;
 }
 
+static pons_status check_text(const char *key, const char *text, pons_error *err)
+{
+    if (text == NULL || is_utf8(text))
+        return PONS_OK;
+    return pons_option_fail(err, key, "found '%s', expected UTF-8", text);
+}
+
 static pons_status wandb_check(const void *config, pons_error *err)
 {
     const wandb *c = config;
@@ -469,13 +505,16 @@ static pons_status wandb_check(const void *config, pons_error *err)
         || strpbrk(c->project, "/\\#?%:") != NULL)
         return pons_option_fail(err, "project", "found '%s', expected 1 to 128 bytes without any "
                                 "of / \\ # ? %% :", c->project != NULL ? c->project : "");
-    return PONS_OK;
+    if (check_text("project", c->project, err) != PONS_OK
+        || check_text("entity", c->entity, err) != PONS_OK)
+        return err->status;
+    return check_text("name", c->name, err);
 }
 
 static const pons_option options[] = {
     PONS_TEXT(wandb, project, "pons", "Project that 'wandb sync' delivers the run to."),
-    PONS_TEXT(wandb, entity, "", "User or team that has the project; not given: the default of who "
-                                 "delivers."),
+    PONS_TEXT(wandb, entity, "", "User or team that has the project; not given: that of the key "
+                                 "which delivers it."),
     PONS_TEXT(wandb, name, "", "Name of the run; not given: that of its folder."),
     PONS_OPTIONS_END
 };

@@ -387,6 +387,31 @@ START_TEST(the_run_has_its_settings_and_the_identity_of_its_folder)
 }
 END_TEST
 
+START_TEST(text_that_is_not_utf8_is_not_written)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const char *project = settings.project;
+    char path[512], long_name[512];
+    pons_metric m[] = { { "dice.\xe9t\xe9", 0.5 }, { long_name, 0.5 }, { "dice.b", 0.25 } };
+
+    make_root();
+    memset(long_name, 'x', sizeof long_name);
+    memcpy(long_name + 255 - strlen("step/") - 1, "\xc3\xa9", 3); /* the key ends within it */
+    void *sink = open_sink(-1, -1);
+    ck_assert_int_eq(sink_operations->write(sink, &(pons_record){ "step", 1, 0, 3, m }, &err),
+                     PONS_OK);
+    end(sink, PONS_OK);
+    strcpy(path, found_path("run-*.wandb"));
+    expect_held(path, "step/dice.b");
+    ck_assert(!holds(path, "\xe9t\xe9", 3) && !holds(path, "xxxx", 4));
+    settings.project = "\xe9t\xe9";
+    ck_assert_int_ne(sink_operations->check(&settings, &err), PONS_OK);
+    ck_assert_ptr_nonnull(strstr(err.text, "expected UTF-8"));
+    settings.project = project;
+    remove_root();
+}
+END_TEST
+
 START_TEST(a_resumed_run_takes_another_name)
 {
     static const char names[] = "\x12\x00\x1a\x06spleenB\x05" "again";
@@ -417,6 +442,24 @@ START_TEST(a_delivered_run_that_goes_on_is_delivered_again)
     run_steps(2, 3, 3);
     ck_assert_int_ne(access(path, F_OK), 0);
     ck_assert_str_eq(told(), "run 1s set 2sv 3s = exit0");
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_run_that_was_delivered_while_it_trained_is_delivered_again)
+{
+    char path[512];
+
+    make_root();
+    void *sink = open_sink(-1, -1);
+    write_steps(sink, 1, 2);
+    flush(sink);
+    snprintf(path, sizeof path, "%s.synced", found_path("run-*.wandb"));
+    fclose(fopen(path, "w"));
+    write_steps(sink, 3, 3);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    end(sink, PONS_OK);
+    ck_assert_int_ne(access(path, F_OK), 0);
     remove_root();
 }
 END_TEST
@@ -496,6 +539,40 @@ START_TEST(a_disk_without_space_costs_one_warning)
 }
 END_TEST
 
+/* Put /dev/null, which cannot be synchronized, in the place of an open file. */
+static void replace_open_file(const char *path)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct stat wanted, found;
+
+    ck_assert_int_eq(stat(path, &wanted), 0);
+    for (int fd = 3; fd < 256; fd++)
+        if (fstat(fd, &found) == 0 && found.st_ino == wanted.st_ino
+            && found.st_dev == wanted.st_dev)
+            ck_assert_int_eq(dup2(null, fd), fd);
+    close(null);
+}
+
+START_TEST(a_file_that_cannot_be_synchronized_costs_one_warning)
+{
+    char text[512];
+
+    make_root();
+    void *sink = open_sink(-1, -1);
+    write_steps(sink, 1, 2);
+    flush(sink);
+    ck_assert(!sink_operations->warning(sink, text, sizeof text));
+    replace_open_file(found_path("run-*.wandb"));
+    flush(sink);
+    ck_assert(sink_operations->warning(sink, text, sizeof text));
+    ck_assert_msg(strstr(text, "Invalid argument") != NULL, "%s", text);
+    flush(sink);
+    ck_assert(!sink_operations->warning(sink, text, sizeof text));
+    sink_operations->close(sink);
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     pons_error err = PONS_ERROR_INIT;
@@ -514,11 +591,14 @@ int main(void)
     tcase_add_test(c, what_a_killed_run_wrote_ends_with_a_whole_record);
     tcase_add_test(c, a_file_that_was_cut_short_is_continued_from_its_last_whole_row);
     tcase_add_test(c, the_run_has_its_settings_and_the_identity_of_its_folder);
+    tcase_add_test(c, text_that_is_not_utf8_is_not_written);
     tcase_add_test(c, a_resumed_run_takes_another_name);
     tcase_add_test(c, a_delivered_run_that_goes_on_is_delivered_again);
+    tcase_add_test(c, a_run_that_was_delivered_while_it_trained_is_delivered_again);
     tcase_add_test(c, runs_of_others_stay);
     tcase_add_test(c, a_run_without_a_record_leaves_no_folder);
     tcase_add_test(c, a_link_in_place_of_the_folder_is_refused);
     tcase_add_test(c, a_disk_without_space_costs_one_warning);
+    tcase_add_test(c, a_file_that_cannot_be_synchronized_costs_one_warning);
     return suite_run();
 }
