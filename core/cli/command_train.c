@@ -11,6 +11,7 @@
 #include "base/file/file.h"
 #include "base/profile/profile.h"
 #include "base/text/shell_word.h"
+#include "base/text/text.h"
 #include "base/text/text_stream.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
@@ -508,6 +509,7 @@ static pons_status open_folder(start *s, pons_error *err)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     if (identify(s, err) == PONS_OK && make_room(s, err) == PONS_OK
         && run_folder_make(&s->folder, err) == PONS_OK
+        && (s->own || run_folder_forget_profile(&s->folder, err) == PONS_OK)
         && run_folder_log(&s->folder, s->call->log, err) == PONS_OK
         && metrics_open(s->folder.path, keep, s->experiment, &s->metrics, err) == PONS_OK
         && (s->sections.log.device_every == 0
@@ -522,8 +524,11 @@ static pons_status open_folder(start *s, pons_error *err)
 /* Write the held lines to log.txt. */
 static void log_held(start *s)
 {
-    text_stream_flush(&s->held);
+    bool whole = text_stream_flush(&s->held);
+
     fputs(s->held.text, s->call->log->file);
+    if (!whole)
+        log_warning(s->call->log, "out of memory: log.txt lacks lines of the start");
     log_line(s->call->log, "run folder '%s'", s->folder.path);
 }
 
@@ -673,7 +678,7 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
     else
         log_line(s->call->log, "profile of %lld step%s: '%s/profile.json', profile.svg, "
                  "trace.json", (long long)profile_steps(s->profile),
-                 profile_steps(s->profile) == 1 ? "" : "s", s->folder.path);
+                 text_plural(profile_steps(s->profile)), s->folder.path);
 }
 
 /* End the files of a run that other programs read: metrics, devices and the report. */

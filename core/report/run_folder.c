@@ -206,6 +206,22 @@ pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err)
     return err->status;
 }
 
+pons_status run_folder_forget_profile(const run_folder *r, pons_error *err)
+{
+    static const char *const name[] = { "profile.json", "profile.svg", "trace.json" };
+
+    for (size_t i = 0; i < sizeof name / sizeof *name && err->status == PONS_OK; i++) {
+        char *path = run_folder_file(r, name[i]);
+
+        if (path == NULL)
+            pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
+        else if (unlink(path) != 0 && errno != ENOENT)
+            pons_fail(err, PONS_FAILURE, "cannot remove '%s': %s", path, strerror(errno));
+        free(path);
+    }
+    return err->status;
+}
+
 pons_status run_folder_log(run_folder *r, logger *l, pons_error *err)
 {
     char *path = run_folder_file(r, "log.txt");

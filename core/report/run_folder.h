@@ -44,6 +44,8 @@ pons_status run_folder_check_files(const run_folder *r, pons_error *err);
 const char *run_folder_foreign_file(const run_folder *r);
 /* Rename an existing folder to the first free of NAME.1, NAME.2, ..., log it, and unlock it. */
 pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err);
+/* Remove the profile of an earlier run that ended before its first checkpoint. */
+pons_status run_folder_forget_profile(const run_folder *r, pons_error *err);
 /* Open log.txt and write the log to it too. */
 pons_status run_folder_log(run_folder *r, logger *l, pons_error *err);
 void run_folder_close(run_folder *r, logger *l);

@@ -2,10 +2,10 @@
  * profile.h - the time of named ranges of all threads, as a tree for each thread and, of the first
  * steps, as a list of events.
  *
- * A thread records what it does between range_begin and range_end once it is attached to a profile.
- * A thread that thread_start or a parallel loop starts is attached with the thread that starts it.
- * A range of a thread without profile and marker costs one test. Tracks are written by their thread
- * alone; they are read when the other threads have ended.
+ * A thread records what it does between host_range_begin and host_range_end once it is attached to
+ * a profile. A thread that thread_start or parallel_run starts is attached with the one that starts
+ * it. A range of a thread without profile and marker costs one test. Tracks are written by their
+ * thread alone; they are read when the other threads have ended.
  */
 #ifndef CORE_BASE_PROFILE_PROFILE_H
 #define CORE_BASE_PROFILE_PROFILE_H
@@ -69,8 +69,8 @@ profile *profile_of_thread(void);
 /* A track that no thread has: a device's. NULL: no memory. */
 profile_track *profile_add_track(profile *p, const char *name);
 /*
- * Add an event to such a track, as a range of its own. It begins at the end of the one before at
- * the earliest.
+ * Add an event to such a track, as a range of its own. While events are kept, it begins at the end
+ * of the one before at the earliest.
  */
 void profile_add_event(profile_track *t, range_kind kind, const char *name, double begin,
                        double end);

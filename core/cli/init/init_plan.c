@@ -39,7 +39,8 @@ static pons_status estimate(const experiment *e, double cropped_share, memory_es
         && programs_build_training(e, &seat, s, &training, err) == PONS_OK
         && (e->data->validation_count == 0
             || (programs_build_evaluation(e, &e->device, s, false, &evaluation, err) == PONS_OK
-                && programs_build_loss(e, &e->device, s, &loss, err) == PONS_OK)))
+                && (!e->sections.train.validate_loss
+                    || programs_build_loss(e, &e->device, s, &loss, err) == PONS_OK))))
         memory_estimate_make(e, s, training, evaluation, loss, cropped_share, out, err);
     program_free(loss);
     program_free(evaluation);

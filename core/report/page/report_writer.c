@@ -2,7 +2,7 @@
  * report_writer.c - the newest validation that waits, and the thread that writes it and rests.
  *
  * Encoding a picture takes milliseconds of a processor, and its file several calls of the system.
- * The validation only cuts slices; the rests bound what short validations pay for the rest.
+ * The validation only cuts slices; the pauses bound what a run of short validations pays for this.
  */
 #include "report/page/report_writer.h"
 
@@ -22,7 +22,7 @@ static const double SHARE = 0.02; /* of a processor                             
 
 /* The pictures of a validation. */
 typedef struct picture_set {
-    int cases, count;         /* cases: of the validation; 0: the set is none                     */
+    int cases, count;         /* cases: of the validation; 0: no set waits                        */
     worst_case item[WORST_CASES_MAX];
 } picture_set;
 

@@ -2,7 +2,7 @@
  * report_writer.h - a thread of low priority that writes the pictures and the page of a report.
  *
  * It spends at most 2 % of a processor: after each page it rests as long as its share asks for, and
- * takes up the newest validation then. Only the end of a run is not waited for.
+ * takes up the newest validation then. At the end of a run it does not rest.
  */
 #ifndef CORE_REPORT_PAGE_REPORT_WRITER_H
 #define CORE_REPORT_PAGE_REPORT_WRITER_H

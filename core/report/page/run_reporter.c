@@ -51,6 +51,14 @@ static pons_status open_files(run_reporter *r, const char *folder, pons_error *e
     return PONS_OK;
 }
 
+/* The ranks that draw: of a classification rank 0 alone, which has the probabilities of all. */
+static int drawing_ranks(const experiment *e)
+{
+    bool one = e->group == NULL || e->sections.experiment.task == TASK_CLASSIFICATION;
+
+    return one ? 1 : group_size(e->group);
+}
+
 pons_status run_reporter_open(const char *folder, const experiment *e, run_reporter **out,
                               pons_error *err)
 {
@@ -59,8 +67,7 @@ pons_status run_reporter_open(const char *folder, const experiment *e, run_repor
     if (r == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for the report of a run");
     r->experiment = e;
-    worst_cases_init(&r->shown,
-                     max_int(1, WORST_CASES_MAX / (e->group != NULL ? group_size(e->group) : 1)));
+    worst_cases_init(&r->shown, max_int(1, WORST_CASES_MAX / drawing_ranks(e)));
     if (folder != NULL && open_files(r, folder, err) != PONS_OK) {
         run_reporter_close(r, false);
         return err->status;

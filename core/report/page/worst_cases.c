@@ -55,7 +55,7 @@ static worst_case *find_place(worst_cases *w, const worst_case *c)
 }
 
 /* Take the slices of 'c', or free them. */
-static void keep(worst_cases *w, const worst_case *c)
+static void keep_case(worst_cases *w, const worst_case *c)
 {
     mosaic_slices *unused = c->slices;
     worst_case *place;
@@ -83,7 +83,7 @@ pons_status worst_cases_add(worst_cases *w, int number, double badness, const mo
     wanted = find_place(w, &added) != NULL;
     pthread_mutex_unlock(&w->lock);
     if (wanted && mosaic_cut(c, &added.slices, err) == PONS_OK)
-        keep(w, &added);
+        keep_case(w, &added);
     return err->status;
 }
 
@@ -93,7 +93,7 @@ pons_status worst_cases_add(worst_cases *w, int number, double badness, const mo
 typedef struct parcel {
     int64_t number;
     double badness;
-    uint64_t size;            /* of the slices; 0: this was the last case                         */
+    uint64_t size;            /* of the slices; 0: no case follows                                */
 } parcel;
 
 static size_t packed_size(const worst_cases *w)
@@ -105,7 +105,7 @@ static size_t packed_size(const worst_cases *w)
     return size;
 }
 
-static void pack(const worst_cases *w, char *to)
+static void pack_cases(const worst_cases *w, char *to)
 {
     for (int n = 0; n < w->count; n++) {
         const worst_case *c = &w->item[n];
@@ -118,20 +118,20 @@ static void pack(const worst_cases *w, char *to)
     memcpy(to, &(parcel){ 0, 0, 0 }, sizeof(parcel));
 }
 
-static pons_status unpack(worst_cases *w, const char *from, pons_error *err)
+/* A case whose slices find no memory has no picture. */
+static void unpack_cases(worst_cases *w, const char *from)
 {
     parcel p;
 
     for (memcpy(&p, from, sizeof p); p.size > 0; memcpy(&p, from, sizeof p)) {
         worst_case c = { (int)p.number, p.badness, malloc((size_t)p.size) };
 
-        if (c.slices == NULL)
-            return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
-        memcpy(c.slices, from + sizeof p, (size_t)p.size);
-        keep(w, &c);
+        if (c.slices != NULL) {
+            memcpy(c.slices, from + sizeof p, (size_t)p.size);
+            keep_case(w, &c);
+        }
         from += sizeof p + p.size;
     }
-    return PONS_OK;
 }
 
 /* The size of the largest message. Every process sends as much. */
@@ -150,20 +150,18 @@ static pons_status find_size(const worst_cases *w, group *g, uint64_t *out, pons
 }
 
 /* Rank 0 has room for the cases of all. */
-static pons_status take_all(worst_cases *w, group *g, const char *all, size_t size,
-                            pons_error *err)
+static void take_all(worst_cases *w, group *g, const char *all, size_t size)
 {
     int room = w->room;
 
     if (group_rank(g) > 0) {
         worst_cases_clear(w);
-        return PONS_OK;
+        return;
     }
     w->room = WORST_CASES_MAX;
-    for (int r = 1; r < group_size(g) && err->status == PONS_OK; r++)
-        unpack(w, all + size * (size_t)r, err);
+    for (int r = 1; r < group_size(g); r++)
+        unpack_cases(w, all + size * (size_t)r);
     w->room = room;
-    return err->status;
 }
 
 pons_status worst_cases_gather(worst_cases *w, group *g, pons_error *err)
@@ -178,9 +176,9 @@ pons_status worst_cases_gather(worst_cases *w, group *g, pons_error *err)
     if (mine == NULL || all == NULL) {
         pons_fail(err, PONS_DEVICE, "out of memory for pictures of a validation");
     } else {
-        pack(w, mine);
+        pack_cases(w, mine);
         if (group_all_gather(g, mine, (size_t)size, all, err) == PONS_OK)
-            take_all(w, g, all, (size_t)size, err);
+            take_all(w, g, all, (size_t)size);
     }
     free(mine);
     free(all);

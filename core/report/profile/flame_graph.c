@@ -116,8 +116,8 @@ static void put_head(const flame *f, const profile_writing *w)
     fprintf(f->to, "</title>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, height);
     fprintf(f->to, "<text x=\"%d\" y=\"22\" font-size=\"14\">", MARGIN);
     html_put_text(f->to, w->of->name);
-    fprintf(f->to, ": %" PRId64 " steps, %.4g s of all threads in ranges; widths are times</text>"
-            "\n", profile_steps(w->profile), f->seconds);
+    fprintf(f->to, ": %" PRId64 " steps, %.4g s of all threads and devices in ranges; widths are "
+            "times</text>\n", profile_steps(w->profile), f->seconds);
     put_legend(f->to);
 }
 

@@ -67,6 +67,7 @@ static void put_kernels(FILE *to, const profile *p)
 {
     int count = count_groups(p), n = 0;
     const profile_kernels **group = calloc((size_t)count + 1, sizeof *group);
+    const profile_kernels *unsorted = group == NULL ? profile_kernel_groups(p) : NULL;
     profile_kernels all = { .calls = 0 };
 
     for (const profile_kernels *k = profile_kernel_groups(p); k != NULL; k = k->next) {
@@ -85,6 +86,11 @@ static void put_kernels(FILE *to, const profile *p)
         if (i > 0)
             putc(',', to);
         put_group(to, group[i]);
+    }
+    for (const profile_kernels *k = unsorted; k != NULL; k = k->next) {
+        put_group(to, k);
+        if (k->next != NULL)
+            putc(',', to);
     }
     putc(']', to);
     free(group);

@@ -9,6 +9,7 @@
 #include "support/suite.h"
 
 #include <math.h>
+#include <sys/stat.h>
 
 /* More steps than a trace has. */
 enum { STEPS = 52, TRACED = 50 };
@@ -37,6 +38,11 @@ static void make_profiled_run(void)
     make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "3", "--extent", "12,11,10");
     write_text("e.ini", ini);
+    /* Files of a run that ended before its first checkpoint. */
+    ck_assert(mkdir(in_root("runs"), 0777) == 0 && mkdir(in_root("runs/plain"), 0777) == 0);
+    write_text("runs/plain/profile.json", "{\"format\":\"pons profile 1\"}");
+    write_text("runs/plain/profile.svg", "<svg />");
+    write_text("runs/plain/trace.json", "{\"traceEvents\":[]}");
     EXPECT(0, NULL, "train", in_root("e.ini"));
     EXPECT(0, "runs/seen/profile.json", "train", in_root("e.ini"), "--profile", "--set",
            "experiment.name=seen");
@@ -182,7 +188,8 @@ START_TEST(totals_agree_with_the_run)
     check_log(json_at(p, "phases"));
     json_decref(p);
     /* Only a run with the flag has a profile, and both have the same weights. */
-    ck_assert(!root_has("runs/plain/profile.json") && !root_has("runs/plain/trace.json"));
+    ck_assert(!root_has("runs/plain/profile.json") && !root_has("runs/plain/trace.json")
+              && !root_has("runs/plain/profile.svg"));
     ck_assert(same_runs("plain", "seen", "model optimizer"));
 }
 END_TEST
