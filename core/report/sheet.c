@@ -24,11 +24,6 @@ const char *sheet_color_name(int index)
     return palette[(index - 1) % COLORS].name;
 }
 
-const uint8_t *sheet_color(int index)
-{
-    return palette[(index - 1) % COLORS].rgb;
-}
-
 /* An item with its slices and their place in the picture. */
 typedef struct placed_item {
     int plane_count;

@@ -25,7 +25,5 @@ pons_status sheet_write(const char *path, const sheet_item *item, int count, int
                         pons_error *err);
 /* The colour of class 'index' from 1 on, such as "green". Colours repeat. */
 const char *sheet_color_name(int index);
-/* Its red, green and blue. */
-const uint8_t *sheet_color(int index);
 
 #endif

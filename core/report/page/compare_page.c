@@ -232,17 +232,20 @@ static void put_cases(const comparison_page *p)
 
 static void put_runs(const comparison_page *p)
 {
-    static const char *const column[] = { "run", "steps", "last value", "seconds of steps" };
+    static const char *const column[] = { "run", "steps", "metric", "best value", "last value",
+                                          "seconds of steps" };
 
     page_section(p->to, "runs", "Runs");
-    page_table_begin(p->to, "Runs", 4, column);
+    page_table_begin(p->to, "Runs", 6, column);
     for (int r = 0; r < p->count; r++) {
         const run_history *h = &p->run[r].history;
-        const history_series *s = run_history_find(h, "validation",
-                                                   report_run_setting(&p->run[r], "train", "best"));
+        const history_series *s;
+        int best = report_run_best(&p->run[r], &s);
 
         page_row(p->to, p->run[r].name);
         fprintf(p->to, "<td class=\"n\">%" PRId64 "</td>", h->steps);
+        page_cell(p->to, s != NULL ? s->name : "");
+        page_score(p->to, best >= 0 ? s->value[best] : NAN);
         page_score(p->to, s != NULL ? s->value[s->count - 1] : NAN);
         page_number(p->to, history_series_sum(run_history_find(h, "step", "seconds")));
         page_row(p->to, NULL);

@@ -13,7 +13,6 @@
 #include "base/integer.h"
 #include "report/picture.h"
 #include "report/png_write.h"
-#include "report/sheet.h"
 
 enum { SIDE = 96, GAP = 2, COLUMNS = 4 };
 /* The palette: greys, then errors, then classes. */
@@ -28,9 +27,20 @@ static const uint8_t error_color[MOSAIC_ERROR_COUNT][3] = {
     [MOSAIC_OTHER_CLASS] = { 250, 220, 60 }
 };
 
+/* Colours that none of an error is taken for. */
+static const uint8_t class_color[CLASSES][3] = {
+    { 60, 220, 90 }, { 240, 90, 220 }, { 70, 225, 225 }, { 165, 115, 255 }, { 255, 175, 190 },
+    { 190, 130, 80 }, { 0, 140, 130 }, { 150, 40, 150 }, { 140, 150, 50 }, { 190, 255, 200 }
+};
+
 const uint8_t *mosaic_error_color(mosaic_error error)
 {
     return error_color[error];
+}
+
+const uint8_t *mosaic_class_color(int index)
+{
+    return class_color[index % CLASSES];
 }
 
 /*
@@ -380,7 +390,7 @@ static void fill_palette(uint8_t palette[COLORS][3])
     for (int n = MOSAIC_MISSED; n < MOSAIC_ERROR_COUNT; n++)
         memcpy(palette[FIRST_ERROR + n], error_color[n], 3);
     for (int n = 0; n < CLASSES; n++)
-        memcpy(palette[FIRST_CLASS + n], sheet_color(n + 1), 3);
+        memcpy(palette[FIRST_CLASS + n], mosaic_class_color(n), 3);
 }
 
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err)

@@ -16,6 +16,8 @@ typedef enum mosaic_error {
 
 /* Red, green and blue of an error's colour. */
 const uint8_t *mosaic_error_color(mosaic_error error);
+/* Those of a class, from 0 on, behind the background. Ten colours repeat. */
+const uint8_t *mosaic_class_color(int index);
 
 /*
  * The drawn parts of a case. 'image' is F32 and gives the spacing. A segmentation has 'label', U8

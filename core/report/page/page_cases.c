@@ -15,7 +15,6 @@
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
 #include "report/page/mosaic.h"
-#include "report/sheet.h"
 
 enum { CLASSES_MAX = 12, CASES_MAX = 200 }; /* columns of the table; cases                        */
 static const size_t picture_limit = 1 << 20, pictures_limit = 7 << 19; /* a file; all files       */
@@ -37,13 +36,6 @@ static void put_case_link(const case_list *l, int number)
     fputs("</a></th>", l->to);
 }
 
-static void put_cell(FILE *to, const char *text)
-{
-    fputs("<td>", to);
-    html_put_text(to, text);
-    fputs("</td>", to);
-}
-
 /* The images of a classification. */
 static void put_image_table(const case_list *l)
 {
@@ -55,8 +47,8 @@ static void put_image_table(const case_list *l)
         int number = l->order[n];
 
         put_case_link(l, number);
-        put_cell(l->to, s->label[number]);
-        put_cell(l->to, s->decision[number]);
+        page_cell(l->to, s->label[number]);
+        page_cell(l->to, s->decision[number]);
         page_score(l->to, case_scores_value(s, number, 0, l->metric));
         page_row(l->to, NULL);
     }
@@ -121,7 +113,7 @@ static void put_legend(const case_list *l)
           "slices with most wrong voxels across axes 0, 1 and 2.</p>\n<ul class=\"legend\" "
           "aria-label=\"Colours of the pictures\">", l->to);
     for (int c = 0; c < classes && c < CLASSES_MAX; c++)
-        put_color(l->to, sheet_color(c + 1), l->scores->class[c]);
+        put_color(l->to, mosaic_class_color(c), l->scores->class[c]);
     for (int n = MOSAIC_MISSED; n < MOSAIC_ERROR_COUNT; n++)
         put_color(l->to, mosaic_error_color((mosaic_error)n), error[n]);
     fputs("</ul>\n", l->to);

@@ -4,12 +4,12 @@
 #include "report/page/report_page.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "base/file/file.h"
 #include "base/text/text.h"
-#include "metric/metric.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
 #include "report/page/page_internal.h"
@@ -19,24 +19,34 @@
 /* The best value of the series that selects checkpoints, and its step. */
 static void put_best(FILE *to, const report_run *r)
 {
-    const char *name = report_run_setting(r, "train", "best");
-    const history_series *s = run_history_find(&r->history, "validation", name);
-    char *metric = arena_string(r->memory, name);
-    metric_kind kind;
-    int best = -1;
+    const history_series *s;
+    int best = report_run_best(r, &s);
 
-    metric[strcspn(metric, ".")] = '\0';
-    kind = metric_kind_find(metric);
-    for (int i = 0; s != NULL && kind < METRIC_KIND_COUNT && i < s->count; i++)
-        if (isfinite(s->value[i])
-            && (best < 0 || metric_badness(kind, s->value[i]) < metric_badness(kind,
-                                                                               s->value[best])))
-            best = i;
     if (best < 0)
         return;
     fputs("<p>Best ", to);
-    html_put_text(to, name);
+    html_put_text(to, s->name);
     fprintf(to, ": <strong>%.4f</strong> after step %.0f</p>\n", s->value[best], s->step[best]);
+}
+
+/* The time that the run has taken, and the date of its last record. */
+static void put_times(FILE *to, const report_run *r)
+{
+    const run_history *h = &r->history;
+    double seconds = history_series_sum(run_history_find(h, "step", "seconds"))
+                     + history_series_sum(run_history_find(h, "validation", "seconds"));
+    char date[32];
+    struct stat file;
+    struct tm day;
+
+    fputs("<p>", to);
+    html_put_number(to, seconds, 4);
+    fputs(" s of steps and validations", to);
+    if (stat(arena_format(r->memory, "%s/metrics.jsonl", r->path), &file) == 0
+        && localtime_r(&file.st_mtim.tv_sec, &day) != NULL
+        && strftime(date, sizeof date, "%F %T", &day) > 0)
+        fprintf(to, ", the last one at %s", date);
+    fputs("</p>\n", to);
 }
 
 static void put_head(FILE *to, const report_run *r)
@@ -53,6 +63,7 @@ static void put_head(FILE *to, const report_run *r)
         html_put_text(to, report_run_setting(r, "train", "steps"));
     }
     fprintf(to, ", epoch %" PRId64 "</p>\n", r->history.epochs);
+    put_times(to, r);
     put_best(to, r);
     fputs("<nav aria-label=\"Parts of the page\"><ul>", to);
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)

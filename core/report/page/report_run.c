@@ -3,12 +3,14 @@
  */
 #include "report/page/report_run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file/file.h"
 #include "checkpoint/checkpoint.h"
+#include "metric/metric.h"
 
 static const size_t resolved_limit = 1 << 24;
 
@@ -178,4 +180,23 @@ pons_status report_run_read(arena *memory, const char *path, report_run *out, po
         return err->status;
     read_facts(out);
     return PONS_OK;
+}
+
+int report_run_best(const report_run *r, const history_series **series)
+{
+    const char *name = report_run_setting(r, "train", "best");
+    const history_series *s = run_history_find(&r->history, "validation", name);
+    char *metric = arena_string(r->memory, name);
+    metric_kind kind;
+    int best = -1;
+
+    *series = s;
+    metric[strcspn(metric, ".")] = '\0';
+    kind = metric_kind_find(metric);
+    for (int i = 0; s != NULL && kind < METRIC_KIND_COUNT && i < s->count; i++)
+        if (isfinite(s->value[i])
+            && (best < 0
+                || metric_badness(kind, s->value[i]) < metric_badness(kind, s->value[best])))
+            best = i;
+    return best;
 }

@@ -39,5 +39,10 @@ const run_setting *report_run_find(const report_run *r, const char *section, con
 const char *report_run_setting(const report_run *r, const char *section, const char *key);
 /* The number of the metric that the run's best checkpoint is chosen by, else of the first. */
 int report_run_metric(const report_run *r);
+/*
+ * The place of the best value in the series of validations that the best checkpoint is chosen by;
+ * -1: it has none. *series is NULL for a run without such a series.
+ */
+int report_run_best(const report_run *r, const history_series **series);
 
 #endif

@@ -34,6 +34,8 @@ check "the name of a plugin is escaped" has "un&lt;b&gt;et"
 check "a curve has the value of a position" grep -qF "mean: 0.15<" "$page"
 check "a part of many steps has mean, least and largest" has "Training loss: 598 (597 to 599)"
 check "the cut last line is passed over" has "Step 300 of 400"
+dated() { grep -qE "<p>200 s of steps and validations, the last one at 20[0-9-]{8} [0-9:]{8}</p>" "$page"; }
+check "the time of all and the date of the last record" dated
 check "the best validation" has "<strong>0.3000</strong> after step 300"
 check "the sum of steps without data" has "steps without waiting for data</th><td class=\"n\">112.5</td>"
 check "the sum of validations" has "validation</th><td class=\"n\">50</td>"
@@ -71,6 +73,8 @@ page=comparison.html
 check "a comparison" ends 0 "'comparison.html'" "$program" report one two
 check "p of six differences of one sign is 2 / 2^6" has '<td class="n">6</td><td class="n">0</td><td class="n">0.03125</td>'
 check "the difference of the means" has '<td class="n">0.4375</td>'
+check "the metric, its best and its last value" has \
+    '<td class="wrap">dice.mean</td><td class="n">0.3000</td><td class="n">0.3000</td>'
 check "settings that differ" has '[train] steps</th><td class="wrap">400</td><td class="wrap">500</td>'
 check "settings that are equal are left out" sh -c '! grep -qF "[train] best" comparison.html'
 check "a curve has both runs" sh -c 'tr "\n" " " <comparison.html | grep -qF "step 150 one: 0.15 two: 0.15"'

@@ -134,11 +134,26 @@ START_TEST(a_failure_is_returned_once)
 }
 END_TEST
 
+START_TEST(classes_have_colours_apart_from_those_of_errors)
+{
+    for (int class = 0; class < 10; class++)
+        for (int error = MOSAIC_MISSED; error < MOSAIC_ERROR_COUNT; error++) {
+            int apart = 0;
+
+            for (int i = 0; i < 3; i++)
+                apart += abs(mosaic_class_color(class)[i]
+                             - mosaic_error_color((mosaic_error)error)[i]);
+            ck_assert_msg(apart > 120, "class %d, error %d: %d", class, error, apart);
+        }
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("report writer");
 
     tcase_add_test(c, a_failure_is_returned_once);
+    tcase_add_test(c, classes_have_colours_apart_from_those_of_errors);
     if (png_available())
         tcase_add_test(c, the_worst_cases_have_the_picture_of_the_last_validation);
     return suite_run();
