@@ -131,7 +131,7 @@ static bool read_varint(message_view *v, uint64_t *value)
     return false;
 }
 
-static bool skip(message_view *v, uint64_t size)
+static bool skip_bytes(message_view *v, uint64_t size)
 {
     if (size > (uint64_t)(v->end - v->at))
         return false;
@@ -150,14 +150,14 @@ bool message_read(message_view *v, message_field *out)
     case VARINT:
         return read_varint(v, &out->value);
     case FIXED_64:
-        return skip(v, 8);
+        return skip_bytes(v, 8);
     case FIXED_32:
-        return skip(v, 4);
+        return skip_bytes(v, 4);
     case BYTES:
         if (!read_varint(v, &size))
             return false;
         out->bytes = (message_view){ v->at, v->at };
-        if (!skip(v, size))
+        if (!skip_bytes(v, size))
             return false;
         out->bytes.end = v->at;
         return true;

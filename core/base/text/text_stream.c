@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Append to the text. The library marks a stream as failed whose function writes less. */
-static ssize_t append(void *cookie, const char *bytes, size_t size)
+static ssize_t append_bytes(void *cookie, const char *bytes, size_t size)
 {
     text_stream *s = cookie;
 
@@ -32,7 +32,7 @@ bool text_stream_open(text_stream *s)
 {
     *s = (text_stream){ .text = calloc(1, 1), .room = 1 };
     if (s->text != NULL)
-        s->to = fopencookie(s, "w", (cookie_io_functions_t){ .write = append });
+        s->to = fopencookie(s, "w", (cookie_io_functions_t){ .write = append_bytes });
     if (s->to != NULL)
         return true;
     free(s->text);

@@ -16,7 +16,7 @@ static bool mentions(const char *text, const char *word)
     return text != NULL && strcasestr(text, word) != NULL;
 }
 
-/* Print the rows that have the word. 'mark' stands in front of a name, which a flag has with '-'. */
+/* Print the rows that have the word. 'mark' is in front of a name, which a flag has with '-'. */
 static int print_rows(const char *place, const char *mark, const pons_option *row,
                       const char *word)
 {

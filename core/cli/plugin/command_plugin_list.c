@@ -34,7 +34,8 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
         return status;
     for (int i = 0; i < count; i++)
         quote_print(stdout, "%-10s %-20s %-58s %s%s%s%s%s\n", plugin_kind_name(files[i].kind),
-                    files[i].name, summary_of(&files[i]), files[i].path, files[i].hides != NULL ? "  hides " : "",
+                    files[i].name, summary_of(&files[i]), files[i].path,
+                    files[i].hides != NULL ? "  hides " : "",
                     files[i].hides != NULL ? files[i].hides : "",
                     files[i].problem != NULL ? "  BROKEN: " : "",
                     files[i].problem != NULL ? files[i].problem : "");
@@ -45,5 +46,6 @@ static pons_status run(const invocation *call, const void *flags, pons_error *er
 }
 
 const command command_plugin_list = {
-    "plugin list", "the plugins that are found, what they are, and where", "", NULL, 0, "", 0, 0, run
+    "plugin list", "the plugins that are found, what they are, and where", "", NULL, 0, "", 0, 0,
+    run
 };

@@ -10,7 +10,7 @@
 #include "sinks/wandb/run_record.h"
 
 /* The place of a key, from that of the next one on; 'count' if the key is new. */
-static int find(const last_values *v, const char *key)
+static int find_key(const last_values *v, const char *key)
 {
     for (int i = 0; i < v->count; i++) {
         int place = (v->next + i) % v->count;
@@ -20,7 +20,7 @@ static int find(const last_values *v, const char *key)
     return v->count;
 }
 
-static bool add(last_values *v, const char *key)
+static bool add_key(last_values *v, const char *key)
 {
     if (v->count == v->room) {
         int room = 2 * v->room + 16;
@@ -39,9 +39,9 @@ static bool add(last_values *v, const char *key)
 
 void last_values_set(last_values *v, const char *key, const char *json)
 {
-    int place = find(v, key);
+    int place = find_key(v, key);
 
-    if (place == v->count && !add(v, key)) {
+    if (place == v->count && !add_key(v, key)) {
         v->failed = true;
         return;
     }

@@ -44,7 +44,7 @@ void settings_put(message *settings, const char *key, const char *json)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void make(message *record, int64_t number, int field, message *content)
+static void make_record(message *record, int64_t number, int field, message *content)
 {
     record->size = 0;
     message_put_integer(record, RECORD_NUMBER, (uint64_t)number);
@@ -59,7 +59,7 @@ void record_make_header(message *record, int64_t number)
     message_put_text(&version, VERSION_PRODUCER, producer);
     message_put(&header, HEADER_VERSION, &version);
     message_free(&version);
-    make(record, number, RECORD_HEADER, &header);
+    make_record(record, number, RECORD_HEADER, &header);
 }
 
 static void put_time(message *m, int field, struct timespec time)
@@ -90,7 +90,7 @@ void record_make_run(message *record, int64_t number, const run_facts *run,
     put_names(&m, run);
     message_put_text(&m, RUN_HOST, run->host);
     put_time(&m, RUN_START, run->start);
-    make(record, number, RECORD_RUN, &m);
+    make_record(record, number, RECORD_RUN, &m);
 }
 
 void record_make_file(message *record, int64_t number, const char *path)
@@ -101,7 +101,7 @@ void record_make_file(message *record, int64_t number, const char *path)
     message_put_integer(&item, FILE_TYPE, TYPE_WANDB);
     message_put(&m, ITEMS, &item);
     message_free(&item);
-    make(record, number, RECORD_FILES, &m);
+    make_record(record, number, RECORD_FILES, &m);
 }
 
 static message copy_of(const message *items)
@@ -116,7 +116,7 @@ void record_make_settings(message *record, int64_t number, const message *settin
 {
     message m = copy_of(settings);
 
-    make(record, number, RECORD_CONFIG, &m);
+    make_record(record, number, RECORD_CONFIG, &m);
 }
 
 void record_make_row(message *record, int64_t number, int64_t step, const message *items)
@@ -126,7 +126,7 @@ void record_make_row(message *record, int64_t number, int64_t step, const messag
     message_put_integer(&numbered, STEP_NUMBER, (uint64_t)step);
     message_put(&m, HISTORY_STEP, &numbered);
     message_free(&numbered);
-    make(record, number, RECORD_HISTORY, &m);
+    make_record(record, number, RECORD_HISTORY, &m);
 }
 
 void record_make_summary(message *record, int64_t number, const message *items, double runtime)
@@ -140,7 +140,7 @@ void record_make_summary(message *record, int64_t number, const message *items, 
     message_put_text(&item, ITEM_JSON, json);
     message_put(&m, ITEMS, &item);
     message_free(&item);
-    make(record, number, RECORD_SUMMARY, &m);
+    make_record(record, number, RECORD_SUMMARY, &m);
 }
 
 void record_make_exit(message *record, int64_t number, int code, double runtime)
@@ -149,7 +149,7 @@ void record_make_exit(message *record, int64_t number, int code, double runtime)
 
     message_put_integer(&m, EXIT_CODE, (uint64_t)code);
     message_put_integer(&m, EXIT_RUNTIME, (uint64_t)runtime);
-    make(record, number, RECORD_EXIT, &m);
+    make_record(record, number, RECORD_EXIT, &m);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -205,7 +205,7 @@ void record_rename_run(message *record, const run_facts *run)
         return;
     message_append(&m, f.bytes.at, (size_t)(f.bytes.end - f.bytes.at));
     put_names(&m, run);
-    make(record, (int64_t)number.value, RECORD_RUN, &m);
+    make_record(record, (int64_t)number.value, RECORD_RUN, &m);
 }
 
 bool record_is_renewed(const message *record)
