@@ -38,7 +38,7 @@ pons_status validation_loss_open(replicas *r, cache *cases, int count, const int
     memcpy(s.extent, e->patch, sizeof s.extent);
     s.count = batch_share(e, count);
     s.micro_batches = s.count * e->replicas;
-    s.outside = true;
+    s.validation = true;
     s.threads = 0;
     for (int i = 0; i < r->count && err->status == PONS_OK; i++) {
         s.first = r->item[i].number * s.count;

@@ -409,7 +409,7 @@ static pons_status loader_prepare(loader *l, int rank_count, const int *ranks,
         set_ranks(l, rank_count, ranks, err) != PONS_OK ||
         make_slots(l, err) != PONS_OK || make_scratch(l, threads, err) != PONS_OK)
         return err->status;
-    if (!s->outside)
+    if (!s->validation)
         l->reader = cache_add_reader(l->patches.cases, epoch_of_batch(l, l->taken));
     return start_threads(l, threads, err);
 }
@@ -499,7 +499,7 @@ pons_status loader_next(loader *l, const loader_batch **batch, pons_error *err)
 {
     loader_slot *slot = &l->slot[l->taken % l->slot_count];
 
-    if (!l->patches.settings.outside)
+    if (!l->patches.settings.validation)
         cache_advance(l->patches.cases, l->reader, epoch_of_batch(l, l->taken));
     pthread_mutex_lock(&l->lock);
     l->in_use = false;

@@ -36,7 +36,11 @@ typedef struct loader_settings {
     const double *class_weights;
     loader_pad pad;
     dataset_target target;       /* kind of the target part; TARGET_NONE: the part is unused      */
-    bool outside;                /* a smart cache exchanges its cases without regard to this      */
+    /*
+     * Cases of a validation: a smart cache does not wait for them, and one without a wanted voxel
+     * has uniform patches.
+     */
+    bool validation;
     int threads;                 /* 0: loader_next does the work; -1: loader_threads_chosen       */
     /* The layout of the cases on a device that extracts patches; NULL: the host extracts them. */
     const device_case_layout *layout;

@@ -5,11 +5,13 @@
  * foreground voxel with probability positive / (positive + negative), else a background voxel; the
  * box is then shifted into the case. An empty set is replaced by the other one.
  *
+ * A case of a validation that has no wanted voxel is 'uniform'.
+ *
  * 'foreground' is nnU-Net's rule: the last samples of a step, rounded to even, are centred on a
  * voxel of a class that the case has, each class alike. The others are uniform; with ignored voxels
- * they are centred on any other voxel. The box is shifted into the case, at its beginning alone if
- * 'far_beyond', as nnU-Net does. Its own box begins one voxel earlier where the margin that it cuts
- * out for rotations is odd.
+ * they are centred on any other voxel. The box is shifted into the case; with 'far_beyond' at the
+ * case's beginning alone, as nnU-Net's. nnU-Net's box begins one voxel earlier where the margin
+ * that it cuts out for rotations is odd.
  */
 #include "data/loader/sampler.h"
 
@@ -74,6 +76,8 @@ static pons_status choose_balanced(const packed_case *p, sampler_input *input,
 
     if (sampling_index_count(p, set) == 0)
         set = 1 - set;
+    if (sampling_index_count(p, set) == 0 && s->validation)
+        return choose_uniform(p, input, extent, start, err);
     if (sampling_index_count(p, set) == 0)
         return pons_fail(err, PONS_DATA, "there is no foreground voxel and no background voxel "
                          "above %g to centre a patch on", p->background_above);
@@ -101,6 +105,8 @@ static pons_status choose_by_class(const packed_case *p, sampler_input *input,
             chosen = set;
         drawn -= weight_of_set(p, input->settings, set);
     }
+    if (chosen < 0 && input->settings->validation)
+        return choose_uniform(p, input, extent, start, err);
     if (chosen < 0)
         return pons_fail(err, PONS_DATA, "there is no voxel of a class with a weight above 0");
     return centre_on_set(p, input, chosen, extent, start);

@@ -762,6 +762,53 @@ START_TEST(boxes_on_foreground_may_end_beyond_the_case)
 }
 END_TEST
 
+/* The case of make_case with background alone, of which no voxel is above the bound. */
+static void make_empty_case(packed_case *p, sampling_sets sets)
+{
+    sampling_spec spec = { sets, 2, 1000 };
+    pons_error err = PONS_ERROR_INIT;
+    pons_case c;
+
+    make_case(&c, 7, 60);
+    memset(c.label.voxels, 0, pons_volume_size(&c.label));
+    ck_assert_int_eq(packed_case_init(p, &c, &spec, &err), PONS_OK);
+}
+
+static const struct { sampling_mode mode; sampling_sets sets; } set_rows[] = {
+    { SAMPLING_CLASSES, SAMPLING_SETS_CLASSES }, { SAMPLING_BALANCED, SAMPLING_SETS_BALANCED }
+};
+
+START_TEST(validation_cases_without_a_wanted_voxel_are_uniform)
+{
+    static const double weights[] = { 0, 1 };
+    const int64_t extent[3] = { 4, 2, 4 };
+    loader_settings s = settings_of(1, 1, 4, 2, 4);
+    int64_t most[3] = { 0 };
+    int64_t at[3];
+    packed_case p;
+
+    make_empty_case(&p, set_rows[_i].sets);
+    s.sampling = set_rows[_i].mode;
+    s.class_weight_count = 2;
+    s.class_weights = weights;
+    pons_error err = PONS_ERROR_INIT;
+    sampler_input in = { &s, 0, { .seed = 3 } };
+    ck_assert_int_eq(sampler_choose(&p, &in, extent, at, &err), PONS_DATA);
+    s.validation = true;
+    err = (pons_error)PONS_ERROR_INIT;
+    for (uint64_t i = 0; i < 200; i++) {
+        in = (sampler_input){ &s, 0, { .seed = 3, .epoch = i } };
+        ck_assert_int_eq(sampler_choose(&p, &in, extent, at, &err), PONS_OK);
+        for (int a = 0; a < 3; a++) {
+            ck_assert(at[a] >= 0);
+            most[a] = at[a] > most[a] ? at[a] : most[a];
+        }
+    }
+    ck_assert(most[0] == 3 && most[1] == 1 && most[2] == 1);
+    packed_case_clear(&p);
+}
+END_TEST
+
 START_TEST(an_index_takes_little_memory_for_any_set)
 {
     sampling_spec none = { SAMPLING_SETS_NONE, 0, 0 }, all = { SAMPLING_SETS_CLASSES, 5, 0 };
@@ -809,6 +856,7 @@ int main(void)
     tcase_add_test(c, sampling_sets_list_voxels_in_order);
     tcase_add_test(c, each_class_is_drawn_alike_and_no_ignored_voxel);
     tcase_add_test(c, boxes_on_foreground_may_end_beyond_the_case);
+    tcase_add_loop_test(c, validation_cases_without_a_wanted_voxel_are_uniform, 0, 2);
     tcase_add_test(c, an_index_takes_little_memory_for_any_set);
     return suite_run();
 }
