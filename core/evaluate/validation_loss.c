@@ -37,7 +37,7 @@ pons_status validation_loss_open(replicas *r, cache *cases, int count, const int
     loader_settings_fill(&e->sections, &s);
     memcpy(s.extent, e->patch, sizeof s.extent);
     s.count = batch_share(e, count);
-    s.micro_batches = s.count * e->replicas;
+    s.micro_batches = batch_count(e, count);
     s.validation = true;
     s.threads = 0;
     for (int i = 0; i < r->count && err->status == PONS_OK; i++) {
@@ -117,7 +117,8 @@ pons_status validation_loss_run(const validation *v, double *out, pons_error *er
         exchange_values(&b, err);
     for (int n = 0; n < b.count; n++)
         sum += b.value[n];
-    *out = sum / b.count;
+    if (err->status == PONS_OK)
+        *out = sum / b.count;
     free(b.value);
     return err->status;
 }
