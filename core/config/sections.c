@@ -76,6 +76,9 @@ static const pons_option data_table[] = {
               "Root folder of a dataset, its dataset.json, a datalist or a CSV file."),
     PONS_PATHS(data_options, image, "", "File patterns of the images, one per channel."),
     PONS_PATH(data_options, label, "", "File pattern of the labels."),
+    PONS_TEXTS(data_options, channels, "",
+               "Names of the channels in place of the layout's, as in CT or T1 FLAIR; 'pons init' "
+               "plans CT by windows."),
     PONS_TEXTS(data_options, image_suffix, "T1w",
                "Layout bids: endings of the names of images, one per channel, as in T1w FLAIR."),
     PONS_TEXT(data_options, label_suffix, "dseg",

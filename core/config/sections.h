@@ -46,7 +46,7 @@ enum { FOLD_FIRST = -1 };
 typedef struct data_options {
     const char *source, *label, *label_suffix, *validation, *cache_dir;
     int layout;               /* index into data_layouts; 0: auto                                 */
-    pons_texts image, image_suffix, labels, regions, map;
+    pons_texts image, image_suffix, channels, labels, regions, map;
     int64_t fold;             /* or FOLD_FIRST                                                    */
     int cache;                /* cache_mode                                                       */
     int cache_share;          /* 0 node, 1 rank                                                   */

@@ -60,7 +60,7 @@ void dataset_settings_fill(config *c, const sections *s, dataset_settings *out)
         .file = config_file(c), .source = d->source, .layout = data_layouts[d->layout],
         .image = d->image, .label = d->label, .labels = d->labels, .regions = d->regions,
         .label_table = data_label_table(c, s), .map = d->map,
-        .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
+        .channels = d->channels, .image_suffix = d->image_suffix, .label_suffix = d->label_suffix,
         .slide = data_slide_settings(d),
         .validation = validation_rule(c, d), .fold = d->fold != FOLD_FIRST ? &d->fold : NULL,
         .seed = (uint64_t)s->experiment.seed, .target = task_rules_of(s)->target,

@@ -339,6 +339,23 @@ static pons_status split_cases(dataset *d, const dataset_settings *s, const layo
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
+/* Set the number of channels and their names: those of the settings, else the layout's. */
+static pons_status name_channels(dataset *d, const dataset_settings *s, const layout_result *found,
+                                 pons_error *err)
+{
+    int count = s->channels.count;
+    const char **name = arena_alloc(d->memory, (size_t)count * sizeof *name + 1);
+
+    d->channels = found->channels == 1 ? count_picture_channels(found) : found->channels;
+    d->channel_names = count > 0 ? name : found->channel_names;
+    for (int i = 0; i < count; i++)
+        name[i] = arena_string(d->memory, s->channels.item[i]);
+    if (count > 0 && count != d->channels)
+        return pons_fail(err, PONS_CONFIG, "[data] channels has %d name%s, expected %d, one for "
+                         "each channel", count, text_plural(count), d->channels);
+    return PONS_OK;
+}
+
 pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_error *err)
 {
     layout_choice choice;
@@ -374,6 +391,8 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
         status = read_classes(d, settings, &found, err);
     if (status == PONS_OK)
         status = split_cases(d, settings, &found, err);
+    if (status == PONS_OK)
+        status = name_channels(d, settings, &found, err);
     if (status != PONS_OK) {
         slide_pool_free(found.slides);
         arena_free(memory);
@@ -381,12 +400,10 @@ pons_status dataset_open(const dataset_settings *settings, dataset **out, pons_e
     }
     d->slides = found.slides;
     d->origin = found.origin;
-    d->sign = found.sign != NULL ? found.sign : choice.file;
+    d->sign = arena_string(memory, found.sign != NULL ? found.sign : choice.file);
     d->recognised = found.recognised;
     d->warning = found.warning;
     d->warning_count = found.warning_count;
-    d->channels = found.channels == 1 ? count_picture_channels(&found) : found.channels;
-    d->channel_names = found.channel_names;
     *out = d;
     return PONS_OK;
 }

@@ -78,6 +78,7 @@ typedef struct dataset_settings {
     const char *source;        /* a root folder or a file of cases; NULL: 'image' and 'label'     */
     const char *layout;        /* "auto" or NULL, or the name of a layout                         */
     pons_texts image;          /* globs, one per channel                                          */
+    pons_texts channels;       /* names of the channels; none: the layout's                       */
     const char *label;         /* glob; NULL: none                                                */
     pons_texts image_suffix;   /* bids: endings of image names, one per channel; none: T1w        */
     const char *label_suffix;  /* bids: ending of label names; NULL: dseg                         */

@@ -171,9 +171,12 @@ static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *
         return pons_fail(err, PONS_DATA, "folder '%s' has no volume, no %s\n"
                          "hint: a pattern such as '%.1000s/*/t1.nii.gz' names volumes in folders "
                          "below it", s->folder, signs_text(s), s->folder);
-    return pons_fail(err, PONS_DATA, "folder '%s' has no %s%s", s->folder, signs_text(s),
-                     s->target == TARGET_OF_CASE ? "" : "\nhint: 'image' and 'label' with * in "
-                     "them name files without one");
+    if (s->target == TARGET_OF_CASE)
+        return pons_fail(err, PONS_DATA, "folder '%s' has no %s", s->folder, signs_text(s));
+    return pons_fail(err, PONS_DATA, "folder '%s' has no %s\nhint: 'image' and 'label' with * in "
+                     "them name files without one: pons init --set data.image='%.500s/*/ct.nii.gz' "
+                     "--set data.label='%.500s/*/seg.nii.gz' -o FILE.ini", s->folder,
+                     signs_text(s), s->folder, s->folder);
 }
 
 /* ---- the layout of a source ------------------------------------------------------------------ */
