@@ -151,11 +151,11 @@ static void print_geometry(const dataset_report *r)
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-static void print_problems(const dataset_report *r)
+static void print_problems(const dataset_report *r, bool alone)
 {
     int warnings = r->problem_count - r->error_count;
 
-    if (r->problem_count > 0)
+    if (r->problem_count > 0 && !alone)
         printf("\n");
     for (int i = 0; i < r->problem_count; i++) {
         const dataset_problem *p = &r->problem[i];
@@ -164,13 +164,16 @@ static void print_problems(const dataset_report *r)
             quote_print(stdout, "case '%s': ", p->case_id);
         printf("%s\n", p->text);
     }
-    printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count), warnings,
-           text_plural(warnings));
+    if (!alone)
+        printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count), warnings,
+               text_plural(warnings));
 }
 
-void check_report_print(const dataset *d, const dataset_report *r, bool ids)
+void check_report_print(const dataset *d, const dataset_report *r, log_level level)
 {
-    print_labels(d, r, ids);
-    print_geometry(r);
-    print_problems(r);
+    if (level > LOG_QUIET) {
+        print_labels(d, r, level == LOG_VERBOSE);
+        print_geometry(r);
+    }
+    print_problems(r, level == LOG_QUIET);
 }

@@ -6,12 +6,16 @@
 
 #include <stdio.h>
 
+#include "base/log.h"
 #include "data/check/dataset_check.h"
 
 /* Print layout, cases, channels and regions to the standard output. */
 void check_report_print_dataset(const dataset *d);
-/* Print labels, geometry and problems to the standard output; 'ids': also a row for each id. */
-void check_report_print(const dataset *d, const dataset_report *r, bool ids);
+/*
+ * Print labels, geometry and problems to the standard output; LOG_VERBOSE: also a row for each id,
+ * LOG_QUIET: problems alone.
+ */
+void check_report_print(const dataset *d, const dataset_report *r, log_level level);
 /*
  * {"layout":..,"classes":[..],"extent":{..},"cases":[..],"problems":[..],"errors":..}. Numbers of
  * an axis are in the order i j k.

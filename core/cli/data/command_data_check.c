@@ -100,7 +100,7 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     dataset_report *report = NULL;
     pons_status status;
 
-    if (!json)
+    if (!json && call->log->level > LOG_QUIET)
         check_report_print_dataset(d);
     fflush(stdout);
     status = dataset_check(d, call->log, &report, err);
@@ -111,7 +111,7 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     if (json)
         check_report_print_json(d, report, stdout);
     else
-        check_report_print(d, report, call->log->level == LOG_VERBOSE);
+        check_report_print(d, report, call->log->level);
     fflush(stdout);
     if (status != PONS_OK && !json)
         name_once(report, err);

@@ -32,6 +32,9 @@ json "geometry" '"extent":{"least":[24,20,18],"median":[24,20,18],"largest":[24,
 json "groups" '"geometry":[{"orientation":"RAS","spacing":[1,1,1],"cases":3}]'
 json "the split" '{"case":"phantom_002","part":"validation","image":["'
 
+checks=$((checks + 1))
+"$program" data check a.ini -q >quiet 2>&1 && [ ! -s quiet ] || fail "-q: $(cat quiet)"
+
 # Classes of several ids, with the voxels of each id only where they are asked for.
 "$program" data check a.ini -v >ids 2>/dev/null
 brain=$(awk '$1 == "1" && $2 == "brain" { print $3 }' ids)
