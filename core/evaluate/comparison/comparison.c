@@ -9,6 +9,7 @@
 
 #include "base/integer.h"
 #include "base/text/quote.h"
+#include "base/text/text.h"
 #include "evaluate/value_text.h"
 #include "metric/paired_test.h"
 
@@ -91,6 +92,37 @@ static const char *class_name(const comparison *c, int class)
     return class < c->a->class_count ? c->a->classes[class].name : "(mean)";
 }
 
+/* Classes of a case for which 'e' alone has no value, so that its mean is of fewer classes. */
+static int missing_classes(const evaluation *e, const evaluation *other, int number, int kind)
+{
+    int count = 0;
+
+    for (int class = 0; class < e->class_count; class++)
+        count += isnan(value_of(e, number, class, kind))
+                 && !isnan(value_of(other, number, class, kind));
+    return count;
+}
+
+/* End a row of means in cases 'first' .. 'end' - 1; the means of fewer classes are marked. */
+static void end_means(const comparison *c, int first, int end, int kind, FILE *to)
+{
+    const evaluation *side[2] = { c->a, c->b };
+
+    for (int n = 0; n < 2 && metric_facts[kind].source != METRIC_OF_CASE; n++) {
+        int most = 0, cases = 0, classes = c->a->class_count;
+        for (int i = first; i < end; i++) {
+            int missing = missing_classes(side[n], side[1 - n], i, kind);
+            cases += missing > 0;
+            most = max_int(most, missing);
+        }
+        if (cases > 0 && end - first == 1)
+            fprintf(to, "  %c of %d of %d classes", "AB"[n], classes - most, classes);
+        else if (cases > 0)
+            fprintf(to, "  %c of fewer classes in %d case%s", "AB"[n], cases, text_plural(cases));
+    }
+    fputc('\n', to);
+}
+
 static void print_metrics(const comparison *c, int class, int width, FILE *to)
 {
     for (int n = 0; n < METRIC_KIND_COUNT; n++) {
@@ -107,9 +139,13 @@ static void print_metrics(const comparison *c, int class, int width, FILE *to)
         print_value(to, m->difference);
         fprintf(to, "  %6d  %5d", m->better, m->worse);
         if (isnan(m->p))
-            fprintf(to, "  %8s\n", "-");
+            fprintf(to, "  %8s", "-");
         else
-            fprintf(to, "  %8.2g\n", m->p);
+            fprintf(to, "  %8.2g", m->p);
+        if (class == c->a->class_count)
+            end_means(c, 0, c->a->case_count, (int)kind, to);
+        else
+            fputc('\n', to);
     }
 }
 
@@ -161,7 +197,7 @@ static void print_cases(const comparison *c, FILE *to)
         print_value(to, x);
         print_value(to, y);
         print_value(to, difference_of(x, y));
-        fputc('\n', to);
+        end_means(c, order[i].number, order[i].number + 1, (int)a->order, to);
     }
 }
 

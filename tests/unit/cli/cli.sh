@@ -160,7 +160,7 @@ checks=$((checks + 1))
 expect 2 stderr "no help on 'train.epohcs'; did you mean 'train.epochs'?" help train epohcs
 expect 2 stderr "no help on 'data.cahce'; did you mean 'data.cache'?" help data.cahce
 expect 2 stderr "hint: pons help model PLUGIN" help model.channels
-expect 0 stdout "pons init DATASET -o FILE.ini" help init
+expect 0 stdout "pons init [DATASET] -o FILE.ini" help init
 expect 0 stdout "WEIGHTS -o OUT.safetensors --config FILE.ini" help import
 expect 2 stderr "hint: pons help" help unwritten
 expect 0 stdout "splits_final.json" help data.validation
@@ -296,6 +296,10 @@ for seed in 1 2; do
 done
 expect 0 stdout "1       dice                   3      1.0000 " evaluate --metrics dice \
     --label "$folder/seed1/labelsTr" "$folder/seed1/labelsTr" "$folder/seed2/labelsTr"
+"$program" data phantom -o "$folder/three" --cases 1 --extent 24 --classes 3 2>/dev/null
+whole=$folder/three/labelsTr/phantom_000.nii.gz
+{ gunzip -c "$whole" | head -c 352; gunzip -c "$whole" | tail -c +353 | tr '\002' '\000'; } | gzip >"$folder/missed.nii.gz"
+expect 0 stdout "B of 1 of 2 classes" evaluate --metrics hd95 --label "$whole" "$whole" "$folder/missed.nii.gz"
 expect 0 stdout "case         class        iou      dice      hd95" evaluate --metrics "iou dice iou hd95" \
     --prediction "$folder/seed1/labelsTr" --label "$folder/seed2/labelsTr"
 expect 0 stdout "" evaluate --metrics "hd dice" --csv "$folder/order.csv" \
