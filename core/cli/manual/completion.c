@@ -61,12 +61,19 @@ static void put_flags(FILE *to, const shell *s)
     fputs(s->end, to);
 }
 
-/* The values of a command's flags, "predict --device", and of keys, "train.precision". */
+/*
+ * The values of a command's flags, "predict --device", of keys, "train.precision", and of
+ * arguments, "help".
+ */
 static void put_values(FILE *to, const shell *s, const option_tables *tables)
 {
     text_stream p;
 
     put_function(to, s, "_pons_values");
+    for (int i = 0; words_argument(i) != NULL && text_stream_open(&p); i++) {
+        words_of_argument(p.to, tables, i);
+        put_words(&p, to, s, words_argument(i));
+    }
     for (const command *const *c = commands; *c != NULL; c++) {
         for (const pons_option *o = (*c)->flags; o != NULL && o->name != NULL; o++) {
             char name[192];
@@ -168,6 +175,8 @@ void completion_bash(FILE *to, const option_tables *tables)
           "        list=$(_pons_flags \"$command\")\n"
           "    elif [[ $previous == --* ]]; then\n"
           "        list=$(_pons_values \"$command $previous\")\n"
+          "    else\n"
+          "        list=$(_pons_values \"$command\")\n"
           "    fi\n"
           "    COMPREPLY=($(compgen -W \"$list\" -- \"$current\"))\n"
           "    if [[ $current == *=* && $COMP_WORDBREAKS == *=* ]]; then # a word ends at '='\n"
@@ -200,6 +209,8 @@ void completion_zsh(FILE *to, const option_tables *tables)
           "        list=(${=$(_pons_flags \"$command\")})\n"
           "    elif [[ $previous == --* ]]; then\n"
           "        list=(${=$(_pons_values \"$command $previous\")})\n"
+          "    else\n"
+          "        list=(${=$(_pons_values \"$command\")})\n"
           "    fi\n"
           "    if ((${#list})); then\n"
           "        compadd -- $list\n"
@@ -245,7 +256,9 @@ void completion_fish(FILE *to, const option_tables *tables)
           "        test -n \"$list\"; and string join \\n -- $list; "
           "or __fish_complete_path $current\n"
           "    else\n"
-          "        __fish_complete_path $current\n"
+          "        set -l list (_pons_values $command)\n"
+          "        test -n \"$list\"; and string join \\n -- $list; "
+          "or __fish_complete_path $current\n"
           "    end\n"
           "end\n"
           "complete -c pons -f -a '(_pons_complete)'\n", to);

@@ -7,6 +7,8 @@
 
 #include "cli/arguments.h"
 #include "config/sections.h"
+#include "metric/metric.h"
+#include "plugin/plugin_file.h"
 
 /* ---- commands and flags ---------------------------------------------------------------------- */
 
@@ -93,6 +95,65 @@ void words_keys(FILE *to, const option_tables *tables)
         for (const pons_option *o = t->options; o != NULL && o->name != NULL; o++)
             fprintf(to, " %s.%s=", words_section(t, section, sizeof section), o->name);
     }
+}
+
+/* Whether an earlier table is of a plugin of the same name. */
+static bool is_named_before(const option_tables *tables, int number)
+{
+    for (int i = 0; i < number; i++)
+        if (tables->item[i].plugin != NULL
+            && strcmp(tables->item[i].plugin->descriptor->name,
+                      tables->item[number].plugin->descriptor->name) == 0)
+            return true;
+    return false;
+}
+
+static void put_all_plugins(FILE *to, const option_tables *tables)
+{
+    for (int i = 0; i < tables->count; i++)
+        if (tables->item[i].plugin != NULL && !is_named_before(tables, i))
+            fprintf(to, " %s", tables->item[i].plugin->descriptor->name);
+}
+
+static void put_topics(FILE *to, const option_tables *tables)
+{
+    words_commands(to);
+    for (const section_table *s = section_tables; s->name != NULL; s++)
+        fprintf(to, " %s", s->name);
+    put_all_plugins(to, tables);
+}
+
+/* 'pons plugin new' has no template of a device or a communicator. */
+static void put_kinds(FILE *to, const option_tables *tables)
+{
+    for (int kind = PONS_KIND_MODEL; kind <= PONS_KIND_SINK; kind++)
+        if (kind != PONS_KIND_DEVICE && kind != PONS_KIND_COMM)
+            fprintf(to, " %s", plugin_kind_name((pons_kind)kind));
+}
+
+static void put_metrics(FILE *to, const option_tables *tables)
+{
+    for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
+        fprintf(to, " %s", metric_facts[kind].name);
+    fputs(" froc", to);
+}
+
+static const struct {
+    const char *place;
+    void (*put)(FILE *to, const option_tables *tables);
+} arguments[] = {
+    { "help", put_topics }, { "plugin new", put_kinds }, { "plugin show", put_all_plugins },
+    { "evaluate --metrics", put_metrics }
+};
+
+const char *words_argument(int number)
+{
+    return number < (int)(sizeof arguments / sizeof *arguments) ? arguments[number].place : NULL;
+}
+
+void words_of_argument(FILE *to, const option_tables *tables, int number)
+{
+    arguments[number].put(to, tables);
 }
 
 /* Print the plugins whose keys 'place' has, or that a list in it may name. */

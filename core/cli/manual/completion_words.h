@@ -24,6 +24,12 @@ const char *words_section(const option_table *t, char *text, size_t size);
 /* The words that a key may have; false, and nothing is printed, where any value may follow. */
 bool words_values(FILE *to, const option_tables *tables, const option_table *t,
                   const pons_option *o);
+/*
+ * Places whose words are no table's: the argument of a command, "help", or a flag of names,
+ * "evaluate --metrics". words_argument: the place by number; NULL: there are no more.
+ */
+const char *words_argument(int number);
+void words_of_argument(FILE *to, const option_tables *tables, int number);
 /* The words of a flag, as of words_values. */
 bool words_of_choice(FILE *to, const pons_option *o);
 

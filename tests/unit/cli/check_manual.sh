@@ -71,6 +71,10 @@ check "its values" completes "pons train a.ini --set train.precision=f" fp32 fp1
 check "a key of a transform" completes "pons train a.ini --set augment.flip.ax" augment.flip.axes=
 check "the plugins of a kind" completes "pons train a.ini --set model.plugin=res" residual_unet resnet
 check "yes and no" completes "pons train a.ini --set train.recompute=" yes no
+check "a topic of help" completes "pons help distr" distribute
+check "a kind of plugin" completes "pons plugin new opt" optimizer
+check "a plugin" completes "pons plugin show dice_" dice_ce dice_focal
+check "a metric" completes "pons evaluate --metrics hd" hd hd95
 check "files elsewhere" completes "pons train a" ""
 if command -v zsh >/dev/null; then
     check "zsh reads its script" zsh -n manual/_pons
