@@ -62,7 +62,7 @@ static pons_status note_geometry(trainer *t, pons_error *err)
         log_warning(e->log, "images of different orientations are trained on together: %s; step "
                     "'orient' in [preprocess] turns them alike",
                     case_geometry_orientations(e->memory, g));
-    if (case_geometry_spacing_varies(g)
+    if (case_geometry_spacing_varies(g) && !dataset_spacing_is_fixed(e->preprocess)
         && !dataset_resizes_whole(e->data->target, e->preprocess))
         log_warning(e->log, "images of different spacings are trained on together: %s mm; %s",
                     case_geometry_spacings(e->memory, g), dataset_spacing_remedy(e->preprocess));
@@ -214,6 +214,18 @@ static void log_network(const trainer *t)
                  program_untrained(training, i));
 }
 
+/* A schedule such as poly reaches its last rate at the last step, so a longer run changes it. */
+static void log_resumption(const trainer *t)
+{
+    int64_t before = t->settings->saved->total;
+
+    log_line(t->experiment->log, "going on after step %lld, from '%s'", (long long)t->state.step,
+             t->settings->resume);
+    if (before > 0 && before != t->total)
+        log_line(t->experiment->log, "the schedule ends at step %lld, was %lld",
+                 (long long)t->total, (long long)before);
+}
+
 pons_status trainer_open(trainer *t, pons_error *err)
 {
     trainer_plan_counts(t);
@@ -237,8 +249,7 @@ pons_status trainer_open(trainer *t, pons_error *err)
     t->state.total = t->total;
     log_network(t);
     if (t->settings->resume != NULL)
-        log_line(t->experiment->log, "going on after step %lld, from '%s'",
-                 (long long)t->state.step, t->settings->resume);
+        log_resumption(t);
     return PONS_OK;
 }
 

@@ -57,6 +57,11 @@ void dataset_report_add_mixtures(dataset_report *report, const dataset *d, const
 void dataset_report_add_extents(dataset_report *report, const dataset *d, const pipeline *chain);
 /* Whether spacings differ for another cause: a step resizes images with one class each. */
 bool dataset_resizes_whole(dataset_target target, const pipeline *chain);
+/*
+ * Whether spacings are alike by the last step that sets them, but for the rounding of extents: a
+ * step 'spacing' of all cases with a fixed 'mm' for each axis.
+ */
+bool dataset_spacing_is_fixed(const pipeline *chain);
 /* The advice at the end of a warning of spacings: how to give all images one spacing. */
 const char *dataset_spacing_remedy(const pipeline *chain);
 void dataset_report_free(dataset_report *report);

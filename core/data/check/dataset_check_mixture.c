@@ -3,6 +3,8 @@
  *
  * The network sees images after [preprocess]. To predict their geometry without reading them, a
  * volume of one voxel at the position of a case's first voxel runs through the geometric steps.
+ * nnU-Net's grids have a rounded extent, which one voxel does not predict, and so a spacing beside
+ * 'mm'. A step 'spacing' with one 'mm' for each axis therefore counts as one spacing.
  */
 #include "data/check/dataset_check.h"
 
@@ -79,6 +81,43 @@ bool dataset_resizes_whole(dataset_target target, const pipeline *chain)
     return target == TARGET_OF_CASE && pipeline_has(chain, "resize");
 }
 
+/* The three numbers of an option of a step; NULL: the step has no such option. */
+static const double *axes_of(const pipeline_step *s, const char *name)
+{
+    for (const pons_option *o = s->options; o != NULL && o->name != NULL; o++)
+        if (o->type == PONS_OPTION_REAL_AXES && strcmp(o->name, name) == 0)
+            return (const void *)((const char *)s->config + o->offset);
+    return NULL;
+}
+
+/* Whether a step 'spacing' gives every image the same spacing along each axis. */
+static bool fixes_spacing(const pipeline_step *s)
+{
+    const double *mm = axes_of(s, "mm"), *low = axes_of(s, "min_pixdim"),
+                 *high = axes_of(s, "max_pixdim");
+
+    if (mm == NULL || low == NULL || high == NULL)
+        return false;
+    for (int a = 0; a < 3; a++)
+        if (mm[a] <= 0 || low[a] > 0 || high[a] > 0)
+            return false;
+    return true;
+}
+
+bool dataset_spacing_is_fixed(const pipeline *chain)
+{
+    bool fixed = false;
+
+    for (int i = 0; chain != NULL && i < chain->count; i++) {
+        const pipeline_step *s = &chain->step[i];
+        if (strcmp(s->plugin, "spacing") == 0 && s->cases == PIPELINE_ALL)
+            fixed = fixes_spacing(s);
+        else if (strcmp(s->plugin, "spacing") == 0 || strcmp(s->plugin, "resize") == 0)
+            fixed = false;
+    }
+    return fixed;
+}
+
 const char *dataset_spacing_remedy(const pipeline *chain)
 {
     return pipeline_has(chain, "spacing")
@@ -99,7 +138,7 @@ void dataset_report_add_mixtures(dataset_report *r, const dataset *d, const pipe
                                     "step 'orient' in [preprocess] turns them alike", when,
                                     case_geometry_orientations(r->memory, g)));
     if ((predicted || !pipeline_has(chain, "spacing")) && case_geometry_spacing_varies(g)
-        && !dataset_resizes_whole(d->target, chain))
+        && !dataset_spacing_is_fixed(chain) && !dataset_resizes_whole(d->target, chain))
         add_warning(r, arena_format(r->memory, "images have different spacings%s (%s mm along "
                                     "left-right, back-front, feet-head); %s", when,
                                     case_geometry_spacings(r->memory, g),

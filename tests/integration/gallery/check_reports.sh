@@ -969,6 +969,8 @@ feet-head), training saw 20 x 20 x 20; step 'pad'" segment $small
     check "N2 among steps that change a voxel" ends 0 '0 errors, 0 warnings' "$program" data check e.ini \
         --set 'preprocess.steps=normalize orient crop_foreground pad spacing' \
         --set preprocess.crop_foreground.source=label --set preprocess.pad.extent='24 24 24'
+    check "N2 on nnU-Net's grids as well" ends 0 '0 errors, 0 warnings' "$program" data check e.ini \
+        --set preprocess.spacing.method=nnunet --set 'preprocess.spacing.mm=2 2 2.5'
     left='warning: images have different spacings after [preprocess] (1 x 1 x 1 to 1 x 1 x 3 mm'
     for left_as in "spacing.mm=1 1 0" "spacing.mm=0 0 0" "spacing.max_pixdim=5 5 5"; do
         check "N2 $left_as leaves the spacing" ends 0 "$left" "$program" data check e.ini \
