@@ -359,6 +359,29 @@ void config_skip(config *c, const char *section)
             c->entry[i].used = true;
 }
 
+static bool has_option(const pons_option *options, const char *name)
+{
+    while (options != NULL && options->name != NULL && strcmp(options->name, name) != 0)
+        options++;
+    return options != NULL && options->name != NULL;
+}
+
+const char *config_leave_out(config *c, const char *section, const pons_option *known,
+                             const pons_option *kept)
+{
+    const char *names = NULL;
+
+    for (int i = 0; i < c->entry_count; i++) {
+        config_entry *e = &c->entry[i];
+        if (e->used || e->line == 0 || strcmp(e->section, section) != 0
+            || !has_option(known, e->key) || has_option(kept, e->key))
+            continue;
+        e->used = true;
+        names = names != NULL ? arena_format(c->arena, "%s, %s", names, e->key) : e->key;
+    }
+    return names;
+}
+
 static bool is_known(const config *c, const char *section)
 {
     for (const known_section *k = c->known; k != NULL; k = k->next)

@@ -22,6 +22,7 @@ typedef struct config_entry {
     const char *folder;                /* absolute base of relative paths in 'value'              */
     int line;                          /* 0 for --set                                             */
     bool used;                         /* a table has read it                                     */
+    const char *replaced;              /* --set: the value of the file in its place, or NULL      */
 } config_entry;
 
 /*
@@ -75,6 +76,12 @@ pons_status config_fill(config *c, const char *section, const pons_option *optio
 bool config_given(const config *c, const char *section, const char *key);
 /* Mark a section as known but not needed: its keys are neither checked nor written. */
 void config_skip(config *c, const char *section);
+/*
+ * Leave out the unused keys of [section] in files that 'known' has and 'kept' has not, those of a
+ * plugin that --set replaces. Returns their names, "momentum, nesterov"; NULL: there is none.
+ */
+const char *config_leave_out(config *c, const char *section, const pons_option *known,
+                             const pons_option *kept);
 /* PONS_CONFIG for an unused section or key, with the nearest known name. Called last. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
 /*

@@ -259,7 +259,7 @@ static pons_status take_entry(reading *r, const char *section, const char *key, 
         return pons_fail(r->err, PONS_CONFIG, "%s:%d: unknown key 'include' in [%s]\nhint: it "
                          "stands on top of a file, before any section", r->file, r->line, section);
     config_entry e = { arena_string(c->arena, section), arena_string(c->arena, key),
-                       arena_string(c->arena, value), r->file, r->folder, r->line, false };
+                       arena_string(c->arena, value), r->file, r->folder, r->line, false, NULL };
     int line = name_index_add(&r->lines, e.section, e.key, e.line);
     if (line < 0)
         return pons_fail(r->err, PONS_DEVICE, "out of memory reading '%s'", r->file);
@@ -419,6 +419,7 @@ pons_status config_read_set(config *c, const char *set, pons_error *err)
     old = config_entry_find(c, e.section, e.key);
     if (old == NULL)
         return config_entry_add(c, e, err);
+    e.replaced = old->line > 0 ? old->value : old->replaced;
     *old = e;
     return PONS_OK;
 }

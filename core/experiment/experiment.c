@@ -39,6 +39,26 @@ const char *experiment_location(experiment *e, const char *section, const char *
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
+/* Leave out the file's keys of a plugin in whose place --set names 'p'. */
+static void leave_out_replaced(experiment *e, const char *section, const plugin *p,
+                               size_t operations_size)
+{
+    const config_entry *given = config_find(e->config, section, "plugin");
+    const char *replaced = given != NULL ? given->replaced : NULL, *names;
+    pons_error ignored = PONS_ERROR_INIT;
+    const plugin *before;
+
+    if (replaced == NULL || strcmp(replaced, p->descriptor->name) == 0
+        || plugin_load((pons_kind)p->descriptor->kind, replaced, operations_size, NULL, &before,
+                       &ignored) != PONS_OK)
+        return;
+    names = config_leave_out(e->config, section, before->descriptor->options,
+                             p->descriptor->options);
+    if (names != NULL)
+        log_warning(e->log, "[%s] %s: left out, since --set replaces the %s '%s'", section, names,
+                    plugin_kind_name((pons_kind)p->descriptor->kind), replaced);
+}
+
 static pons_status load_plugin(experiment *e, pons_kind kind, const char *section, const char *name,
                                size_t operations_size, loaded_plugin *out, pons_error *err)
 {
@@ -54,6 +74,7 @@ static pons_status load_plugin(experiment *e, pons_kind kind, const char *sectio
         return err->status;
     d = out->plugin->descriptor;
     out->options = arena_alloc(e->memory, d->config_size + 1);
+    leave_out_replaced(e, section, out->plugin, operations_size);
     return plugin_options_fill(e->config, section, out->plugin, out->options, err);
 }
 

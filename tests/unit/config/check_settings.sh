@@ -118,6 +118,37 @@ if ! "$program" train told.ini --set experiment.name=numbered >said 2>&1 ||
     cat said
 fi
 
+# ---- a plugin that --set replaces ----------------------------------------------------------------
+
+# replaced COMMAND...: train told.ini with momentum and nesterov of sgd, but adam by --set.
+sed 's/^plugin = adam/plugin = sgd\nmomentum = 0.9\nnesterov = yes/' told.ini >sgd.ini
+replaced() {
+    "$program" train sgd.ini --set experiment.name=adam --set optimizer.plugin=adam "$@" >said 2>&1
+}
+check "a plugin by --set takes the place of another" replaced
+check "the other's keys are named" \
+    grep -qF "[optimizer] momentum, nesterov: left out, since --set replaces the optimizer 'sgd'" said
+check "resolved.ini has none of them" test "$(grep -cE '^(momentum|nesterov) ' runs/adam/resolved.ini)" -eq 0
+cp runs/adam/resolved.ini first.ini
+check "it goes on" replaced --set train.steps=2
+check "its resolved.ini has the same values but for the steps" test "$(sed 's/ *;.*//' first.ini >a
+    sed 's/ *;.*//' runs/adam/resolved.ini | diff a - | grep '^[<>]')" = "< steps = 1
+> steps = 2"
+check "it says where the schedule ends" grep -qF "the schedule ends at step 2, was 1" said
+checks=$((checks + 1))
+if replaced --set optimizer.momentum=0.5 || ! grep -qF -e "--set: unknown key 'momentum' in [optimizer]" said; then
+    failures=$((failures + 1))
+    echo "FAILED: a key of --set is no key of the file"
+    cat said
+fi
+checks=$((checks + 1))
+sed -i 's/^momentum/momentun/' sgd.ini
+if replaced --fresh || ! grep -qF "unknown key 'momentun' in [optimizer]" said; then
+    failures=$((failures + 1))
+    echo "FAILED: a key that neither plugin knows"
+    cat said
+fi
+
 # ---- messages ------------------------------------------------------------------------------------
 
 # refused PHRASE SED...: train ($command) refuses the edited plain.ini with code 3 ($found), in one
