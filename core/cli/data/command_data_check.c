@@ -1,12 +1,16 @@
 /*
- * command_data_check.c - pons data check: read every case and list all errors.
+ * command_data_check.c - pons data check: read every case and list all errors, those of an INI
+ * file or of the folder of a dataset.
  */
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+#include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/data/check_report.h"
+#include "config/list.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
 #include "data/transform/pipeline.h"
@@ -119,6 +123,22 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     return status;
 }
 
+/* Open the INI file, or of the folder of a dataset the settings that name it alone. */
+static pons_status open_settings(const invocation *call, config **out, pons_error *err)
+{
+    const char *path = call->argument[0];
+    arena *memory = NULL;
+
+    if (!folder_is_there(path))
+        return invocation_config(call, path, out, err);
+    if ((memory = arena_new()) == NULL)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    const config_line source = { "data", "source", list_single(memory, path) };
+    config_open_lines(path, 1, &source, call->set_count, call->set, out, err);
+    arena_free(memory);
+    return err->status;
+}
+
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const check_flags *f = given;
@@ -126,7 +146,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     dataset *d = NULL;
     config *c;
 
-    if (invocation_config(call, call->argument[0], &c, err) != PONS_OK)
+    if (open_settings(call, &c, err) != PONS_OK)
         return err->status;
     pons_status status = open_data(c, &d, &preprocess, err);
     if (status == PONS_OK)
@@ -138,6 +158,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_data_check = {
-    "data check", "verify every case and list all problems", "FILE.ini", flags,
+    "data check", "verify every case and list all problems", "FILE.ini | DATASET", flags,
     sizeof(check_flags), "", 1, 1, run
 };

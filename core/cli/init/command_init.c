@@ -150,6 +150,19 @@ static pons_status check_statistics(const dataset_statistics *s, pons_error *err
     return pons_fail(err, PONS_DATA, "no case has foreground, which a plan needs");
 }
 
+/* Add to an error of a case's files how all of them are found: a plan ends at the first. */
+static void add_check_hint(const invocation *call, pons_error *err)
+{
+    size_t used = strlen(err->text);
+    char word[4096];
+
+    if (err->status == PONS_DATA && strstr(err->text, "\nhint: ") == NULL
+        && folder_is_there(call->argument[0]))
+        snprintf(err->text + used, sizeof err->text - used,
+                 "\nhint: pons data check %s lists all problems",
+                 shell_word_bare(word, sizeof word, call->argument[0]));
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void put_header(const init_plan *x, ini_text *t)
@@ -223,8 +236,9 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
         init_plan_try(x, err);
     }
     if (err->status == PONS_OK
-        && dataset_statistics_make(d, x->call->log, &statistics, err) == PONS_OK
-        && check_statistics(statistics, err) == PONS_OK) {
+        && dataset_statistics_make(d, x->call->log, &statistics, err) != PONS_OK)
+        add_check_hint(x->call, err);
+    if (err->status == PONS_OK && check_statistics(statistics, err) == PONS_OK) {
         x->statistics = statistics;
         if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)
             print_plan(x, path);

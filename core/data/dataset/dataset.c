@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file/file.h"
 #include "base/file/file_kind.h"
 #include "base/integer.h"
 #include "base/text/shell_word.h"
@@ -87,7 +88,10 @@ static int count_picture_channels(const layout_result *found)
 static pons_status handle_problems(dataset *d, const dataset_settings *s,
                                    const layout_result *found, pons_error *err)
 {
-    char file[sizeof err->text];
+    const char *checked = s->file != NULL ? s->file
+                          : s->source != NULL && folder_is_there(s->source) ? s->source : NULL;
+    const char *hint = "";
+    char word[sizeof err->text];
 
     if (s->keep_problems) {
         d->problem = found->problem;
@@ -96,10 +100,10 @@ static pons_status handle_problems(dataset *d, const dataset_settings *s,
     }
     if (found->problem_count == 0)
         return PONS_OK;
-    shell_word_bare(file, sizeof file, s->file != NULL ? s->file : "FILE.ini");
-    return dataset_problems_fail(
-        found->problem, found->problem_count,
-        arena_format(d->memory, "\nhint: pons data check %s lists them all", file), err);
+    if (checked != NULL)
+        hint = arena_format(d->memory, "\nhint: pons data check %s lists them all",
+                            shell_word_bare(word, sizeof word, checked));
+    return dataset_problems_fail(found->problem, found->problem_count, hint, err);
 }
 
 pons_status dataset_problems_fail(const dataset_problem *first, int count, const char *hint,

@@ -102,6 +102,13 @@ raw_folder raw/Dataset008_Y 5
 check "a dataset of nnU-Net without folds is planned" plans nndrawn raw/Dataset008_Y
 check "by those that nnU-Net draws" has nndrawn 'validation = nnunet'
 check "the held-out case is nnU-Net's" ends 0 "1 for validation: phantom_000" "$program" data check nndrawn.ini
+raw_folder raw/Dataset009_Z 3
+rm raw/Dataset009_Z/labelsTr/phantom_001.nii.gz
+check "a case without a label is named" refused 4 "case 'phantom_001'" raw/Dataset009_Z -o bad.ini
+rm raw/Dataset009_Z/labelsTr/phantom_002.nii.gz
+check "of two the number is said" refused 4 "2 problems, the first: case 'phantom_001'" raw/Dataset009_Z -o bad.ini
+check "a hint names what lists both" grep -q "^hint: pons data check .*Dataset009_Z lists them all$" err
+check "which takes the dataset" ends 4 "case 'phantom_002'" "$program" data check raw/Dataset009_Z
 raw_folder raw/Dataset007_X 3
 echo '[{"train":["phantom_000","phantom_002"],"val":["phantom_001"]}]' >raw/Dataset007_X/splits_final.json
 check "a dataset of nnU-Net with folds is planned" plans nnsplit raw/Dataset007_X
@@ -233,6 +240,8 @@ check "a wrong key is found before the cases are read" refused 3 "did you mean '
 check "a step that the plan may lack is no wrong key" refused 4 "case 'phantom_003'" ph -o bad.ini \
     --set preprocess.crop_foreground.margin=1
 check "a damaged case is named" refused 4 "case 'phantom_003'" ph -o bad.ini
+check "a hint names what finds others" grep -qxF "hint: pons data check ph lists all problems" err
+check "which reads the dataset" ends 4 "1 error" "$program" data check ph
 check "--help lists the planners" ends 0 "resenc_xl" "$program" init --help
 
 on_fakes() { plans fakes flat && grep -q 'of the device' fakes.ini; }
