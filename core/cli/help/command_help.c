@@ -177,6 +177,11 @@ static pons_status refuse_key(const section_table *t, const char *key, pons_erro
 {
     text_guess guess = text_guess_for(key);
 
+    for (const section_table *other = section_tables; other->name != NULL; other++)
+        if (find_row(other->options, key) != NULL && strcmp(key, "plugin") != 0)
+            return pons_fail(err, PONS_USAGE, "no help on '%s.%s'; did you mean '%s.%s'?", t->name,
+                             key, other->name, key);
+
     for (const pons_option *o = t->options; o->name != NULL; o++)
         text_guess_try(&guess, o->name);
     if (guess.best != NULL)
@@ -195,6 +200,34 @@ static bool is_plugin(const plugin_file *files, int count, int kind, const char 
     return i < count;
 }
 
+/* The kind of the plugins of a section: that of 'plugin', 'steps' or 'sinks'; 0: none. */
+static int kind_of_section(const section_table *t)
+{
+    if (t->plugin_kind == 0 && find_row(t->options, "sinks") != NULL)
+        return PONS_KIND_SINK;
+    return t->plugin_kind;
+}
+
+/* Print a key of a plugin, as "spacing.mm" of [preprocess] or "nnunet.heads" of [loss]. */
+static pons_status print_plugin_key(const section_table *t, const char *part, pons_error *err)
+{
+    const char *dot = strchr(part, '.');
+    char name[PONS_NAME_SIZE];
+    const pons_option *row;
+    const plugin *p;
+
+    snprintf(name, sizeof name, "%.*s", (int)(dot - part), part);
+    if (plugin_load((pons_kind)kind_of_section(t), name, 0, NULL, &p, err) != PONS_OK)
+        return err->status;
+    row = find_row(p->descriptor->options, dot + 1);
+    if (row == NULL)
+        return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s.%s", t->name,
+                         part, t->name, name);
+    printf("%s %s\n\n", plugin_kind_name((pons_kind)p->descriptor->kind), name);
+    usage_print_option(stdout, row, "");
+    return PONS_OK;
+}
+
 /* Print a topic like "train.epochs" or "train epochs", or a plugin like "preprocess.spacing". */
 static pons_status print_part(const section_table *t, const char *key, pons_error *err)
 {
@@ -207,10 +240,12 @@ static pons_status print_part(const section_table *t, const char *key, pons_erro
         usage_print_option(stdout, row, "");
         return PONS_OK;
     }
+    if (strchr(key, '.') != NULL && kind_of_section(t) != 0)
+        return print_plugin_key(t, key, err);
     if (plugin_list(&files, &count, err) != PONS_OK)
         return err->status;
-    if (is_plugin(files, count, t->plugin_kind, key))
-        print_plugin(t->plugin_kind, key, err);
+    if (is_plugin(files, count, kind_of_section(t), key))
+        print_plugin(kind_of_section(t), key, err);
     else
         refuse_key(t, key, err);
     plugin_list_free(files, count);
@@ -261,6 +296,11 @@ static pons_status print_topic(const char *first, const char *second, pons_error
         return print_part(t, second, err);
     if (second != NULL && kind != 0)
         return print_plugin(kind, second, err);
+    if (second != NULL && whole != NULL && kind_of_section(whole) != 0) {
+        char part[2 * PONS_NAME_SIZE];
+        snprintf(part, sizeof part, "%s.%s", dot + 1, second);
+        return print_part(whole, part, err);
+    }
     if (second != NULL)
         return refuse_topic(second, err);
     if (whole != NULL)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "base/text/shell_word.h"
 #include "base/text/text.h"
 #include "cli/predict/predict_bids.h"
 #include "cli/predict/predict_internal.h"
@@ -196,6 +197,34 @@ static pons_status check_path(const predict_job *j, const identities *inputs, co
     return PONS_OK;
 }
 
+/* The start of "A/B/FILE" up to the folder that has FILE: "A/"; its size, -1 without folders. */
+static int size_above(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    while (name != NULL && name > path && name[-1] != '/')
+        name--;
+    return name != NULL ? (int)(name - path) : -1;
+}
+
+/* A hint for files of one name in sibling folders, as a shell expands a pattern of folders. */
+static const char *pattern_hint(const predict_job *j)
+{
+    const char **path = j->call->argument + 1;
+    char word[4096];
+    int count = j->call->argument_count - 1, size = size_above(path[0]);
+    const char *name = strrchr(path[0], '/');
+
+    for (int i = 1; size >= 0 && i < count; i++)
+        if (size_above(path[i]) != size || strncmp(path[i], path[0], (size_t)size) != 0
+            || strcmp(strrchr(path[i], '/'), name) != 0)
+            size = -1;
+    if (size < 0 || count < 2 || folder_is_there(path[0]))
+        return "";
+    shell_word(word, sizeof word, arena_format(j->memory, "%.*s*%s", size, path[0], name));
+    return arena_format(j->memory, "\nhint: the quoted pattern %s names results by folder", word);
+}
+
 static int compare_paths(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -217,6 +246,7 @@ pons_status predict_check_paths(const predict_job *j, pons_error *err)
     for (int i = 1; i < count; i++)
         if (strcmp(path[i - 1], path[i]) == 0)
             return pons_fail(err, PONS_USAGE, "-o '%s': the results of two images would overwrite "
-                             "each other, both are '%s'", j->flags->output, path[i]);
+                             "each other, both are '%s'%s", j->flags->output, path[i],
+                             pattern_hint(j));
     return PONS_OK;
 }

@@ -158,6 +158,11 @@ expect 0 stdout "  elastic             host          " help augment
 checks=$((checks + 1))
 ! "$program" help augment | grep -q '^  normalize ' || fail "help augment lists steps of [preprocess]"
 expect 2 stderr "no help on 'train.epohcs'; did you mean 'train.epochs'?" help train epohcs
+expect 2 stderr "no help on 'train.lr'; did you mean 'optimizer.lr'?" help train.lr
+expect 0 stdout "New spacing in millimetres" help preprocess.spacing.mm
+expect 0 stdout "New spacing in millimetres" help preprocess.spacing mm
+expect 2 stderr "hint: pons help preprocess.spacing" help preprocess.spacing.millimetres
+expect 0 stdout "sink csv" help log csv
 expect 2 stderr "no help on 'data.cahce'; did you mean 'data.cache'?" help data.cahce
 expect 2 stderr "hint: pons help model PLUGIN" help model.channels
 expect 0 stdout "pons init [DATASET] -o FILE.ini" help init
@@ -455,6 +460,14 @@ expect 2 stderr "${both}_logits.nii.gz'" \
 expect 2 stderr "$both.nii.gz'" \
     predict "$folder/runs/free" "$folder/pair" "$folder/other" -o "$folder/out"
 silent predict "$folder/runs/free" "$folder/pair" -o "$folder/out" -q
+mkdir -p "$folder/sets/one" "$folder/sets/two"
+cp "$folder/other/a.nii.gz" "$folder/sets/one/a.nii.gz"
+cp "$folder/other/a.nii.gz" "$folder/sets/two/a.nii.gz"
+expect 2 stderr "hint: the quoted pattern '$folder/sets/*/a.nii.gz' names results by folder" \
+    predict "$folder/runs/free" "$folder/sets/one/a.nii.gz" "$folder/sets/two/a.nii.gz" -o "$folder/named"
+silent predict "$folder/runs/free" "$folder/sets/*/a.nii.gz" -o "$folder/named" -q
+checks=$((checks + 1))
+[ -f "$folder/named/two.nii.gz" ] || fail "a pattern does not name results by folder: $(ls "$folder/named")"
 
 # A failed write to stdout is a failure of the command.
 checks=$((checks + 1))
