@@ -273,12 +273,12 @@ static const char *kernel_folder(const experiment *e)
     return given != NULL && given[0] != '\0' ? given : user_cache_folder(e->memory, "kernels");
 }
 
-/* Add a hint to an error of a prediction, whose file lists the devices of another machine. */
+/* Add a hint to an error of a file that lists the devices of another machine. */
 static pons_status add_hint(const experiment *e, pons_error *err)
 {
     size_t used = strlen(err->text);
 
-    if (e->purpose == EXPERIMENT_PREDICT && !is_shares(e) && strstr(err->text, "\nhint: ") == NULL)
+    if (!is_shares(e) && strstr(err->text, "\nhint: ") == NULL)
         snprintf(err->text + used, sizeof err->text - used,
                  "\nhint: --set distribute.devices=auto takes what is there");
     return err->status;

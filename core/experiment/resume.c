@@ -100,6 +100,15 @@ static bool find_difference(const saved_state *s, const experiment *e, differenc
     return false;
 }
 
+/* The line of the value; a default stands on none. */
+static const char *location_of(const experiment *e, const difference *d)
+{
+    bool is_default = !config_given(e->config, d->section, d->key)
+                      && strcmp(d->value, config_default(e->config, d->section, d->key)) == 0;
+
+    return is_default ? "default" : config_location(e->config, d->section, d->key);
+}
+
 static pons_status compare_options(const saved_state *s, const experiment *e, bool own,
                                    pons_error *err)
 {
@@ -108,8 +117,7 @@ static pons_status compare_options(const saved_state *s, const experiment *e, bo
     while (find_difference(s, e, &d))
         if (own || !is_among(steering, d.section, d.key))
             return pons_fail(err, PONS_CONFIG, "%s: %s is '%s' but the run to be continued has "
-                             "'%s'", config_location(e->config, d.section, d.key), d.name, d.value,
-                             d.before);
+                             "'%s'", location_of(e, &d), d.name, d.value, d.before);
     return PONS_OK;
 }
 

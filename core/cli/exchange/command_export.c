@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file/file.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/exchange/export_bundle.h"
@@ -68,7 +69,8 @@ static pons_status export_model(const invocation *call, const export_flags *f,
     onnx_freedom free;
 
     log_progress(call->log, "writing '%s'", f->output);
-    if (onnx_export(&request, f->output, &free, err) == PONS_OK)
+    if (folder_make_for(f->output, err) == PONS_OK
+        && onnx_export(&request, f->output, &free, err) == PONS_OK)
         tell(call, f, &free);
     return err->status;
 }

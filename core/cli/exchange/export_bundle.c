@@ -94,7 +94,8 @@ static json_t *network_of(const experiment *e, pons_error *err)
     json_t *out;
 
     if (class == NULL) {
-        pons_fail(err, PONS_CONFIG, "[model] plugin: found %s, of which " MONAI " has no class",
+        pons_fail(err, PONS_CONFIG, "[model] plugin: found %s, of which " MONAI " has no class\n"
+                  "hint: -o MODEL.onnx takes every network, --nnunet DIR those of nnU-Net",
                   plugin->name);
         return NULL;
     }

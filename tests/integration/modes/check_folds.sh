@@ -110,6 +110,7 @@ check "more folds than cases" ends 3 "'fold:0/5' but there are 4 cases" train --
 check "--resume beside folds" ends 2 "--resume names one checkpoint" train --folds 2 --resume runs/a/fold_0
 check "a run in the folder of folds" ends 3 "holds the folds of a cross-validation" train
 check "a run in the folder of folds, anew" ends 3 "holds the folds of a cross-validation" train --fresh
+check "a page of folds" ends 4 "pons evaluate --run runs/a the scores of all" "$program" report runs/a
 check "a plain run" train --set experiment.name=plain
 check "folds in the folder of a run" ends 3 "holds a run without folds" train --folds 2 --set experiment.name=plain
 check "ranks of another launcher train one fold" ends 2 "expected --fold K" env RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 \

@@ -95,8 +95,11 @@ check "MONAI's normalisation of all channels is that of each" "$program" export 
     --set preprocess.normalize.scheme=monai
 check 'with a mask of its own it is not' refused '[preprocess.normalize] scheme' runs/planned --nnunet none \
     --set preprocess.normalize.scheme=monai --set preprocess.normalize.nonzero=yes
-check 'a network without a class of MONAI' refused "[model] plugin: found residual_unet, of which MONAI has no class" \
-    runs/planned --bundle none
+check 'a network without a class of MONAI' ends 3 \
+    "[model] plugin: found residual_unet, of which MONAI has no class" "$program" export runs/planned --bundle none
+check 'a hint names what takes it' grep -qxF \
+    'hint: -o MODEL.onnx takes every network, --nnunet DIR those of nnU-Net' "$folder/out"
+check 'the folder of a model is made' "$program" export runs/planned -o new/folder/model.onnx
 
 # ---- MONAI ---------------------------------------------------------------------------------------
 train bundled 'steps = orient spacing scale_range crop_foreground normalize
