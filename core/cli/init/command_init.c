@@ -81,6 +81,79 @@ static pons_status name_source(arena *memory, const char *typed, const char *out
     return PONS_OK;
 }
 
+/* Whether the call gives a key by --set. */
+static bool call_sets(const invocation *call, const char *section, const char *key)
+{
+    char name[256];
+    int size = snprintf(name, sizeof name, "%s.%s=", section, key);
+
+    for (int i = 0; i < call->set_count; i++)
+        if (strncmp(call->set[i], name, (size_t)size) == 0)
+            return true;
+    return false;
+}
+
+/* Put absolute paths in place of the patterns, for an INI file in another folder. */
+static pons_status resolve_patterns(init_plan *x, pons_error *err)
+{
+    const invocation *call = x->call;
+    config *c = NULL;
+    sections s;
+
+    if (config_open(NULL, call->set_count, call->set, &c, err) == PONS_OK
+        && sections_fill(c, &s, err) == PONS_OK) {
+        x->image = list_join(x->memory, s.data.image.count, s.data.image.item);
+        if (x->label != NULL && s.data.label != NULL)
+            x->label = list_single(x->memory, arena_string(x->memory, s.data.label));
+    }
+    config_close(c);
+    return err->status;
+}
+
+/*
+ * Take data.image and data.label of --set in place of DATASET; 'rest', which becomes x->call, has
+ * the other values. The INI file names files by the rule of name_source.
+ */
+static pons_status name_patterns(init_plan *x, invocation *rest, const char *output,
+                                 pons_error *err)
+{
+    const invocation *call = x->call;
+
+    rest->set_count = 0;
+    rest->set = arena_alloc(x->memory, (size_t)call->set_count * sizeof *rest->set);
+    for (int i = 0; i < call->set_count; i++) {
+        const char *set = call->set[i], *value = strchr(set, '=');
+        if (strncmp(set, "data.image=", 11) == 0)
+            x->image = value + 1;
+        else if (strncmp(set, "data.label=", 11) == 0)
+            x->label = value + 1;
+        else
+            rest->set[rest->set_count++] = set;
+    }
+    if (strchr(output, '/') != NULL && resolve_patterns(x, err) != PONS_OK)
+        return err->status;
+    x->call = rest;
+    return PONS_OK;
+}
+
+/* Take the dataset from the argument, or from patterns of files, for which 'rest' is x->call. */
+static pons_status name_dataset(init_plan *x, invocation *rest, const char *output,
+                                pons_error *err)
+{
+    const invocation *call = x->call;
+    bool patterns = call_sets(call, "data", "image");
+
+    if (patterns && call->argument_count > 0)
+        return pons_fail(err, PONS_USAGE, "'%s' and --set data.image are both given, expected one "
+                         "of them", call->argument[0]);
+    if (patterns)
+        return name_patterns(x, rest, output, err);
+    if (call->argument_count == 0)
+        return pons_fail(err, PONS_USAGE, "init needs DATASET, or --set data.image='FOLDER/*/ct"
+                         ".nii.gz' --set data.label='FOLDER/*/seg.nii.gz'");
+    return name_source(x->memory, call->argument[0], output, &x->source, err);
+}
+
 /* ---- the dataset ----------------------------------------------------------------------------- */
 
 /* The values of [data] that the INI file will have, as far as they find cases. */
@@ -88,7 +161,7 @@ static pons_status open_config(const init_plan *x, config **out, pons_error *err
 {
     ini_text text = { .memory = x->memory };
 
-    ini_text_put(&text, "data", "source", NULL, "%s", x->source);
+    init_plan_ini_files(x, &text);
     if (x->validation != NULL)
         ini_text_put(&text, "data", "validation", NULL, "%s", x->validation);
     for (int i = 0; i < x->call->set_count; i++)
@@ -182,12 +255,28 @@ static void put_header(const init_plan *x, ini_text *t)
         ini_text_comment(t, NULL, "Cases are single slices, so the network is 2D.");
 }
 
-static pons_status write_plan(const init_plan *x, const char *path, pons_error *err)
+/* The length of the training, as in "250000 steps; --set train.steps=N trains fewer". */
+static const char *length_text(arena *memory, const ini_text *t)
+{
+    static const char *const unit[] = { "epochs", "steps" };
+
+    for (int i = 0; i < 2 * t->count; i++) {
+        const ini_line *l = &t->line[i / 2];
+        if (l->key != NULL && strcmp(l->section, "train") == 0 && strcmp(l->key, unit[i % 2]) == 0
+            && l->value[0] != '\0')
+            return arena_format(memory, "%s %s; --set train.%s=N trains fewer", l->value, l->key,
+                                l->key);
+    }
+    return "";
+}
+
+static pons_status write_plan(init_plan *x, const char *path, pons_error *err)
 {
     ini_text text = { .memory = x->memory };
 
     put_header(x, &text);
     init_plan_ini(x, &x->network, &text);
+    x->length = length_text(x->memory, &text);
     if (folder_make_for(path, err) != PONS_OK)
         return err->status;
     return ini_text_write(&text, path, err);
@@ -197,22 +286,12 @@ static void print_plan(const init_plan *x, const char *path)
 {
     char word[4096];
 
+    if (x->call->log->level == LOG_QUIET)
+        return;
     init_plan_print_dataset(x);
     init_plan_print(x);
-    quote_print(stdout, "\nwrote %s\nhint: pons train %.4000s\n", path,
-                shell_word_bare(word, sizeof word, path));
-}
-
-/* Whether the call gives a key by --set. */
-static bool call_sets(const invocation *call, const char *section, const char *key)
-{
-    char name[256];
-    int size = snprintf(name, sizeof name, "%s.%s=", section, key);
-
-    for (int i = 0; i < call->set_count; i++)
-        if (strncmp(call->set[i], name, (size_t)size) == 0)
-            return true;
-    return false;
+    quote_print(stdout, "\nwrote %s\nhint: pons train %.4000s\n      %s\n", path,
+                shell_word_bare(word, sizeof word, path), x->length);
 }
 
 /* The configuration takes the plan's values as it takes those of --set, and blames them on it. */
@@ -252,6 +331,7 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const init_flags *f = given;
+    invocation rest = *call;
     init_plan x = { .memory = arena_new(), .call = call, .style = (init_style)f->like,
                     .memory_size = f->memory };
 
@@ -259,14 +339,13 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return pons_fail(err, PONS_DEVICE, "out of memory");
     x.rule = plan_rule_find(x.style == INIT_MONAI ? "nnunet" : init_style_words[x.style]);
     x.name = run_name(x.memory, f->output);
-    if (check_output(f, err) == PONS_OK
-        && name_source(x.memory, call->argument[0], f->output, &x.source, err) == PONS_OK)
+    if (check_output(f, err) == PONS_OK && name_dataset(&x, &rest, f->output, err) == PONS_OK)
         plan(&x, f->output, err);
     arena_free(x.memory);
     return err->status;
 }
 
 const command command_init = {
-    "init", "plan an INI file from a dataset", "DATASET -o FILE.ini", flags, sizeof(init_flags),
-    "o=output", 1, 1, run
+    "init", "plan an INI file from a dataset", "[DATASET] -o FILE.ini", flags, sizeof(init_flags),
+    "o=output", 0, 1, run
 };

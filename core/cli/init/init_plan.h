@@ -20,9 +20,11 @@ extern const char *const init_style_words[];
 typedef struct init_plan {
     arena *memory;
     const invocation *call;    /* its --set values win                                            */
-    const char *source;        /* the dataset as the INI file names it                            */
+    const char *source;        /* the dataset as the INI file names it; NULL: patterns name it    */
+    const char *image, *label; /* patterns of its files; NULL: none                               */
     const char *validation;    /* the split                                                       */
     const char *name;          /* of the run; NULL: none fits                                     */
+    const char *length;        /* of the training, as print_plan ends with it                     */
     init_style style;
     const plan_rule *rule;
     int64_t memory_size;       /* --memory; 0: not given                                          */
@@ -48,7 +50,8 @@ pons_status init_plan_make(init_plan *x, pons_error *err);
  */
 pons_status init_plan_try(const init_plan *x, pons_error *err);
 
-/* init_plan_ini.c: the INI file of a network. */
+/* init_plan_ini.c: the keys that name the dataset, and the INI file of a network. */
+void init_plan_ini_files(const init_plan *x, ini_text *out);
 void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *out);
 /* Cases of a micro-batch, and patches of each case. */
 void init_plan_batch(const init_plan *x, const network_plan *network, int64_t *cases,

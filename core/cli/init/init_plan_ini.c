@@ -63,11 +63,21 @@ static const char *level_list(const init_plan *x, const network_plan *n, bool st
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
+void init_plan_ini_files(const init_plan *x, ini_text *out)
+{
+    if (x->source != NULL)
+        ini_text_put(out, "data", "source", NULL, "%s", x->source);
+    if (x->image != NULL)
+        ini_text_put(out, "data", "image", NULL, "%s", x->image);
+    if (x->label != NULL)
+        ini_text_put(out, "data", "label", NULL, "%s", x->label);
+}
+
 static void put_data(const init_plan *x, ini_text *t)
 {
     if (x->name != NULL)
         ini_text_put(t, "experiment", "name", "folder of the run in 'runs'", "%s", x->name);
-    ini_text_put(t, "data", "source", NULL, "%s", x->source);
+    init_plan_ini_files(x, t);
     ini_text_put(t, "data", "validation", NULL, "%s", x->validation);
     ini_text_put(t, "data", "cache",
                  x->cache_disk ? "preprocessed cases do not fit into memory" : NULL,

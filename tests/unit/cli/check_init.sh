@@ -220,6 +220,34 @@ cp -r ph 'p h ;x'
 check "a dataset's path may hold ' ;'" plans quoted 'p h ;x'
 check "it is read back" "$program" data check quoted.ini
 
+check "the length of the training is told" grep -qF "250000 steps; --set train.steps=N trains fewer" quoted.out
+check "epochs are told" grep -qF "300 epochs; --set train.epochs=N trains fewer" monai.out
+silent() { "$program" init ph -q -o quiet.ini >out 2>&1 && [ ! -s out ] && [ -s quiet.ini ]; }
+check "-q prints nothing" silent
+for n in 0 1 2 3 4 5; do
+    mkdir -p loose/$n
+    cp ph/imagesTr/phantom_00$n.nii.gz loose/$n/ct.nii.gz
+    cp ph/labelsTr/phantom_00$n.nii.gz loose/$n/seg.nii.gz
+done
+# by_patterns NAME ARGUMENT...: a plan of files that patterns name.
+by_patterns() {
+    name=$1
+    shift
+    plans "$name" --set data.image='loose/*/ct.nii.gz' --set data.label='loose/*/seg.nii.gz' \
+        --set data.labels='background:0 all:*' "$@"
+}
+check "patterns stand for a dataset" by_patterns loose
+check "their layout is told" grep -qF "layout: globs, by '$PWD/loose/*/ct.nii.gz'" loose.out
+check "the file has them" has loose 'image = loose/*/ct.nii.gz' 'label = loose/*/seg.nii.gz' 'scheme = zscore'
+check "the plan of patterns trains" trains loose
+check "a name makes a channel CT" by_patterns deep/loose --set data.channels=CT
+check "its windows are planned" has deep/loose 'channels = CT' 'scheme = ct'
+check "patterns are found from another folder" "$program" data check deep/loose.ini
+check "names and channels agree" refused 3 "channels has 2 names, expected 1" ph -o bad.ini --set data.channels='CT MR'
+check "a dataset or patterns" refused 2 "are both given" ph -o bad.ini --set data.image='loose/*/ct.nii.gz'
+check "neither is usage" refused 2 "init needs DATASET" -o bad.ini
+check "a folder of loose files tells the command" refused 4 "/loose/*/ct.nii.gz' --set data.label='" loose -o bad.ini
+
 cp nnunet.ini kept.ini
 check "a file is not overwritten" refused 2 "hint: --force replaces it" ph -o kept.ini
 check "it stays as it was" cmp nnunet.ini kept.ini
