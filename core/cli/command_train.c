@@ -546,6 +546,13 @@ static pons_status leave_checkpoint(start *s, pons_error *err)
     return err->status;
 }
 
+static void on_signal(void *context)
+{
+    const start *s = context;
+
+    train_view_stopping(s->view);
+}
+
 /*
  * Open the folder once dataset and network are accepted. A refused one leaves the folder of an
  * earlier run unchanged. Signals are held meanwhile, so none meets a partly opened folder.
@@ -562,6 +569,7 @@ static pons_status on_begin(void *context, pons_error *err)
         log_held(s);
     signals_release(s->signals);
     s->view = err->status == PONS_OK ? train_view_open(s->experiment, s->call->log) : NULL;
+    signals_set_notice(s->signals, s->view != NULL ? on_signal : NULL, s);
     return err->status;
 }
 
@@ -629,9 +637,19 @@ static void tell_finished(const start *s)
                  s->sections.train.steps > 0 ? "steps" : "epochs");
 }
 
+/* The commands that come next stand below the run's folder. */
+static void tell_done(const start *s)
+{
+    char word[4096];
+
+    shell_word_bare(word, sizeof word, s->folder.path);
+    log_line(s->call->log, "done: '%s'", s->folder.path);
+    log_line(s->call->log, "hint: pons report %.1000s; pons predict %.1000s IMAGE -o OUT", word,
+             word);
+}
+
 static pons_status go(start *s, pons_error *err)
 {
-    logger *l = s->call->log;
     bool finished;
     trainer_settings settings = {
         .checkpoints = s->folder.checkpoints, .resume = s->checkpoint, .saved = &s->saved.state,
@@ -651,10 +669,11 @@ static pons_status go(start *s, pons_error *err)
                                              on_devices, on_predicted, on_validated, on_stop,
                                              on_progress };
     trainer_run(s->experiment, &settings, err);
+    signals_set_notice(s->signals, NULL, NULL);
     train_view_close(s->view);
     s->view = NULL;
     if (err->status == PONS_OK)
-        log_line(l, "done: '%s'", s->folder.path);
+        tell_done(s);
     return config_location_add(s->config, NULL, NULL, err);
 }
 

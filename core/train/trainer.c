@@ -395,6 +395,7 @@ static pons_status train_steps(trainer *t, share *shares, pons_error *err)
     if (resume_run(t, err) != PONS_OK)
         return err->status;
     first = t->state.step;
+    trainer_tell_progress(t, 0);
     while (t->state.step < t->total && t->state.finished == 0
            && !trainer_stop_due(t)) {
         if (run_step(t, shares, err) != PONS_OK || trainer_check_saved(t, err) != PONS_OK

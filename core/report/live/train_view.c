@@ -39,7 +39,7 @@ struct train_view {
     pthread_mutex_t lock;
     pthread_cond_t closed;
     worker *watcher;                  /* of the window; NULL: a new size shows at the next step   */
-    bool closing;
+    bool closing, stopping;           /* stopping: a signal has asked for the end                 */
     int columns, rows;                /* of the window when it was drawn; 0: it was not           */
     trainer_progress place;
     int64_t epoch;
@@ -161,7 +161,17 @@ static void add_steps(block_text *b, const train_view *v)
         add_time(b, seconds_left(v));
         add(b, " left, ");
     }
-    add(b, "%lld of %lld", (long long)p->step, (long long)p->total);
+    if (v->step_seconds > 0 || p->validating > 0)
+        add(b, "%lld of %lld", (long long)p->step, (long long)p->total);
+    else
+        add(b, "step %lld of %lld running", (long long)p->step + 1, (long long)p->total);
+}
+
+static void add_stop(block_text *b, const train_view *v)
+{
+    if (v->stopping && begin_line(b))
+        add(b, "stopping after this %s; Ctrl-C again to stop at once",
+            v->place.validating > 0 ? "case" : "step");
 }
 
 static void add_epoch(block_text *b, const train_view *v)
@@ -259,18 +269,19 @@ static void add_rows(block_text *b, const train_view *v)
         add(b, "... %d more", v->row_count - shown);
 }
 
-static void draw(train_view *v)
+static void draw_at_once(train_view *v)
 {
     FILE *terminal = v->log->terminal;
     block_text b = { .text = "", .utf8 = terminal_has_utf8() };
 
-    if (terminal == NULL || !log_live_due(v->log))
+    if (terminal == NULL)
         return;
     v->columns = terminal_columns(terminal);
     v->rows = terminal_rows(terminal);
     b.columns = v->columns - 1;
     b.room = min_int(LOG_BLOCK_LINES, max_int(v->rows / 2 + 2, 1));
     add_steps(&b, v);
+    add_stop(&b, v);
     add_epoch(&b, v);
     add_speed(&b, v);
     add_loss(&b, v);
@@ -278,6 +289,12 @@ static void draw(train_view *v)
     add_memory(&b, v);
     add_rows(&b, v);
     log_block(v->log, b.text);
+}
+
+static void draw(train_view *v)
+{
+    if (log_live_due(v->log))
+        draw_at_once(v);
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -355,8 +372,20 @@ void train_view_progress(train_view *v, const trainer_progress *p)
         v->validated = 0;
     }
     v->place = *p;
-    if (p->validating > 0)
+    if (v->columns == 0)
+        draw_at_once(v);
+    else if (p->validating > 0)
         draw(v);
+    pthread_mutex_unlock(&v->lock);
+}
+
+void train_view_stopping(train_view *v)
+{
+    if (v == NULL)
+        return;
+    pthread_mutex_lock(&v->lock);
+    v->stopping = true;
+    draw_at_once(v);
     pthread_mutex_unlock(&v->lock);
 }
 

@@ -20,6 +20,8 @@ void train_view_record(train_view *v, const pons_record *record);
 void train_view_devices(train_view *v, int count, const device_reading *reading);
 /* A case of the validation under way is done; any thread. */
 void train_view_case(train_view *v);
+/* A signal has asked for the end: a line says so at once. Any thread. */
+void train_view_stopping(train_view *v);
 /* Erase the block. */
 void train_view_close(train_view *v);
 

@@ -22,8 +22,9 @@ escapes() { [ -s "$1" ] && [ "$(tr -cd '\033' <"$1" | wc -c)" "$2" 0 ]; }
 
 check "a training on a terminal" on_terminal live "$program train e.ini --color never"
 check "its block has the place in the run" grep -q 'step  \[.* left, [0-9]* of 3000' live
+check "its block is there before the first step ends" grep -q 'step 1 of 3000 running' live
 check "an erased block leaves the lines" grep -q "validation after step 3000: dice.mean" live
-check "the block is erased before the last line" [ "$(tr '\033' '\n' <live | tail -n 4 | grep -c '^\[[JK]done: ')" = 1 ]
+check "the block is erased before the last line" [ "$(tr '\033' '\n' <live | tail -n 6 | grep -c '^\[[JK]done: ')" = 1 ]
 check "log.txt has no control characters" escapes runs/run/log.txt -eq
 plainly() { "$program" train e.ini --set experiment.name=plain >lines 2>&1; }
 check "another drawing, the same bits" plainly
@@ -36,9 +37,17 @@ term=dumb
 check "a terminal without control sequences" on_terminal dumb "$program train e.ini --fresh --set train.steps=4"
 check "it receives none" escapes dumb -eq
 check "its lines are there" grep -q "done: " dumb
+check "the next commands are told" grep -q "hint: pons report .*/runs/run; pons predict .*/runs/run IMAGE -o OUT" dumb
 term=xterm
 check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q --set train.steps=4"
 check "it draws nothing" escapes quiet -eq
+
+# stopped: Ctrl-C within a training; its block says that the step under way still ends.
+stopped() {
+    on_terminal stop "sh -c '$program train e.ini --fresh --set train.steps=2000000 & sleep 2; kill -INT \$!; wait \$!'"
+    grep -q "stopping after this [a-z]*; Ctrl-C again to stop at once" stop && grep -q "interrupted after step" stop
+}
+check "an interruption is told at once" stopped
 
 check "data check on a terminal" on_terminal checked "$program data check e.ini"
 check "it shows its case" grep -q 'checking case 1 of 3, 0 %' checked
