@@ -29,8 +29,8 @@ static pons_status check_run(const char *run, pons_error *err)
                          "runs/NAME", run);
     if (run_folds_are_there(run))
         return pons_fail(err, PONS_DATA, "'%s' holds the folds of a cross-validation, expected one "
-                         "run\nhint: pons report %s/fold_0 is the page of one, pons evaluate --run %s "
-                         "the scores of all", run, run, run);
+                         "run\nhint: pons report %s/fold_0 is the page of one, pons evaluate "
+                         "--run %s the scores of all", run, run, run);
     return PONS_OK;
 }
 
