@@ -36,7 +36,7 @@
  *                   abort-hangs   ncclCommAbort does not return, and the GPU goes on
  * FAKE_NCCL_DIR   the folder of the files (/tmp)
  * FAKE_CUBLAS, FAKE_CUDNN, FAKE_CUPTI, FAKE_DCGM, FAKE_NVML, FAKE_NVTX
- *                 see blas.c, dnn.c, cupti.c, fake_nvml.c and fake_nvtx.c
+ *                 see blas.c, dnn.c, cupti.c, fake_dcgm.c, fake_nvml.c and fake_nvtx.c
  * CUDA_INJECTION64_PATH   a library of which cuInit calls InitializeInjection
  */
 #ifndef TESTS_FAKE_FAKE_H

@@ -1,7 +1,7 @@
 /*
  * fake_dcgm.c - a libdcgm.so.4 with fields for the GPUs of fake_cuda.c, by the bus of their PCI
- * addresses. A second GPU has no activity of tensor units. A call that is not DCGM's ends the
- * process.
+ * addresses. A second GPU has no activity of tensor units. A name of a group of fields is refused
+ * while another group has it. A call that is not DCGM's ends the process.
  *
  * FAKE_DCGM       none: no host engine runs
  */
@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OK = 0, BAD_PARAMETER = -1, CONNECTION_NOT_VALID = -21, NOT_WATCHED = -27 };
+enum { OK = 0, BAD_PARAMETER = -1, CONNECTION_NOT_VALID = -21, DUPLICATE_KEY = -26,
+       NOT_WATCHED = -27 };
 enum { DEVICES = 8, FIRST_BUS = 0x0e, FIRST_ID = 40 }; /* the first two as in fake_cuda.c         */
-enum { ENGINE = 7, GROUP = 9, BUS_ID = 57, GR_ENGINE = 1001, TENSOR = 1004, TX = 1009, RX = 1010 };
+enum { ENGINE = 7, GROUP = 9, GROUPS = 16, NAME = 256 };
+enum { BUS_ID = 57, GR_ENGINE = 1001, TENSOR = 1004, TX = 1009, RX = 1010 };
 
 typedef uintptr_t dcgmHandle_t, dcgmGpuGrp_t, dcgmFieldGrp_t;
 
@@ -38,11 +40,17 @@ int dcgmGetLatestValuesForFields(dcgmHandle_t engine, int gpu, unsigned short fi
                                  unsigned count, dcgmFieldValue_v1 value[]);
 
 static int begun, updated;
+static char names[GROUPS][NAME]; /* of group GROUP + i; empty: none                               */
 
 static void need(int holds)
 {
     if (!holds)
         abort();
+}
+
+static int is_group(dcgmFieldGrp_t group)
+{
+    return group >= GROUP && group < GROUP + GROUPS && names[group - GROUP][0] != '\0';
 }
 
 int dcgmInit(void)
@@ -78,21 +86,32 @@ int dcgmGetAllDevices(dcgmHandle_t engine, unsigned gpu[32], int *count)
 int dcgmFieldGroupCreate(dcgmHandle_t engine, int count, const unsigned short *field,
                          const char *name, dcgmFieldGrp_t *group)
 {
-    need(engine == ENGINE && count > 0 && field != NULL && name[0] != '\0');
-    *group = GROUP;
+    int free_group = GROUPS;
+
+    need(engine == ENGINE && count > 0 && field != NULL && name[0] != '\0' && strlen(name) < NAME);
+    for (int i = GROUPS - 1; i >= 0; i--) {
+        if (strcmp(names[i], name) == 0)
+            return DUPLICATE_KEY;
+        if (names[i][0] == '\0')
+            free_group = i;
+    }
+    need(free_group < GROUPS);
+    strcpy(names[free_group], name);
+    *group = (dcgmFieldGrp_t)(GROUP + free_group);
     return OK;
 }
 
 int dcgmFieldGroupDestroy(dcgmHandle_t engine, dcgmFieldGrp_t group)
 {
-    need(engine == ENGINE && group == GROUP);
+    need(engine == ENGINE && is_group(group));
+    names[group - GROUP][0] = '\0';
     return OK;
 }
 
 int dcgmWatchFields(dcgmHandle_t engine, dcgmGpuGrp_t gpus, dcgmFieldGrp_t fields,
                     long long interval, double age, int samples)
 {
-    need(engine == ENGINE && gpus == 0x7fffffff && fields == GROUP && interval >= 100000
+    need(engine == ENGINE && gpus == 0x7fffffff && is_group(fields) && interval >= 100000
          && age > 0 && samples > 0);
     return OK;
 }

@@ -8,9 +8,11 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "cuda/driver/driver.h"
 
@@ -78,15 +80,19 @@ static void *open_library(void)
     return library;
 }
 
-static bool connect_engine(dcgm_fields *f)
+/* Names of groups of fields are unique in the host engine, which all processes share. */
+static bool connect_engine(dcgm_fields *f, const char *address)
 {
+    char name[64];
+
+    snprintf(name, sizeof name, "pons %ld %.40s", (long)getpid(), address);
     f->library = open_library();
     if (f->library == NULL || toolkit_find_symbols(f->library, symbols, f) != NULL
         || f->init() != 0)
         return false;
     f->connected = f->connect("127.0.0.1", &f->engine) == 0;
     f->grouped = f->connected
-        && f->group(f->engine, FIELDS + 1, fields, "pons", &f->fields) == 0;
+        && f->group(f->engine, FIELDS + 1, fields, name, &f->fields) == 0;
     return f->grouped
         && f->watch(f->engine, ALL_GPUS, f->fields, INTERVAL_US, KEEP_S, KEEP_SAMPLES) == 0
         && f->update(f->engine, 1) == 0;
@@ -130,7 +136,7 @@ dcgm_fields *dcgm_fields_open(const char *address)
     dcgm_fields *f = calloc(1, sizeof *f);
 
     if (f != NULL && (f->value = calloc(FIELDS + 1, sizeof *f->value)) != NULL
-        && connect_engine(f) && find_gpu(f, address))
+        && connect_engine(f, address) && find_gpu(f, address))
         return f;
     dcgm_fields_close(f);
     return NULL;

@@ -9,8 +9,9 @@
 typedef struct dcgm_fields dcgm_fields;
 
 /*
- * Open libdcgm, connect to the host engine of this machine and watch the GPU with this PCI address.
- * NULL: there is no such library, engine or GPU.
+ * Open libdcgm and connect to the host engine of this machine, which then watches the fields of all
+ * its GPUs, for the one with this PCI address. NULL: there is no such library, engine or GPU, or
+ * this process has opened it.
  */
 dcgm_fields *dcgm_fields_open(const char *address);
 void dcgm_fields_close(dcgm_fields *f); /* NULL is allowed */
