@@ -81,12 +81,14 @@ static void tell_progress(classified *s)
 {
     const predict_work *w = s->work;
     double done;
+    int number;
 
     if (w->progress == NULL)
         return;
     pthread_mutex_lock(&s->lock);
-    done = (double)++s->read * s->step / s->count;
-    w->progress(w->context, (int)fmin(done, w->count), 0);
+    done = fmin((double)++s->read * s->step / s->count, w->count);
+    number = min_int((int)done, w->count - 1);
+    w->progress(w->context, number, done - number);
     pthread_mutex_unlock(&s->lock);
 }
 

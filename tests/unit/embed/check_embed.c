@@ -361,6 +361,14 @@ START_TEST(a_synthesis_makes_the_image_of_the_command)
 END_TEST
 
 /* The file of the image is one of NIfTI; memory holds the bytes of its voxels. */
+static void note_share(void *context, double share)
+{
+    double *last = context;
+
+    ck_assert_double_ge(share, *last);
+    *last = share;
+}
+
 START_TEST(a_classification_gives_a_voxel_of_probabilities)
 {
     enum { ROWS = 6, COLUMNS = 5, CLASSES = 4 };
@@ -370,7 +378,7 @@ START_TEST(a_classification_gives_a_voxel_of_probabilities)
                          .affine = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } },
                          .voxels = bytes };
     pons_error err = PONS_ERROR_INIT;
-    double sum = 0;
+    double sum = 0, share = 0;
 
     snprintf(command, sizeof command, "mkdir -p %s && . %s/tests/support/idx.sh && "
              "idx_stack %s/train 8 1 %d %d %d", in_root("rows"),
@@ -392,7 +400,11 @@ START_TEST(a_classification_gives_a_voxel_of_probabilities)
     image.voxels = bytes;
     pons_predictor *p = open_named("runs/rows");
     pons_prediction *from_file = predict_image(p, NULL, file);
-    pons_prediction *from_memory = predict_image(p, &image, NULL);
+    pons_predict_request q = { .size = sizeof q, .image = &image, .probabilities = true,
+                               .progress = note_share, .context = &share };
+    pons_prediction *from_memory = NULL;
+    ck_assert_msg(pons_predictor_run(p, &q, &from_memory, &err) == PONS_OK, "%s", err.text);
+    ck_assert_double_eq(share, 1);
     const pons_volume *found = pons_prediction_volume(from_memory, PONS_RESULT_PROBABILITIES);
     expect_same(pons_prediction_volume(from_file, PONS_RESULT_PROBABILITIES), found);
     ck_assert_int_eq((int)pons_volume_count(found), 1);
@@ -460,14 +472,6 @@ static bool stop_at_once(void *context)
 {
     ++*(int *)context;
     return true;
-}
-
-static void note_share(void *context, double share)
-{
-    double *last = context;
-
-    ck_assert_double_ge(share, *last);
-    *last = share;
 }
 
 START_TEST(a_stopped_prediction_leaves_a_usable_predictor)
