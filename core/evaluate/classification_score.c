@@ -81,7 +81,7 @@ static pons_status read_image(void *context, int number, float *to, pons_error *
                          &c.image, err) == PONS_OK)
         memcpy(to, c.image.voxels, pons_volume_size(&c.image));
     case_clear(&c);
-    if (s->validation->scored != NULL)
+    if (err->status == PONS_OK && s->validation->scored != NULL)
         s->validation->scored(s->validation->context, &(scored_case){ .number = number });
     return err->status;
 }

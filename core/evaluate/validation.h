@@ -32,7 +32,10 @@ typedef struct validation {
     metric_set metrics;       /* of surfaces and lesions, which cost time; the others are there */
     /* Called before batches of windows, by the thread of any replica; may be NULL. */
     bool (*stop)(void *context);
-    /* Called with each case by a thread that has predicted it; may be NULL. */
+    /*
+     * Called with each case by the thread that has predicted it or, in a classification, read it;
+     * may be NULL.
+     */
     void (*scored)(void *context, const scored_case *c);
     void *context;
 } validation;
