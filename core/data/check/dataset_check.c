@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/case_progress.h"
+#include "base/integer.h"
 #include "base/text/quote.h"
 #include "data/dataset/case_file.h"
 #include "data/dataset/class_list.h"
@@ -213,7 +214,8 @@ static int64_t check_ids(checker *c, const data_case *info, const volume *label)
     int unlisted = count_unlisted(c, &ids, &first);
 
     if (!counted)
-        add_problem(c, info, info->label, false, "has more than %d different ids", IDS_MAX);
+        add_problem(c, info, info->label, false, "has more than %d different ids%s",
+                    min_int(ids.count, IDS_MAX), ids.count < IDS_MAX ? ", and memory is full" : "");
     else if (unlisted > UNLISTED_MAX)
         add_problem(c, info, info->label, false,
                     "has %d ids that 'labels' does not list, the first is id %" PRId64
