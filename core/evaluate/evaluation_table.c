@@ -212,8 +212,8 @@ static void print_legend(const table *t)
         evaluation_summarise(e, class, &s);
         if (s.empty + s.missed + s.false_alarms == 0)
             continue;
-        fputs("of the cases of a class: empty ones have it in neither file, missed ones in the label "
-              "alone, false alarms in the prediction alone\n", t->to);
+        fputs("of the cases of a class: empty ones have it in neither file, missed ones in the "
+              "label alone, false alarms in the prediction alone\n", t->to);
         return;
     }
 }

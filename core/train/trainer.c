@@ -413,8 +413,8 @@ static pons_status train_steps(trainer *t, share *shares, pons_error *err)
         log_summary(t, t->state.step - first, seconds_now() - begin);
         return PONS_OK;
     }
-    return pons_fail(err, PONS_INTERRUPTED, "interrupted after step %lld of %lld, which is saved; the "
-                     "same command goes on", (long long)t->state.step, (long long)t->total);
+    return pons_fail(err, PONS_INTERRUPTED, "interrupted after step %lld of %lld, which is saved; "
+                     "the same command goes on", (long long)t->state.step, (long long)t->total);
 }
 
 /* Training ends by itself: neither a signal nor another process has it saved any more. */

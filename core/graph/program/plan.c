@@ -245,9 +245,9 @@ static bool is_ready(const fusion *f, const fuse_unit *u, int stamp)
 }
 
 /*
- * Whether an evaluation has so many operations that converting and packing weights in each run
- * takes about a hundredth of its time on a host, which packs a weight while it does 160. Then
- * memory holds them for the run of their kernels alone.
+ * Whether an evaluation computes so much that packing and converting weights in each run costs
+ * little beside it on a host. Memory then holds them for the run of their kernels alone. The bound
+ * is in operations a weight.
  */
 static bool is_long_run(const fusion *f, const device *d)
 {
