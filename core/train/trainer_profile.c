@@ -27,7 +27,7 @@ typedef struct watched_program {
     kernel_time *time;
 } watched_program;
 
-enum { PROGRAMS = 2 };
+enum { PROGRAMS = 3 };
 
 struct trainer_profile {
     profile *profile;
@@ -88,8 +88,10 @@ static pons_status watch_replica(void *context, replica *r, pons_error *err)
         device = profile_add_track(p->profile, name);
     else
         profile_set_kernel_threads(max_int(r->device->facts.threads, 1));
-    return watch(&w[0], r->training, r, device, err) == PONS_OK
-           ? watch(&w[1], r->evaluation, r, device, err) : err->status;
+    program *const programs[PROGRAMS] = { r->training, r->evaluation, r->loss };
+    for (int i = 0; i < PROGRAMS && err->status == PONS_OK; i++)
+        watch(&w[i], programs[i], r, device, err);
+    return err->status;
 }
 
 pons_status trainer_open_profile(trainer *t, pons_error *err)
