@@ -6,7 +6,8 @@
 #   awk -v out=OUT -f blocks.awk PAGE...       in the root of the sources
 function kind_of(text) {
     if (text ~ /^(\[[a-z_.]+\]|[a-z_]+ = )/) return "ini"
-    if (("\n" text) ~ /\n(pons|cc|make|pip|tensorboard|sbatch|wandb|tests\/|examples\/|\.\/|[A-Z_]+=[^ ]* )/) return "sh"
+    if (("\n" text) ~ /\n(pons|cc|make|pip|tensorboard|sbatch|wandb|tests\/|examples\/|\.\/)/ ||
+        ("\n" text) ~ /\n[A-Z_]+=[^ ]* /) return "sh"
     return "text"
 }
 function finish_block() {

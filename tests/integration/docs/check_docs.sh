@@ -41,7 +41,8 @@ block_line() { basename "$1" | sed 's/.*\.md\.\([0-9]*\)\..*/\1/'; }
 for block in "$folder"/blocks/*.text; do
     checks=$((checks + 1))
     reason "$(page_of "$block")" "$(head -n 1 "$block")" ||
-        fail "$(page_of "$block"):$(block_line "$block"): no example by its text, and no exception: $(head -n 1 "$block")"
+        fail "$(page_of "$block"):$(block_line "$block"): no example by its text, and no exception:" \
+            "$(head -n 1 "$block")"
 done
 
 # ---- names ---------------------------------------------------------------------------------------

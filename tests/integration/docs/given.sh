@@ -1,4 +1,5 @@
-# The data, INI files and runs that pages name, in the working folder. Networks are small and have trained for two steps.
+# The data, INI files and runs that pages name, in the working folder. Networks are small and have trained for two
+# steps.
 made() { "$@" >said 2>&1 || { echo "$*"; cat said; exit 1; }; }
 made "$program" data phantom -o ph --cases 5 --extent 20,18,16 --classes 3
 

@@ -16,8 +16,8 @@ function key_check(place, name,    section) {
     section = place
     sub(/\..*/, "", section)
     if (!(section in part)) wrong("no section [" section "]")
-    else if (!((section, name) in key) && !(section == "augment" || section == "preprocess")) wrong("no key '" name "'")
-    else if (!((section, name) in key) && name !~ /^(plugin|cases|channels)$/) wrong("no key '" name "'")
+    else if (!((section, name) in key) &&
+             !(section ~ /^(augment|preprocess)$/ && name ~ /^(plugin|cases|channels)$/)) wrong("no key '" name "'")
 }
 function set_check(text,    dot, place, name) {
     sub(/=.*/, "", text)

@@ -40,7 +40,8 @@ enter() {
 
 A1() {
     enter A1
-    devices=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature,engine_active,tensor_active,pcie_sent,pcie_received
+    devices=time,step,replica,device,utilisation,memory_used,memory_total,memory_ratio,power,temperature
+    devices=$devices,engine_active,tensor_active,pcie_sent,pcie_received
     printf '%s\n1,1,\n1,nonsense\n1,40,\n1,41,\n' $devices >runs/run/devices.csv
     sed -i '1s/^{/X/; 20s/$/x/' runs/run/metrics.jsonl
     sed -i '5s/,/,9/' runs/run/metrics.csv

@@ -323,7 +323,8 @@ ended() {
 check "a run under a profiler" on_cards env FAKE_NVTX="$ranges" \
     NVTX_INJECTION64_PATH="$fakes/libnvtx.so" "$program" train --fresh one.ini
 for name in start:8c564b loading:d62728 forward:2ca02c backward:1f77b4 update:9467bd validation:17becf \
-    checkpoint:7f7f7f report:bcbd22 unet:98df8a dice_ce:ffbb78 novograd:c5b0d5 normalize:ff9896 flip:ff9896 micro-batch:c7c7c7; do
+    checkpoint:7f7f7f report:bcbd22 unet:98df8a dice_ce:ffbb78 novograd:c5b0d5 normalize:ff9896 flip:ff9896 \
+    micro-batch:c7c7c7; do
     check "has a range '${name%:*}' of its colour" begun "${name%:*}" "${name#*:}"
 done
 cuda explain --json one.ini | sed -n 's/.*"section":"micro".*"name":"\([^"#]*\)[^"]*".*/\1/p' |

@@ -61,8 +61,8 @@ mkdir rows
 idx_stack rows/train 8 1 4 6 5
 idx_stack rows/t10k 5 2 4 6 5
 printf '%s\n' "[experiment]" "name = images" "task = classification" "[data]" "source = rows" "[patch]" \
-    "extent = 1 6 5" "[model]" "plugin = mlp" "[loss]" "plugin = cross_entropy" "[optimizer]" "plugin = sgd" "lr = 0.1" \
-    "[log]" "report = no" "[train]" "steps = 1" >c.ini
+    "extent = 1 6 5" "[model]" "plugin = mlp" "[loss]" "plugin = cross_entropy" "[optimizer]" \
+    "plugin = sgd" "lr = 0.1" "[log]" "report = no" "[train]" "steps = 1" >c.ini
 check "a classification" "$program" train c.ini
 check "evaluate of images on a terminal" on_terminal decided "$program evaluate --run runs/images"
 check "it shows its image" grep -q 'evaluating case [1-5] of 5' decided

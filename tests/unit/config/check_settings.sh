@@ -77,8 +77,10 @@ check "a numbered process says that it trains alone" \
 "$program" explain --json told.ini >json 2>said || cat said
 check "a small run moves something" grep -qE "[1-9][0-9.]* kB moved, [1-9][0-9.]* [kM]FLOP" table
 "$program" explain told.ini >levels 2>said || cat said
-check "the network is shown by level" grep -q "^level of a patch  *convolutions  *channels  *parameters  *results$" levels
-check "its parameters add up" test "$(awk '/ x / { n += $8 } END { print n }' levels)" = "$(sed -n 's/^\([0-9]*\) parameters, .*/\1/p' levels)"
+check "the network is shown by level" \
+    grep -q "^level of a patch  *convolutions  *channels  *parameters  *results$" levels
+check "its parameters add up" test "$(awk '/ x / { n += $8 } END { print n }' levels)" = \
+    "$(sed -n 's/^\([0-9]*\) parameters, .*/\1/p' levels)"
 check "kernels are left to --kernels" test "$(grep -cE '^(begin|micro|reduce|update) ' levels)" -eq 0
 check "no kernel is of no size" test "$(grep -cE '^(begin|micro|reduce|update) .* 0\.0' table)" -eq 0
 check "every kernel has a name" test "$(grep -c '"name":""' json)" -eq 0
