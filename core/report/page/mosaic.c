@@ -29,8 +29,8 @@ static const uint8_t error_color[MOSAIC_ERROR_COUNT][3] = {
 
 /* Colours that none of an error is taken for. */
 static const uint8_t class_color[CLASSES][3] = {
-    { 60, 220, 90 }, { 240, 90, 220 }, { 70, 225, 225 }, { 165, 115, 255 }, { 255, 175, 190 },
-    { 190, 130, 80 }, { 0, 140, 130 }, { 150, 40, 150 }, { 140, 150, 50 }, { 190, 255, 200 }
+    { 60, 220, 90 }, { 240, 90, 220 }, { 100, 240, 210 }, { 165, 115, 255 }, { 255, 175, 190 },
+    { 170, 120, 80 }, { 0, 140, 130 }, { 150, 40, 150 }, { 140, 150, 50 }, { 190, 255, 200 }
 };
 
 const uint8_t *mosaic_error_color(mosaic_error error)
