@@ -92,7 +92,6 @@ static void draw(logger *l, const char *lines)
     if (before >= n)
         used += (size_t)snprintf(out + used, sizeof out - used, "\033[J");
     l->shown = n;
-    l->drawn = seconds_now();
     fwrite(out, 1, used, l->terminal);
     fflush(l->terminal);
 }
@@ -223,8 +222,10 @@ void log_progress(logger *l, const char *format, ...)
     text[strcspn(text, "\n\t")] = '\0';
     pthread_mutex_lock(&terminal_lock);
     errno = 0;
-    if (l->block[0] == '\0')
+    if (l->block[0] == '\0') {
+        l->drawn = seconds_now();
         draw(l, text);
+    }
     check_reader(l);
     pthread_mutex_unlock(&terminal_lock);
 }
@@ -235,6 +236,7 @@ void log_block(logger *l, const char *lines)
         return;
     pthread_mutex_lock(&terminal_lock);
     quote_message(l->block, sizeof l->block, lines);
+    l->drawn = seconds_now();
     errno = 0;
     if (l->block[0] != '\0')
         draw(l, l->block);

@@ -26,7 +26,7 @@ typedef struct logger {
     void (*line)(void *context, const char *text);
     void *context;
     int width[LOG_BLOCK_LINES]; /* columns of each redrawn line */
-    double drawn;               /* seconds_now() of the last drawing; 0: none */
+    double drawn;               /* seconds_now() when they last changed; 0: never */
     char block[LOG_BLOCK_SIZE]; /* stands below all lines; "": no block */
 } logger;
 

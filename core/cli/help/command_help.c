@@ -173,15 +173,23 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
     return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
 }
 
+/* The kind of the plugins of a section: that of 'plugin', 'steps' or 'sinks'; 0: none. */
+static int kind_of_section(const section_table *t)
+{
+    if (t->plugin_kind == 0 && find_row(t->options, "sinks") != NULL)
+        return PONS_KIND_SINK;
+    return t->plugin_kind;
+}
+
 static pons_status refuse_key(const section_table *t, const char *key, pons_error *err)
 {
     text_guess guess = text_guess_for(key);
 
-    for (const section_table *other = section_tables; other->name != NULL; other++)
+    for (const section_table *other = section_tables;
+         kind_of_section(t) == 0 && other->name != NULL; other++)
         if (find_row(other->options, key) != NULL && strcmp(key, "plugin") != 0)
             return pons_fail(err, PONS_USAGE, "no help on '%s.%s'; did you mean '%s.%s'?", t->name,
                              key, other->name, key);
-
     for (const pons_option *o = t->options; o->name != NULL; o++)
         text_guess_try(&guess, o->name);
     if (guess.best != NULL)
@@ -198,14 +206,6 @@ static bool is_plugin(const plugin_file *files, int count, int kind, const char 
     while (i < count && ((int)files[i].kind != kind || strcmp(files[i].name, name) != 0))
         i++;
     return i < count;
-}
-
-/* The kind of the plugins of a section: that of 'plugin', 'steps' or 'sinks'; 0: none. */
-static int kind_of_section(const section_table *t)
-{
-    if (t->plugin_kind == 0 && find_row(t->options, "sinks") != NULL)
-        return PONS_KIND_SINK;
-    return t->plugin_kind;
 }
 
 /* Print a key of a plugin, as "spacing.mm" of [preprocess] or "nnunet.heads" of [loss]. */
