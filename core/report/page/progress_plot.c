@@ -10,6 +10,7 @@
 #include "base/file/file.h"
 #include "base/integer.h"
 #include "report/pixel_text.h"
+#include "report/png_write.h"
 
 enum { WIDTH = 1000, LEFT = 110, RIGHT = 110, TOP = 50, GAP = 70, BOTTOM = 60, PANELS = 3 };
 enum { FIRST_HEIGHT = 420, HEIGHT = 180, SCALE = 2, LETTER = 7 * SCALE, TICKS = 4 };
@@ -229,7 +230,8 @@ pons_status progress_plot_write(const report_run *r, const char *path, pons_erro
         return err->status;
     draw(&d);
     safe_file_sweep_path(path);
-    picture_write(&d.picture, path, err);
+    /* picture_write would make a second folder for a run whose folder was renamed */
+    png_write_rgb(path, d.picture.width, d.picture.height, d.picture.pixels, err);
     picture_clear(&d.picture);
     return err->status;
 }
