@@ -96,7 +96,7 @@ observe() {
     offline) LC_ALL=C grep -a -o other "$(ls runs/run/wandb/*/*.wandb)" ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
-    log) sed 's/^[0-9-]* [0-9:]* //; s/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\).*//' runs/run/log.txt ;;
+    log) sed 's/^[0-9-]* [0-9:]* //; s/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\|hint: pons report\).*//' runs/run/log.txt ;;
     labels) cksum <out.nii.gz ;;
     logits) cksum <out_logits.nii.gz ;;
     probabilities) cksum <out_probabilities.nii.gz ;;
