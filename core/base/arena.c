@@ -30,10 +30,14 @@ static const size_t header_size = (sizeof(block) + ALIGNMENT - 1) / ALIGNMENT * 
  * of 'pons launch' (watchdog/status_page.h) prints nothing, because the launcher reports its exit
  * status once.
  */
-static _Noreturn void end_out_of_memory(size_t size)
+_Noreturn void arena_end_process(size_t size)
 {
-    if (getenv("PONS_LAUNCH_BOARD") == NULL)
+    if (getenv("PONS_LAUNCH_BOARD") != NULL)
+        _exit(PONS_DEVICE);
+    if (size > 0)
         fprintf(stderr, "error: out of memory: %zu bytes were asked for\n", size);
+    else
+        fputs("error: out of memory\n", stderr);
     _exit(PONS_DEVICE);
 }
 
@@ -43,10 +47,10 @@ static block *block_new(size_t size)
     block *b;
 
     if (size > SIZE_MAX - header_size - BLOCK_SIZE)
-        end_out_of_memory(size);
+        arena_end_process(size);
     b = calloc(1, header_size + room);
     if (b == NULL)
-        end_out_of_memory(size);
+        arena_end_process(size);
     b->size = room;
     return b;
 }
@@ -74,7 +78,7 @@ void *arena_alloc(arena *a, size_t size)
     char *piece;
 
     if (a == NULL)
-        end_out_of_memory(size);
+        arena_end_process(size);
     b = a->newest;
     if (b == NULL || b->size - b->used < whole) {
         b = block_new(whole);

@@ -22,5 +22,7 @@ void *arena_grow(arena *a, const void *from, size_t used, size_t size);
 char *arena_string(arena *a, const char *text);
 char *arena_format(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_vformat(arena *a, const char *format, va_list list);
+/* End the process for lack of memory; 'size' bytes were asked for, 0: not known. */
+_Noreturn void arena_end_process(size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <pons/pons.h>
 
+#include "base/system/cxx_memory.h"
 #include "base/terminal.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
@@ -215,5 +216,6 @@ __attribute__((noinline)) static pons_status run_program(int argc, char **argv)
 int pons_main(int argc, char **argv)
 {
     environment_prepare();
+    cxx_memory_own_process();
     return environment_check() != PONS_OK ? PONS_DEVICE : (int)run_program(argc, argv);
 }

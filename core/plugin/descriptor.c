@@ -13,6 +13,7 @@
 #include <pons/optimizer.h>
 #include <pons/transform.h>
 
+#include "base/system/cxx_memory.h"
 #include "base/system/subprocess.h"
 #include "config/config.h"
 #include "plugin/function.h"
@@ -131,8 +132,10 @@ static pons_status open_library(const char *path, void **handle, pons_error *err
     const char *said;
 
     *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (*handle != NULL)
+    if (*handle != NULL) {
+        cxx_memory_watch();
         return PONS_OK;
+    }
     said = dlerror();
     if (is_shortage(path, said))
         return pons_fail(err, PONS_DEVICE, "%scannot load '%s': %.1000s",

@@ -5,8 +5,10 @@
 #include "support/suite.h"
 
 #include "base/arena.h"
+#include "base/system/cxx_memory.h"
 #include "cluster/watchdog/status_page.h"
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -47,8 +49,14 @@ START_TEST(arena_texts_are_copied_and_formatted_whole)
 }
 END_TEST
 
-/* Exit code of a process that cannot allocate 'size' bytes of 'a'; 'said' receives its message. */
-static int fail_allocation(arena *a, size_t size, char *said, size_t room)
+typedef struct allocation {
+    void *(*allocate)(void *from, size_t size);
+    void *from;
+    size_t size;
+} allocation;
+
+/* Exit code of a process that lacks memory for an allocation; 'said' receives its message. */
+static int fail_allocation(const allocation *a, char *said, size_t room)
 {
     int ends[2], status;
 
@@ -56,7 +64,7 @@ static int fail_allocation(arena *a, size_t size, char *said, size_t room)
     pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDERR_FILENO);
-        arena_alloc(a, size);
+        a->allocate(a->from, a->size);
         _exit(0);
     }
     close(ends[1]);
@@ -68,17 +76,23 @@ static int fail_allocation(arena *a, size_t size, char *said, size_t room)
     return WEXITSTATUS(status);
 }
 
+static void *allocate_of_arena(void *from, size_t size)
+{
+    return arena_alloc(from, size);
+}
+
 /* The launcher of a rank reports the lack of memory for it. */
 START_TEST(a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher)
 {
     arena *a = arena_new();
+    const allocation too_much = { allocate_of_arena, a, SIZE_MAX };
     char said[256];
 
     unsetenv(STATUS_PAGE_VARIABLE);
-    ck_assert_int_eq(fail_allocation(a, SIZE_MAX, said, sizeof said), PONS_DEVICE);
+    ck_assert_int_eq(fail_allocation(&too_much, said, sizeof said), PONS_DEVICE);
     ck_assert_ptr_nonnull(strstr(said, "error: out of memory"));
     setenv(STATUS_PAGE_VARIABLE, "3 0", 1);
-    ck_assert_int_eq(fail_allocation(a, SIZE_MAX, said, sizeof said), PONS_DEVICE);
+    ck_assert_int_eq(fail_allocation(&too_much, said, sizeof said), PONS_DEVICE);
     ck_assert_str_eq(said, "");
     arena_free(a);
 }
@@ -86,11 +100,37 @@ END_TEST
 
 START_TEST(an_arena_that_lacked_memory_ends_the_program_at_its_first_allocation)
 {
+    const allocation any = { allocate_of_arena, NULL, 74 };
     char said[256];
 
     unsetenv(STATUS_PAGE_VARIABLE);
-    ck_assert_int_eq(fail_allocation(NULL, 74, said, sizeof said), PONS_DEVICE);
+    ck_assert_int_eq(fail_allocation(&any, said, sizeof said), PONS_DEVICE);
     ck_assert_str_eq(said, "error: out of memory: 74 bytes were asked for\n");
+}
+END_TEST
+
+/* The 'operator new' of a C++ library, in the process of a command. */
+static void *allocate_of_cxx(void *library, size_t size)
+{
+    void *symbol = dlsym(library, "_Znwm"), *(*operator_new)(size_t);
+
+    cxx_memory_own_process();
+    cxx_memory_watch();
+    memcpy(&operator_new, &symbol, sizeof operator_new);
+    return operator_new(size);
+}
+
+START_TEST(a_library_of_cxx_without_memory_ends_the_program_like_an_arena)
+{
+    const allocation too_much = { allocate_of_cxx, dlopen("libstdc++.so.6", RTLD_NOW),
+                                  SIZE_MAX / 4 };
+    char said[256];
+
+    ck_assert_ptr_nonnull(too_much.from);
+    unsetenv(STATUS_PAGE_VARIABLE);
+    ck_assert_int_eq(fail_allocation(&too_much, said, sizeof said), PONS_DEVICE);
+    ck_assert_str_eq(said, "error: out of memory\n");
+    dlclose(too_much.from);
 }
 END_TEST
 
@@ -101,5 +141,6 @@ int main(void)
     tcase_add_test(c, arena_texts_are_copied_and_formatted_whole);
     tcase_add_test(c, a_program_reports_lack_of_memory_and_a_rank_leaves_it_to_its_launcher);
     tcase_add_test(c, an_arena_that_lacked_memory_ends_the_program_at_its_first_allocation);
+    tcase_add_test(c, a_library_of_cxx_without_memory_ends_the_program_like_an_arena);
     return suite_run();
 }
