@@ -16,7 +16,7 @@ tests_libsupport_la_SOURCES += %D%/process/fork_child.c %D%/process/fork_child.h
 	%D%/process/shared_table.h
 tests_libsupport_la_SOURCES += %D%/run/comm_suite.c %D%/run/comm_suite.h %D%/run/comm_trial.c \
 	%D%/run/comm_trial.h %D%/run/ranks.c %D%/run/ranks.h %D%/run/run_json.c %D%/run/run_json.h \
-	%D%/run/run_modes.c %D%/run/run_modes.h %D%/run/run_pons.c %D%/run/run_pons.h %D%/run/tiny_run.c \
+	%D%/run/run_modes.c %D%/run/run_modes.h %D%/run/run_pons.c %D%/run/run_pons.h %D%/run/sink_plugin.c %D%/run/sink_plugin.h %D%/run/tiny_run.c \
 	%D%/run/tiny_run.h %D%/run/written_run.c %D%/run/written_run.h
 tests_libsupport_la_SOURCES += %D%/graph/card_trial.c %D%/graph/card_trial.h \
 	%D%/graph/convolution_trial.c %D%/graph/convolution_trial.h %D%/graph/convolutions.c \

@@ -3,10 +3,10 @@
  * replies are those of a real server; tests/peers/mlflow.sh compares with one.
  */
 #include "base/clock.h"
-#include "plugin/plugin_load.h"
 #include "sinks/mlflow/delivery.h"
 #include "support/process/http_stub.h"
 #include "support/run/run_pons.h"
+#include "support/run/sink_plugin.h"
 #include "support/suite.h"
 
 static const pons_sink_operations *sink_operations;
@@ -334,15 +334,9 @@ END_TEST
 
 int main(void)
 {
-    pons_error err = PONS_ERROR_INIT;
-    const plugin *p;
-
     if (!suite_has_plugin("sink/mlflow"))
         return suite_skip("check_mlflow", "curl");
-    if (plugin_load(PONS_KIND_SINK, "mlflow", sizeof(pons_sink_operations), "", &p, &err)
-        != PONS_OK)
-        return 1;
-    sink_operations = p->operations;
+    sink_operations = sink_plugin("mlflow");
     TCase *c = suite_new("mlflow");
     tcase_add_test(c, a_run_is_sent_whole);
     tcase_add_test(c, passwords_and_tokens_are_sent_and_not_kept);

@@ -3,9 +3,9 @@
  * run's files hold each step once. tests/peers/events.py has written the golden file.
  */
 #include "base/file/file.h"
-#include "plugin/plugin_load.h"
 #include "sinks/tensorboard/event.h"
 #include "support/run/run_pons.h"
+#include "support/run/sink_plugin.h"
 #include "support/suite.h"
 
 #include <pons/sink.h>
@@ -67,13 +67,10 @@ END_TEST
 /* Write a record for each step, and a validation every second one. */
 static void write_steps(pons_sink_kept keep, int first, int last)
 {
-    const plugin *p;
+    const pons_sink_operations *o = sink_plugin("tensorboard");
     pons_error err = PONS_ERROR_INIT;
     void *sink;
 
-    ck_assert_int_eq(plugin_load(PONS_KIND_SINK, "tensorboard", sizeof(pons_sink_operations), "",
-                                 &p, &err), PONS_OK);
-    const pons_sink_operations *o = p->operations;
     ck_assert_msg(o->open(NULL, root, keep, &sink, &err) == PONS_OK, "%s", err.text);
     for (int step = first; step <= last; step++) {
         pons_metric m[] = { { "loss", 1.0 / step }, { "dice.a", 0.0 / 0.0 } };

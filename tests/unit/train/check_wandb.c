@@ -4,10 +4,10 @@
  * golden file; there 'wandb sync' also delivers a run of this sink.
  */
 #include "base/file/file.h"
-#include "plugin/plugin_load.h"
 #include "sinks/wandb/run_record.h"
 #include "sinks/wandb/transaction_log.h"
 #include "support/run/run_pons.h"
+#include "support/run/sink_plugin.h"
 #include "support/suite.h"
 
 #include <pons/sink.h>
@@ -575,13 +575,7 @@ END_TEST
 
 int main(void)
 {
-    pons_error err = PONS_ERROR_INIT;
-    const plugin *p;
-
-    if (plugin_load(PONS_KIND_SINK, "wandb", sizeof(pons_sink_operations), "", &p, &err)
-        != PONS_OK)
-        return 1;
-    sink_operations = p->operations;
+    sink_operations = sink_plugin("wandb");
     TCase *c = suite_new("wandb");
     tcase_add_test(c, records_are_those_of_wandbs_client);
     tcase_add_test(c, records_may_end_anywhere_in_a_block);
