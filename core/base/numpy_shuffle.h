@@ -1,5 +1,6 @@
 /*
- * numpy_shuffle.h - the permutation of numpy's legacy generator, for splits that other programs draw.
+ * numpy_shuffle.h - the permutation of numpy's legacy generator, for splits that other programs
+ * draw.
  */
 #ifndef CORE_BASE_NUMPY_SHUFFLE_H
 #define CORE_BASE_NUMPY_SHUFFLE_H

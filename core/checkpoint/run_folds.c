@@ -86,7 +86,8 @@ static pons_status check_rule(const char *path, int fold, const char *rule, cons
     if (!read_rule(rule, chosen, &k, &count) || k != fold || count > RUN_FOLDS_MAX || fold >= count)
         return pons_fail(err, PONS_CONFIG, "'%s/fold_%d' was trained with [data] validation = %s, "
                          "fold = %s, expected fold:%d/N, or nnunet and fold %d", path, fold,
-                         rule != NULL ? rule : "0.2", chosen != NULL ? chosen : "first", fold, fold);
+                         rule != NULL ? rule : "0.2", chosen != NULL ? chosen : "first", fold,
+                         fold);
     if (out->count != 0 && out->count != count)
         return pons_fail(err, PONS_CONFIG, "'%s/fold_%d' is of %d folds, the folds before it are "
                          "of %d", path, fold, count, out->count);

@@ -63,7 +63,7 @@ grey_range grey_range_of(const float sample[GREY_SAMPLES]);
 grey_range grey_range_of_image(const volume *image, int channel);
 /* The grey of a value, 0 to 255. */
 uint8_t grey_of(const grey_range *range, float value);
-/* That of a voxel. */
+/* The grey of a voxel. */
 uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3]);
 
 #endif

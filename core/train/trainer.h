@@ -61,7 +61,7 @@ typedef struct trainer_observer {
                            pons_error *err);
     /* A validation case: called by several threads, for cases of this process. */
     void (*predicted)(void *context, const scored_case *c);
-    /* Comes before the record of the validation, on every rank. */
+    /* The call precedes the record of the validation, on every rank. */
     pons_status (*validated)(void *context, const validated_cases *v, pons_error *err);
     /*
      * Called between steps and between batches of a validation, by any device: true ends the

@@ -70,7 +70,7 @@ static pons_status watch(watched_program *w, program *p, const replica *r, profi
     return PONS_OK;
 }
 
-/* On the replica's own thread. */
+/* Watch the programs of a replica. Called by its thread. */
 static pons_status watch_replica(void *context, replica *r, pons_error *err)
 {
     struct trainer_profile *p = context;

@@ -62,8 +62,9 @@ def compare(run):
             abs(a[1] - b[1]) <= 1e-6 * abs(b[1]) for a, b in zip(read[tag], points))
         if not same:
             sys.exit(f"{tag} differs: {read[tag]}, expected {points}")
-    content = events.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
-    parameters = plugin_data_pb2.HParamsPluginData.FromString(content).session_start_info.hparams
+    (content,) = events.PluginTagToContent("hparams").values()
+    data = plugin_data_pb2.HParamsPluginData.FromString(content)
+    parameters = getattr(data, data.WhichOneof("data")).hparams
     print(f"{len(wanted)} scalars of {sum(map(len, wanted.values()))} points, {len(parameters)} hyperparameters, "
           f"model {parameters['model.plugin'].string_value}")
 

@@ -45,7 +45,7 @@ typedef struct profile_track {
     struct profile_track *next;
 } profile_track;
 
-/* All kernels of one kind and implementation. */
+/* The kernels of one kind and implementation. */
 typedef struct profile_kernels {
     char *kind, *implementation;
     int64_t calls;

@@ -16,7 +16,7 @@ typedef enum mosaic_error {
 
 /* Red, green and blue of an error's colour. */
 const uint8_t *mosaic_error_color(mosaic_error error);
-/* Those of a class, from 0 on, behind the background. Ten colours repeat. */
+/* The colour of a class, counted from 0 without the background. Ten colours repeat. */
 const uint8_t *mosaic_class_color(int index);
 
 /*

@@ -29,7 +29,7 @@ typedef struct worst_cases {
 /* An empty set for the 'room' worst cases, at most WORST_CASES_MAX. */
 void worst_cases_init(worst_cases *w, int room);
 void worst_cases_clear(worst_cases *w);
-/* Also frees its lock. */
+/* Free the slices and the lock. */
 void worst_cases_close(worst_cases *w);
 /* Cut the slices of a case, unless as many cases as there is room for are worse. */
 pons_status worst_cases_add(worst_cases *w, int number, double badness, const mosaic_case *c,

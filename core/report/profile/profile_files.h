@@ -9,7 +9,7 @@
 
 #include <pons/plugin.h>
 
-/* What the profile is of: text for the titles. */
+/* Names in the titles of a profile. */
 typedef struct profile_subject {
     const char *name;            /* of the run                                                    */
     const char *processor;
