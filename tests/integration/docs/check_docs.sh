@@ -92,7 +92,8 @@ cd "$folder/given" || exit 1
 # The sections that a block leaves out are those of base.ini.
 for block in "$folder"/blocks/*.ini; do
     page=$(page_of "$block")
-    if reason "$page" "$(head -n 1 "$block")"; then continue; fi
+    # A block is named by its first key, since many begin with the same section.
+    if reason "$page" "$(grep -m 1 -v '^\[' "$block")"; then continue; fi
     { grep -q '^\[' "$block" || echo '[data]'; sed 's,/data/,data/,' "$block"; } >block.ini
     # A length of the training is in no fragment.
     grep -q '^epochs = ' block.ini || sed -i 's/^\[train\]$/&\nsteps = 2/' block.ini
