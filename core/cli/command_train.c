@@ -546,13 +546,6 @@ static pons_status leave_checkpoint(start *s, pons_error *err)
     return err->status;
 }
 
-static void on_signal(void *context)
-{
-    const start *s = context;
-
-    train_view_stopping(s->view);
-}
-
 /*
  * Open the folder once dataset and network are accepted. A refused one leaves the folder of an
  * earlier run unchanged. Signals are held meanwhile, so none meets a partly opened folder.
@@ -568,8 +561,8 @@ static pons_status on_begin(void *context, pons_error *err)
         && tuning_write(s->experiment->tuning, s->folder.path, err) == PONS_OK)
         log_held(s);
     signals_release(s->signals);
-    s->view = err->status == PONS_OK ? train_view_open(s->experiment, s->call->log) : NULL;
-    signals_set_notice(s->signals, s->view != NULL ? on_signal : NULL, s);
+    if (err->status == PONS_OK)
+        s->view = train_view_open(s->experiment, s->signals, s->call->log);
     return err->status;
 }
 
@@ -669,7 +662,6 @@ static pons_status go(start *s, pons_error *err)
                                              on_devices, on_predicted, on_validated, on_stop,
                                              on_progress };
     trainer_run(s->experiment, &settings, err);
-    signals_set_notice(s->signals, NULL, NULL);
     train_view_close(s->view);
     s->view = NULL;
     if (err->status == PONS_OK)

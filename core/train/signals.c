@@ -24,9 +24,6 @@ struct signals {
     _Atomic double grace_s, reserve_s;
     pons_status (*save)(void *context);
     void *context;
-    pthread_mutex_t notice_lock;   /* locked while 'notice' is called or changed                  */
-    void (*notice)(void *context); /* NULL: nobody is told                                        */
-    void *notice_context;
 };
 
 /* 'timeout' and others signal a process, then its whole group: both count as one signal. */
@@ -42,14 +39,6 @@ static int wait_signal(const signals *s, double end)
             return number;
     }
     return 0;
-}
-
-static void give_notice(signals *s)
-{
-    pthread_mutex_lock(&s->notice_lock);
-    if (s->notice != NULL)
-        s->notice(s->notice_context);
-    pthread_mutex_unlock(&s->notice_lock);
 }
 
 /* True if a second signal, other than an echo of 'first', ends the grace that began at 'begin'. */
@@ -107,7 +96,6 @@ static void *wait_for_signals(void *context)
         return NULL;
     begin = seconds_now();
     s->pending = true;
-    give_notice(s);
     again = wait_grace(s, number, begin);
     if (thread_start(&saver, save_and_exit, s, "the thread that saves", &refused) != PONS_OK)
         return save_and_exit(s);
@@ -132,7 +120,6 @@ pons_status signals_open(pons_status (*early)(void *context), void *context, sig
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
         sigaddset(&s->set, numbers[n]);
     pthread_mutex_init(&s->state_lock, NULL);
-    pthread_mutex_init(&s->notice_lock, NULL);
     pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
     if (thread_start(&s->thread, wait_for_signals, s, "the thread that waits for signals", err)
         != PONS_OK) {
@@ -153,16 +140,6 @@ void signals_set_save(signals *s, double grace_s, pons_status (*save)(void *cont
     s->context = context;
     s->save_forbidden = save == NULL;
     pthread_mutex_unlock(&s->state_lock);
-}
-
-void signals_set_notice(signals *s, void (*notice)(void *context), void *context)
-{
-    if (s == NULL)
-        return;
-    pthread_mutex_lock(&s->notice_lock);
-    s->notice = notice;
-    s->notice_context = context;
-    pthread_mutex_unlock(&s->notice_lock);
 }
 
 void signals_reserve(signals *s, double seconds)
@@ -204,7 +181,6 @@ void signals_close(signals *s)
     pthread_kill(s->thread, SIGTERM); /* ends its waiting */
     pthread_join(s->thread, NULL);
     pthread_mutex_destroy(&s->state_lock);
-    pthread_mutex_destroy(&s->notice_lock);
     if (!s->pending) /* a process that is ending gets no second signal on its way */
         pthread_sigmask(SIG_SETMASK, &s->before, NULL);
     free(s);

@@ -32,8 +32,6 @@ pons_status signals_open(pons_status (*early)(void *context), void *context, sig
  */
 void signals_set_save(signals *s, double grace_s, pons_status (*save)(void *context),
                       void *context);
-/* 'notice' is called at the first signal, from a thread of its own. NULL: none is, or runs yet. */
-void signals_set_notice(signals *s, void (*notice)(void *context), void *context);
 /* Leave 'seconds' of the grace, at most half of it, for 'save'. */
 void signals_reserve(signals *s, double seconds);
 bool signals_pending(signals *s);

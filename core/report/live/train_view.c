@@ -2,8 +2,8 @@
  * train_view.c - the block of a training: numbers from records, drawn at most four times a second.
  *
  * A step hands over a few numbers. Lines are written only when a drawing is due, in order of
- * importance, because a low window shows the first ones alone. A thread looks for a new size of the
- * window between steps, which may take long.
+ * importance, because a low window shows the first ones alone. A thread looks for signals and for
+ * a new size of the window between steps, which may take long.
  */
 #include "report/live/train_view.h"
 
@@ -24,7 +24,7 @@
 
 enum { NAME_COLUMNS = 16, BAR_MOST = 40, BAR_LEAST = 8, SPARK_MOST = 60 };
 
-static const double LOOK_INTERVAL = 0.1; /* seconds between looks at the window                   */
+static const double LOOK_INTERVAL = 0.1; /* seconds between looks at window and signals           */
 static const double FRESH = 0.1;      /* weight of a step in running means                        */
 
 /* A row of the last validation: a class, or the mean. */
@@ -35,11 +35,13 @@ typedef struct class_row {
 
 struct train_view {
     const experiment *experiment;
+    signals *asked;                   /* for the end of the training; NULL: nothing asks          */
     logger *log;
     pthread_mutex_t lock;
     pthread_cond_t closed;
     worker *watcher;                  /* of the window; NULL: a new size shows at the next step   */
-    bool closing, stopping;           /* stopping: a signal has asked for the end                 */
+    bool closing;
+    bool stopping;                    /* a signal had come when the watcher last looked           */
     int columns, rows;                /* of the window when it was drawn; 0: it was not           */
     trainer_progress place;
     int64_t epoch;
@@ -169,7 +171,7 @@ static void add_steps(block_text *b, const train_view *v)
 
 static void add_stop(block_text *b, const train_view *v)
 {
-    if (v->stopping && begin_line(b))
+    if (signals_pending(v->asked) && begin_line(b))
         add(b, "stopping after this %s; Ctrl-C again to stop at once",
             v->place.validating > 0 ? "case" : "step");
 }
@@ -308,6 +310,15 @@ static bool is_resized(const train_view *v)
         && (terminal_columns(terminal) != v->columns || terminal_rows(terminal) != v->rows);
 }
 
+/* Locked. Whether a signal has come since the last look. */
+static bool is_interrupted(train_view *v)
+{
+    bool before = v->stopping;
+
+    v->stopping = signals_pending(v->asked);
+    return v->stopping && !before;
+}
+
 static pons_status watch_window(void *context, pons_error *err)
 {
     train_view *v = context;
@@ -317,7 +328,9 @@ static pons_status watch_window(void *context, pons_error *err)
         const struct timespec next = clock_timespec(seconds_now() + LOOK_INTERVAL);
 
         pthread_cond_timedwait(&v->closed, &v->lock, &next);
-        if (!v->closing && is_resized(v))
+        if (!v->closing && is_interrupted(v))
+            draw_at_once(v);
+        else if (!v->closing && is_resized(v))
             draw(v);
     }
     pthread_mutex_unlock(&v->lock);
@@ -344,7 +357,7 @@ static void close_watcher(train_view *v)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-train_view *train_view_open(const experiment *e, logger *l)
+train_view *train_view_open(const experiment *e, signals *asked, logger *l)
 {
     train_view *v;
 
@@ -354,6 +367,7 @@ train_view *train_view_open(const experiment *e, logger *l)
     if (v == NULL)
         return NULL;
     v->experiment = e;
+    v->asked = asked;
     v->log = l;
     v->epoch = 1;
     pthread_mutex_init(&v->lock, NULL);
@@ -376,16 +390,6 @@ void train_view_progress(train_view *v, const trainer_progress *p)
         draw_at_once(v);
     else if (p->validating > 0)
         draw(v);
-    pthread_mutex_unlock(&v->lock);
-}
-
-void train_view_stopping(train_view *v)
-{
-    if (v == NULL)
-        return;
-    pthread_mutex_lock(&v->lock);
-    v->stopping = true;
-    draw_at_once(v);
     pthread_mutex_unlock(&v->lock);
 }
 

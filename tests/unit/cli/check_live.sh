@@ -42,12 +42,29 @@ term=xterm
 check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q --set train.steps=4"
 check "it draws nothing" escapes quiet -eq
 
-# stopped: Ctrl-C within a training; its block says that the step under way still ends.
+# stopped: Ctrl-C within a training, whose block goes as it ends.
 stopped() {
     on_terminal stop "sh -c '$program train e.ini --fresh --set train.steps=2000000 & sleep 2; kill -INT \$!; wait \$!'"
-    grep -q "stopping after this [a-z]*; Ctrl-C again to stop at once" stop && grep -q "interrupted after step" stop
+    tr '\033' '\n' <stop | grep -q "^\[Jinterrupted after step"
 }
-check "an interruption is told at once" stopped
+check "a training is interrupted" stopped
+# waiting FILE TEXT: wait at most four seconds until a file has the text.
+waiting() { for _ in $(seq 80); do grep -q "$2" "$1" && return; sleep 0.05; done; return 1; }
+# within: Ctrl-C within a step of five seconds, and again when the block tells it.
+within() {
+    mkdir -p plugins/schedule && cp "$build/tests/plugins/.libs/slow_step.so" plugins/schedule || return
+    echo "PONS_PLUGIN_PATH=\$PWD/plugins:$PONS_PLUGIN_PATH exec $program train e.ini --fresh --set train.steps=2 \
+        --set schedule.plugin=slow_step --set schedule.seconds=5" >slow.sh
+    TERM=xterm script -qefc "sh slow.sh & echo \$! >slow.pid; wait" slow >/dev/null </dev/null &
+    waiting slow "step 1 of 2 running" && kill -INT "$(cat slow.pid)" &&
+        waiting slow "stopping after this step; Ctrl-C again to stop at once"
+    told=$?
+    kill -INT "$(cat slow.pid)"
+    wait $!
+    return $told
+}
+check "an interruption is told within a step" within
+check "which is given up" [ -z "$(losses run)" ]
 
 check "data check on a terminal" on_terminal checked "$program data check e.ini"
 check "it shows its case" grep -q 'checking case 1 of 3, 0 %' checked
