@@ -30,7 +30,7 @@ static const pons_option flags[] = {
     PONS_FLAG(explain_flags, dot, "no", "The graph of model and loss in the DOT language."),
     PONS_FLAG(explain_flags, schedule, "no", "The learning rate over the steps."),
     PONS_FLAG(explain_flags, kernels, "no", "Also each kernel of a step, with bytes, operations "
-              "and the memory alive."),
+              "and the memory alive; --json has them anyway."),
     PONS_OPTIONS_END
 };
 
@@ -233,8 +233,9 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
     experiment_overrides known = { 0 };
     config *c = NULL;
 
-    if (f->json + f->dot + f->schedule > 1)
-        return pons_fail(err, PONS_USAGE, "--json, --dot and --schedule exclude each other");
+    if (f->json + f->dot + f->schedule + f->kernels > 1)
+        return pons_fail(err, PONS_USAGE, "--json, --dot, --schedule and --kernels exclude each "
+                         "other");
     if (folder_is_there(call->argument[0]) && (f->dot || f->schedule || f->kernels))
         return pons_fail(err, PONS_USAGE, "--dot, --schedule and --kernels are for FILE.ini, found "
                          "the folder '%s'", call->argument[0]);

@@ -1139,8 +1139,11 @@ START_TEST(explain_prints_schedule_and_graph)
     make_root();
     write_text("small.ini", small_ini);
     EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "2", "--extent", "48,48,48");
-    EXPECT(2, "--json, --dot and --schedule exclude each other", "explain", "small.ini",
-           "--schedule", "--json");
+    static const char *const others[] = { "--json", "--dot", "--kernels" };
+    for (int i = 0; i < 3; i++)
+        EXPECT(2, "--json, --dot, --schedule and --kernels exclude each other", "explain",
+               "small.ini", "--schedule", others[i]);
+    EXPECT(2, "exclude each other", "explain", "small.ini", "--kernels", "--json");
     EXPECT(0, NULL, "explain", "small.ini", "--schedule");
     /* The factors are 0 and 1/2 in the warm-up, then 1, 3/4 and 1/4 of a cosine over 3 steps. */
     static const double expected[] = { 0, 0.0005, 0.001, 0.00075, 0.00025 };
