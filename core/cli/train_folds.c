@@ -120,14 +120,22 @@ static char *rule_of_fold(const sections *s, int count, int fold)
     return size < 0 ? NULL : text;
 }
 
-/* Tell once that the folds of --folds are not those of the dataset. */
-static void warn_of_own(config *c, const sections *s, const invocation *call, const fold_range *all,
-                        int fold)
+/* Tell once that the folds of --folds are not those that the file names. */
+static void warn_of_others(config *c, const sections *s, const invocation *call,
+                           const fold_range *all, int fold)
 {
-    if (fold == all->first && config_given(c, "data", "validation")
-        && strcmp(s->data.validation, "own") == 0)
-        log_warning(call->log, "the folds divide all cases anew, and [data] validation = own is "
-                    "not used; [data] fold takes one of the dataset's own folds without --folds");
+    static const struct { const char *rule, *remedy; } others[] = {
+        { "own", "[data] fold takes one of the dataset's own folds without --folds" },
+        { "nnunet", "--folds 5 takes the folds that nnU-Net draws" }
+    };
+
+    if (fold != all->first || !config_given(c, "data", "validation")
+        || draws_as_nnunet(s, all->count))
+        return;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(s->data.validation, others[i].rule) == 0)
+            log_warning(call->log, "the folds divide all cases anew, and [data] validation = %s is "
+                        "not used; %s", others[i].rule, others[i].remedy);
 }
 
 /* Write the values of the fold. Its cache in files is that of the folder above, common to all. */
@@ -185,7 +193,7 @@ pons_status train_fold_open(const invocation *call, const fold_range *range, int
     out->call.set = NULL;
     out->call.word = NULL;
     if (read_sections(call, &c, &s, err) == PONS_OK)
-        warn_of_own(c, &s, call, range, fold);
+        warn_of_others(c, &s, call, range, fold);
     if (err->status == PONS_OK
         && write_values(c, &s, call, range->count, fold, out, err) == PONS_OK)
         copy_call(call, several, out, err);

@@ -49,6 +49,8 @@ check "folds share one cache" sh -c "[ -d runs/.cache ] && [ ! -e runs/a/.cache 
     grep -q '4 of 4 cases in .*, 4 of them from before' runs/a/fold_1/log.txt"
 check "folds of the dataset are not those of the command" ends 0 "the folds divide all cases anew" \
     train --folds 2 --fold 0 --set data.validation=own --set experiment.name=own
+check "nor are those of nnU-Net, which are five" ends 0 "validation = nnunet is not used; --folds 5 takes" \
+    train --folds 2 --fold 0 --set data.validation=nnunet --set experiment.name=two
 check "two folds keep their cases in memory" train --folds 2 --set experiment.name=kept --set data.cache=memory
 check "the second fold has those of the first" \
     grep -q 'cache: 4 of 4 cases in memory, 4 of them from before' runs/kept/fold_1/log.txt
@@ -68,6 +70,7 @@ check "folds of two commands are those of one" same_folds a b
 phantom five 5 20,20,20
 check "folds of nnU-Net are those that it draws" train --folds 5 --set data.source=five --set data.validation=nnunet \
     --set train.steps=1 --set experiment.name=drawn
+check "they are taken in silence" sh -c "! grep -q 'not used' runs/drawn/fold_0/log.txt"
 check "fold 1 has its number" [ "$(key drawn 1 validation) $(key drawn 1 fold)" = "nnunet 1" ]
 held_out() { "$program" evaluate --run runs/drawn --json >drawn.json &&
     [ "$(tr ',{' '\n\n' <drawn.json | sed -n 's/.*"case": *"phantom_00\(.\)".*/\1/p' | tr -d '\n')" = 04312 ] && return
