@@ -234,8 +234,8 @@ static pons_status check_modalities(experiment *e, int count, const char *const 
                      "one is made from the others", where, count);
 }
 
-/* The names of the layout, or the numbers of the channels. */
-static const char *const *layout_names(experiment *e)
+/* The names of the dataset's channels, or their numbers. */
+static const char *const *channel_names(experiment *e)
 {
     const dataset *d = e->data;
     const char **name = arena_alloc(e->memory, (size_t)d->channels * sizeof *name + 1);
@@ -250,7 +250,7 @@ static pons_status synthesis_take_dataset(experiment *e, pons_error *err)
 {
     const pons_texts *given = &e->sections.diffusion.modalities;
     int channels = e->data->channels;
-    const char *const *name = given->count > 0 ? given->item : layout_names(e);
+    const char *const *name = given->count > 0 ? given->item : channel_names(e);
 
     if (refuse_for_synthesis(e, err) != PONS_OK)
         return err->status;
@@ -266,7 +266,7 @@ static pons_status synthesis_take_dataset(experiment *e, pons_error *err)
     if (given->count == 0)
         config_resolve(e->config, "diffusion", "modalities",
                        list_join(e->memory, channels, (const char **)name),
-                       e->data->channel_names != NULL ? "the layout's" : "numbers of channels");
+                       e->data->channel_names != NULL ? "the dataset's" : "numbers of channels");
     return PONS_OK;
 }
 

@@ -66,6 +66,8 @@ train() { name=$1; shift; "$program" train a.ini --set "experiment.name=$name" "
 check "it trains" train a
 check "with four losses" [ "$(losses a | wc -l)" -eq 4 ]
 check "and a validation" [ -n "$(metrics a)" ]
+check "channels of [data] name the modalities" train named --set "data.channels=T1 T2 PD" --set train.steps=1
+check "which the run's file tells" grep -q "^modalities = T1 T2 PD  *; .*the dataset's" runs/named/resolved.ini
 check "two replicas train" train dp --set distribute.devices=cpu:0,cpu:1
 check "with the same bits" same dp
 check "two ranks train" "$program" launch -n 2 -- train a.ini --set experiment.name=ddp
