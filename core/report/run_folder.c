@@ -158,16 +158,20 @@ static bool begins_with(const char *path, const char *start)
     return found || count == 0;
 }
 
+/* Files of a run that ended before its first checkpoint; the next start writes them again. */
+static const struct {
+    const char *name, *start;    /* start: of one of its first lines; NULL: no file has the name  */
+    bool profile;                /* --profile writes it                                           */
+} begun[] = {
+    { "metrics.jsonl", "{\"kind\":", false }, { "metrics.csv", "kind,step,", false },
+    { "devices.csv", "time,step,", false }, { "resolved.ini", "; pons ", false },
+    { "autotune.json", "{\"format\":\"pons autotune", false },
+    { "profile.json", "{\"format\":\"pons profile", true }, { "profile.svg", "<svg ", true },
+    { "trace.json", "{\"traceEvents\":", true }, { "checkpoints/last", NULL, false }
+};
+
 const char *run_folder_foreign_file(const run_folder *r)
 {
-    /* Files of a run that ended before its first checkpoint; the next start writes them again. */
-    static const struct { const char *name, *start; } begun[] = {
-        { "metrics.jsonl", "{\"kind\":" }, { "metrics.csv", "kind,step," },
-        { "devices.csv", "time,step," }, { "resolved.ini", "; pons " },
-        { "autotune.json", "{\"format\":\"pons autotune" },
-        { "profile.json", "{\"format\":\"pons profile" }, { "profile.svg", "<svg " },
-        { "trace.json", "{\"traceEvents\":" }, { "checkpoints/last", NULL }
-    };
     const char *found = NULL;
 
     for (size_t i = 0; i < sizeof begun / sizeof *begun && found == NULL; i++) {
@@ -208,11 +212,12 @@ pons_status run_folder_retire(run_folder *r, logger *l, pons_error *err)
 
 pons_status run_folder_forget_profile(const run_folder *r, pons_error *err)
 {
-    static const char *const name[] = { "profile.json", "profile.svg", "trace.json" };
+    for (size_t i = 0; i < sizeof begun / sizeof *begun && err->status == PONS_OK; i++) {
+        char *path;
 
-    for (size_t i = 0; i < sizeof name / sizeof *name && err->status == PONS_OK; i++) {
-        char *path = run_folder_file(r, name[i]);
-
+        if (!begun[i].profile)
+            continue;
+        path = run_folder_file(r, begun[i].name);
         if (path == NULL)
             pons_fail(err, PONS_DEVICE, "out of memory for a run's paths");
         else if (unlink(path) != 0 && errno != ENOENT)
