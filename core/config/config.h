@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/hash/sha256.h"
 #include <pons/plugin.h>
 
@@ -40,6 +41,11 @@ typedef struct config_line {
 pons_status config_open_lines(const char *name, int count, const config_line *line, int set_count,
                               const char *const *set, config **out, pons_error *err);
 void config_close(config *c);
+/* Divide "section.key=value", without outer blanks, into texts of 'memory'. False: it is none. */
+bool config_divide_set(arena *memory, const char *set, config_line *out);
+/* The last value that 'set' gives a key, of 'memory'; NULL: it gives none. */
+const char *config_set_value(arena *memory, int set_count, const char *const *set,
+                             const char *section, const char *key);
 /* The file as it was named to config_open. */
 const char *config_file(const config *c);
 /* 'value' as an absolute path. 'e' NULL: a relative path starts at the folder of the file. */

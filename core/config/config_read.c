@@ -373,13 +373,41 @@ pons_status config_read_file(config *c, const char *file, pons_error *err)
 
 /* ---- --set ----------------------------------------------------------------------------------- */
 
-static const char *trimmed_text(config *c, const char *begin, const char *end)
+static const char *trimmed_text(arena *memory, const char *begin, const char *end)
 {
     while (begin < end && is_blank(*begin))
         begin++;
     while (end > begin && is_blank(end[-1]))
         end--;
-    return arena_format(c->arena, "%.*s", (int)(end - begin), begin);
+    return arena_format(memory, "%.*s", (int)(end - begin), begin);
+}
+
+/* The last dot before '=' divides section and key. */
+bool config_divide_set(arena *memory, const char *set, config_line *out)
+{
+    const char *equal = strchr(set, '='), *dot = NULL;
+
+    for (const char *p = set; equal != NULL && p < equal; p++)
+        if (*p == '.')
+            dot = p;
+    if (dot == NULL)
+        return false;
+    *out = (config_line){ trimmed_text(memory, set, dot), trimmed_text(memory, dot + 1, equal),
+                          trimmed_text(memory, equal + 1, set + strlen(set)) };
+    return out->section[0] != '\0' && out->key[0] != '\0';
+}
+
+const char *config_set_value(arena *memory, int set_count, const char *const *set,
+                             const char *section, const char *key)
+{
+    const char *found = NULL;
+    config_line line;
+
+    for (int i = 0; i < set_count; i++)
+        if (config_divide_set(memory, set[i], &line) && strcmp(line.section, section) == 0
+            && strcmp(line.key, key) == 0)
+            found = line.value;
+    return found;
 }
 
 /* Refuse a value that a line of resolved.ini could not hold. */
@@ -400,20 +428,15 @@ static pons_status check_set_value(const char *set, const char *value, pons_erro
 
 pons_status config_read_set(config *c, const char *set, pons_error *err)
 {
-    const char *equal = strchr(set, '='), *dot = NULL;
     config_entry e = { .file = "--set", .folder = c->folder };
     config_entry *old;
+    config_line line;
 
-    for (const char *p = set; equal != NULL && p < equal; p++)
-        if (*p == '.')
-            dot = p;
-    if (equal == NULL || dot == NULL)
+    if (!config_divide_set(c->arena, set, &line))
         return pons_fail(err, PONS_USAGE, "--set '%s': expected section.key=value", set);
-    e.section = trimmed_text(c, set, dot);
-    e.key = trimmed_text(c, dot + 1, equal);
-    e.value = trimmed_text(c, equal + 1, set + strlen(set));
-    if (e.section[0] == '\0' || e.key[0] == '\0')
-        return pons_fail(err, PONS_USAGE, "--set '%s': expected section.key=value", set);
+    e.section = line.section;
+    e.key = line.key;
+    e.value = line.value;
     if (check_set_value(set, e.value, err) != PONS_OK)
         return PONS_USAGE;
     old = config_entry_find(c, e.section, e.key);

@@ -81,19 +81,13 @@ static pons_status name_source(arena *memory, const char *typed, const char *out
     return PONS_OK;
 }
 
-/* Whether the call gives a key by --set. */
-static bool call_sets(const invocation *call, const char *section, const char *key)
+/* The value of a key by --set; NULL: the call gives none. */
+static const char *set_value(const init_plan *x, const char *section, const char *key)
 {
-    char name[256];
-    int size = snprintf(name, sizeof name, "%s.%s=", section, key);
-
-    for (int i = 0; i < call->set_count; i++)
-        if (strncmp(call->set[i], name, (size_t)size) == 0)
-            return true;
-    return false;
+    return config_set_value(x->memory, x->call->set_count, x->call->set, section, key);
 }
 
-/* Put absolute paths in place of the patterns, for an INI file in another folder. */
+/* Find the absolute paths of the patterns, for an INI file in another folder. */
 static pons_status resolve_patterns(init_plan *x, pons_error *err)
 {
     const invocation *call = x->call;
@@ -111,43 +105,43 @@ static pons_status resolve_patterns(init_plan *x, pons_error *err)
 }
 
 /*
- * Take data.image and data.label of --set in place of DATASET; 'rest', which becomes x->call, has
- * the other values. The INI file names files by the rule of name_source.
+ * Take data.image and data.label of --set in place of DATASET. The INI file names files by the rule
+ * of name_source, so its paths follow the values of --set in 'named', which becomes x->call.
  */
-static pons_status name_patterns(init_plan *x, invocation *rest, const char *output,
+static pons_status name_patterns(init_plan *x, invocation *named, const char *output,
                                  pons_error *err)
 {
     const invocation *call = x->call;
+    const char **set = arena_alloc(x->memory, ((size_t)call->set_count + 2) * sizeof *set);
+    int count = call->set_count;
 
-    rest->set_count = 0;
-    rest->set = arena_alloc(x->memory, (size_t)call->set_count * sizeof *rest->set);
-    for (int i = 0; i < call->set_count; i++) {
-        const char *set = call->set[i], *value = strchr(set, '=');
-        if (strncmp(set, "data.image=", 11) == 0)
-            x->image = value + 1;
-        else if (strncmp(set, "data.label=", 11) == 0)
-            x->label = value + 1;
-        else
-            rest->set[rest->set_count++] = set;
-    }
-    if (strchr(output, '/') != NULL && resolve_patterns(x, err) != PONS_OK)
+    x->label = set_value(x, "data", "label");
+    if (strchr(output, '/') == NULL)
+        return PONS_OK;
+    if (resolve_patterns(x, err) != PONS_OK)
         return err->status;
-    x->call = rest;
+    memcpy(set, call->set, (size_t)count * sizeof *set);
+    set[count++] = arena_format(x->memory, "data.image=%s", x->image);
+    if (x->label != NULL)
+        set[count++] = arena_format(x->memory, "data.label=%s", x->label);
+    named->set = set;
+    named->set_count = count;
+    x->call = named;
     return PONS_OK;
 }
 
-/* Take the dataset from the argument, or from patterns of files, for which 'rest' is x->call. */
-static pons_status name_dataset(init_plan *x, invocation *rest, const char *output,
+/* Take the dataset from the argument, or from patterns of files, for which 'named' is x->call. */
+static pons_status name_dataset(init_plan *x, invocation *named, const char *output,
                                 pons_error *err)
 {
     const invocation *call = x->call;
-    bool patterns = call_sets(call, "data", "image");
 
-    if (patterns && call->argument_count > 0)
+    x->image = set_value(x, "data", "image");
+    if (x->image != NULL && call->argument_count > 0)
         return pons_fail(err, PONS_USAGE, "'%s' and --set data.image are both given, expected one "
                          "of them", call->argument[0]);
-    if (patterns)
-        return name_patterns(x, rest, output, err);
+    if (x->image != NULL)
+        return name_patterns(x, named, output, err);
     if (call->argument_count == 0)
         return pons_fail(err, PONS_USAGE, "init needs DATASET, or --set data.image='FOLDER/*/ct"
                          ".nii.gz' --set data.label='FOLDER/*/seg.nii.gz'");
@@ -230,7 +224,7 @@ static void add_check_hint(const invocation *call, pons_error *err)
     char word[4096];
 
     if (err->status == PONS_DATA && strstr(err->text, "\nhint: ") == NULL
-        && folder_is_there(call->argument[0]))
+        && call->argument_count > 0 && folder_is_there(call->argument[0]))
         snprintf(err->text + used, sizeof err->text - used,
                  "\nhint: pons data check %s lists all problems",
                  shell_word_bare(word, sizeof word, call->argument[0]));
@@ -295,13 +289,13 @@ static void print_plan(const init_plan *x, const char *path)
 }
 
 /* The configuration takes the plan's values as it takes those of --set, and blames them on it. */
-static void unblame_plan(const invocation *call, pons_error *err)
+static void unblame_plan(const init_plan *x, pons_error *err)
 {
     static const char mark[] = "--set: ";
     char section[64], key[64];
 
     if (sscanf(err->text, "--set: [%63[^]]] %63[a-z_0-9]", section, key) == 2
-        && !call_sets(call, section, key))
+        && set_value(x, section, key) == NULL)
         memmove(err->text, err->text + strlen(mark), strlen(err->text + strlen(mark)) + 1);
 }
 
@@ -322,7 +316,7 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
         if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)
             print_plan(x, path);
     }
-    unblame_plan(x->call, err);
+    unblame_plan(x, err);
     dataset_statistics_free(statistics);
     dataset_close(d);
     return err->status;
@@ -331,7 +325,7 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
 static pons_status run(const invocation *call, const void *given, pons_error *err)
 {
     const init_flags *f = given;
-    invocation rest = *call;
+    invocation named = *call;
     init_plan x = { .memory = arena_new(), .call = call, .style = (init_style)f->like,
                     .memory_size = f->memory };
 
@@ -339,7 +333,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return pons_fail(err, PONS_DEVICE, "out of memory");
     x.rule = plan_rule_find(x.style == INIT_MONAI ? "nnunet" : init_style_words[x.style]);
     x.name = run_name(x.memory, f->output);
-    if (check_output(f, err) == PONS_OK && name_dataset(&x, &rest, f->output, err) == PONS_OK)
+    if (check_output(f, err) == PONS_OK && name_dataset(&x, &named, f->output, err) == PONS_OK)
         plan(&x, f->output, err);
     arena_free(x.memory);
     return err->status;

@@ -53,30 +53,25 @@ void ini_text_comment(ini_text *t, const char *section, const char *format, ...)
     va_end(list);
 }
 
-/* The last dot before '=' divides section and key; config_open reports what is wrong. */
+/* config_open reports what is wrong. */
 void ini_text_set(ini_text *t, const char *assignment)
 {
-    const char *equal = strchr(assignment, '='), *dot = NULL;
-    const char *section, *key;
     int place = t->count;
+    config_line set;
 
-    for (const char *c = assignment; equal != NULL && c < equal; c++)
-        dot = *c == '.' ? c : dot;
-    if (dot == NULL)
+    if (!config_divide_set(t->memory, assignment, &set))
         return;
-    section = arena_format(t->memory, "%.*s", (int)(dot - assignment), assignment);
-    key = arena_format(t->memory, "%.*s", (int)(equal - dot - 1), dot + 1);
     for (int i = 0; i < t->count; i++) {
-        if (!same_section(t->line[i].section, section))
+        if (!same_section(t->line[i].section, set.section))
             continue;
         place = i + 1;
-        if (t->line[i].key == NULL || strcmp(t->line[i].key, key) != 0)
+        if (t->line[i].key == NULL || strcmp(t->line[i].key, set.key) != 0)
             continue;
-        t->line[i].value = arena_string(t->memory, equal + 1);
+        t->line[i].value = set.value;
         t->line[i].comment = NULL;
         return;
     }
-    insert_line(t, place, (ini_line){ section, key, arena_string(t->memory, equal + 1), NULL });
+    insert_line(t, place, (ini_line){ set.section, set.key, set.value, NULL });
 }
 
 pons_status ini_text_open(const ini_text *t, config **out, pons_error *err)

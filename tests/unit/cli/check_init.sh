@@ -243,6 +243,13 @@ check "the plan of patterns trains" trains loose
 check "a name makes a channel CT" by_patterns deep/loose --set data.channels=CT
 check "its windows are planned" has deep/loose 'channels = CT' 'scheme = ct'
 check "patterns are found from another folder" "$program" data check deep/loose.ini
+check "blanks around a key are none of it" "$program" init --set 'data.image = loose/*/ct.nii.gz' \
+    --set 'data.label = loose/*/seg.nii.gz' --set data.labels='background:0 all:*' -o blanks.ini
+check "its file is that without" has blanks 'image = loose/*/ct.nii.gz' 'label = loose/*/seg.nii.gz'
+check "each key once" [ "$(grep -c '^image' blanks.ini)" = 1 ]
+cp -r loose torn && head -c 600 loose/3/ct.nii.gz >torn/3/ct.nii.gz
+check "a damaged file of patterns is named" refused 4 "torn/3/ct.nii.gz" -o bad.ini \
+    --set data.image='torn/*/ct.nii.gz' --set data.label='torn/*/seg.nii.gz' --set data.labels='background:0 all:*'
 check "names and channels agree" refused 3 "channels has 2 names, expected 1" ph -o bad.ini --set data.channels='CT MR'
 check "a dataset or patterns" refused 2 "are both given" ph -o bad.ini --set data.image='loose/*/ct.nii.gz'
 check "neither is usage" refused 2 "init needs DATASET" -o bad.ini
