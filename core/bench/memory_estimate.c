@@ -26,12 +26,7 @@
 /* The spacing that a step asks for; NULL: the step does not change it. */
 static const double *wanted_spacing(const pipeline_step *s)
 {
-    if (strcmp(s->plugin, "spacing") != 0)
-        return NULL;
-    for (const pons_option *o = s->options; o->name != NULL; o++)
-        if (strcmp(o->name, "mm") == 0 && o->type == PONS_OPTION_REAL_AXES)
-            return (const double *)((const char *)s->config + o->offset);
-    return NULL;
+    return strcmp(s->plugin, "spacing") == 0 ? pipeline_step_axes(s, "mm") : NULL;
 }
 
 /* True if a step keeps the number of different values of a case, or reduces it. */

@@ -335,12 +335,9 @@ static pons_status complete(words *w)
 
 bool arguments_given(const invocation *call, const char *name)
 {
-    const pons_option *flags = call->command->flags;
+    const pons_option *flags = call->command->flags, *row = option_find(flags, name);
 
-    for (const pons_option *o = flags; o != NULL && o->name != NULL; o++)
-        if (strcmp(o->name, name) == 0)
-            return call->given[o - flags];
-    return false;
+    return row != NULL && call->given[row - flags];
 }
 
 pons_status arguments_read(const command *c, int count, char **word, invocation *call, void *flags,

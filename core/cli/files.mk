@@ -49,7 +49,8 @@ libcore_la_SOURCES += core/cli/data/check_geometry.c core/cli/data/check_geometr
 	core/cli/data/command_data_show.c core/cli/data/preprocess.c core/cli/data/preprocess.h \
 	core/cli/data/show.c core/cli/data/show.h
 libcore_la_SOURCES += core/cli/plugin/command_plugin_check.c core/cli/plugin/command_plugin_list.c \
-	core/cli/plugin/command_plugin_new.c core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
+	core/cli/plugin/command_plugin_new.c core/cli/plugin/command_plugin_new.h \
+	core/cli/plugin/command_plugin_show.c core/cli/plugin/plugin_check.c \
 	core/cli/plugin/plugin_check.h core/cli/plugin/plugin_check_comm.c \
 	core/cli/plugin/plugin_check_device.c core/cli/plugin/plugin_check_graph.c \
 	core/cli/plugin/plugin_check_op.c core/cli/plugin/plugin_check_random.c \

@@ -359,13 +359,6 @@ void config_skip(config *c, const char *section)
             c->entry[i].used = true;
 }
 
-static bool has_option(const pons_option *options, const char *name)
-{
-    while (options != NULL && options->name != NULL && strcmp(options->name, name) != 0)
-        options++;
-    return options != NULL && options->name != NULL;
-}
-
 const char *config_leave_out(config *c, const char *section, const pons_option *known,
                              const pons_option *kept)
 {
@@ -374,7 +367,7 @@ const char *config_leave_out(config *c, const char *section, const pons_option *
     for (int i = 0; i < c->entry_count; i++) {
         config_entry *e = &c->entry[i];
         if (e->used || e->line == 0 || strcmp(e->section, section) != 0
-            || !has_option(known, e->key) || has_option(kept, e->key))
+            || option_find(known, e->key) == NULL || option_find(kept, e->key) != NULL)
             continue;
         e->used = true;
         names = names != NULL ? arena_format(c->arena, "%s, %s", names, e->key) : e->key;

@@ -147,6 +147,8 @@ pons_status option_parse(config *c, const pons_option *option, const char *value
 bool config_same(config *c, const char *section, const char *key, const char *a, const char *b);
 /* The default of a filled section's key; "": it has none. */
 const char *config_default(const config *c, const char *section, const char *key);
+/* The row of that name in a table, which may be NULL; NULL: it has none. */
+const pons_option *option_find(const pons_option *options, const char *name);
 /* The expected value for messages and help: "integer from 1 to 64", "yes or no". */
 const char *option_expected(const pons_option *option, char *text, size_t size);
 /* Hash names and values of a filled struct. Equal values, however written, hash equally. */

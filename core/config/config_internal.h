@@ -46,6 +46,8 @@ struct config {
     char written[65];    /* SHA-256 of the last written file; "": none                            */
 };
 
+/* The row of a key in the tables that have filled [section]; NULL: none has it. */
+const pons_option *config_known_option(const config *c, const char *section, const char *key);
 config_entry *config_entry_find(const config *c, const char *section, const char *key);
 /* Add an entry whose key is new. */
 pons_status config_entry_add(config *c, config_entry entry, pons_error *err);

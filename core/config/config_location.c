@@ -42,6 +42,7 @@ static bool begins_with_place(const config *c, const char *text)
 static const char *known_key(const config *c, const char *section, const char *word, size_t size)
 {
     char name[NAME_LIMIT];
+    const pons_option *row;
     const char *key;
 
     if (size >= sizeof name)
@@ -49,12 +50,8 @@ static const char *known_key(const config *c, const char *section, const char *w
     memcpy(name, word, size);
     name[size] = '\0';
     key = strrchr(name, '.') != NULL ? strrchr(name, '.') + 1 : name;
-    for (const known_section *k = c->known; k != NULL; k = k->next)
-        for (const pons_option *o = k->options; strcmp(k->name, section) == 0 && o != NULL
-                                                && o->name != NULL; o++)
-            if (strcmp(o->name, key) == 0)
-                return o->name;
-    return NULL;
+    row = config_known_option(c, section, key);
+    return row != NULL ? row->name : NULL;
 }
 
 /* The key that a text begins with, as pons_option_fail writes it: "key: ..."; NULL: none. */

@@ -455,37 +455,49 @@ static bool same_parsed(const pons_option *o, const option_value *a, const optio
     return true;
 }
 
+const pons_option *option_find(const pons_option *options, const char *name)
+{
+    for (; options != NULL && options->name != NULL; options++)
+        if (strcmp(options->name, name) == 0)
+            return options;
+    return NULL;
+}
+
+const pons_option *config_known_option(const config *c, const char *section, const char *key)
+{
+    const pons_option *found = NULL;
+
+    for (const known_section *k = c->known; k != NULL && found == NULL; k = k->next)
+        if (strcmp(k->name, section) == 0)
+            found = option_find(k->options, key);
+    return found;
+}
+
 bool config_same(config *c, const char *section, const char *key, const char *a, const char *b)
 {
     pons_error problem = PONS_ERROR_INIT;
+    const pons_option *o;
+    pons_option row;
     option_value x, y;
 
     if (strcmp(a, b) == 0)
         return true;
-    for (const known_section *k = c->known; k != NULL; k = k->next)
-        for (const pons_option *o = k->options; strcmp(k->name, section) == 0 && o != NULL
-                                                && o->name != NULL; o++) {
-            pons_option row = *o;
-            if (strcmp(o->name, key) != 0)
-                continue;
-            row.offset = 0;
-            memset(&x, 0, sizeof x);
-            memset(&y, 0, sizeof y);
-            return option_parse(c, &row, a, key, &x, &problem) == PONS_OK
-                   && option_parse(c, &row, b, key, &y, &problem) == PONS_OK
-                   && same_parsed(o, &x, &y);
-        }
-    return false;
+    o = config_known_option(c, section, key);
+    if (o == NULL)
+        return false;
+    row = *o;
+    row.offset = 0;
+    memset(&x, 0, sizeof x);
+    memset(&y, 0, sizeof y);
+    return option_parse(c, &row, a, key, &x, &problem) == PONS_OK
+           && option_parse(c, &row, b, key, &y, &problem) == PONS_OK && same_parsed(o, &x, &y);
 }
 
 const char *config_default(const config *c, const char *section, const char *key)
 {
-    for (const known_section *k = c->known; k != NULL; k = k->next)
-        for (const pons_option *o = k->options; strcmp(k->name, section) == 0 && o != NULL
-                                                && o->name != NULL; o++)
-            if (strcmp(o->name, key) == 0 && o->fallback != NULL)
-                return o->fallback;
-    return "";
+    const pons_option *o = config_known_option(c, section, key);
+
+    return o != NULL && o->fallback != NULL ? o->fallback : "";
 }
 
 enum { HELP_MIN = 8 };

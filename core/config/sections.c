@@ -430,6 +430,22 @@ const section_table section_tables[] = {
     { NULL, NULL, NULL, 0, 0, 0, 0 }
 };
 
+int section_key_kind(const section_table *t, const char *key)
+{
+    if (strcmp(t->name, "log") == 0 && strcmp(key, "sinks") == 0)
+        return PONS_KIND_SINK;
+    return strcmp(key, "plugin") == 0 || strcmp(key, "steps") == 0 ? t->plugin_kind : 0;
+}
+
+int section_names_kind(const section_table *t)
+{
+    int kind = 0;
+
+    for (const pons_option *o = t->options; o->name != NULL && kind == 0; o++)
+        kind = section_key_kind(t, o->name);
+    return kind;
+}
+
 /* ---- values that this build lacks -------------------------------------------------------- */
 
 /* A build without 'library' lacks the value of the key; NULL: all values but the default. */
@@ -457,14 +473,20 @@ static bool holds_word(const char *list, const char *word)
     return false;
 }
 
-static const char *default_of(const char *section, const char *key)
+/* The core's row of a key; NULL: there is none. */
+static const pons_option *find_row(const char *section, const char *key)
 {
     for (const section_table *t = section_tables; t->name != NULL; t++)
-        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL;
-             o++)
-            if (strcmp(o->name, key) == 0)
-                return o->fallback;
-    return "";
+        if (strcmp(t->name, section) == 0)
+            return option_find(t->options, key);
+    return NULL;
+}
+
+static const char *default_of(const char *section, const char *key)
+{
+    const pons_option *row = find_row(section, key);
+
+    return row != NULL ? row->fallback : "";
 }
 
 static pons_status refuse_not_built(config *c, pons_error *err)
@@ -802,11 +824,10 @@ bool sections_lack_value(const char *section, const char *key, const char *value
 
 pons_status sections_require(const char *section, const char *key, pons_error *err)
 {
-    for (const section_table *t = section_tables; t->name != NULL; t++)
-        for (const pons_option *o = t->options; strcmp(t->name, section) == 0 && o->name != NULL;
-             o++)
-            if (strcmp(o->name, key) == 0)
-                return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s",
-                                 section, key, o->help);
+    const pons_option *row = find_row(section, key);
+
+    if (row != NULL)
+        return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given: %s", section,
+                         key, row->help);
     return pons_fail(err, PONS_CONFIG, "[%s] has no '%s', which must be given", section, key);
 }

@@ -258,6 +258,10 @@ typedef struct section_table {
 } section_table;
 
 extern const section_table section_tables[]; /* ends with a NULL name */
+/* The kind of the plugins that a key names, 'plugin', 'steps' or 'sinks'; 0: it names none. */
+int section_key_kind(const section_table *t, const char *key);
+/* The kind of the plugins that any key of the section names; 0: none. */
+int section_names_kind(const section_table *t);
 /* Core keys of every section of a step. */
 extern const pons_option step_option_table[];
 

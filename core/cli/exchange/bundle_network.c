@@ -141,15 +141,6 @@ static pons_status put_value(reader *r, const char *name, const json_t *v, int d
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* The option of that name; NULL: the plugin has none. */
-static const pons_option *option_of(const reader *r, const char *name)
-{
-    for (const pons_option *o = r->options; o != NULL && o->name != NULL; o++)
-        if (strcmp(o->name, name) == 0)
-            return o;
-    return NULL;
-}
-
 static bool is_implied(const char *name, const char *value)
 {
     for (size_t i = 0; i < sizeof implied / sizeof implied[0]; i++)
@@ -160,7 +151,7 @@ static bool is_implied(const char *name, const char *value)
 
 static pons_status add_option(reader *r, const char *name, const char *value, pons_error *err)
 {
-    if (option_of(r, name) != NULL && r->out->set_count < SET_MAX)
+    if (option_find(r->options, name) != NULL && r->out->set_count < SET_MAX)
         r->out->set[r->out->set_count++] = arena_format(r->memory, "model.%s=%s", name, value);
     else if (!is_implied(name, value))
         return pons_fail(err, PONS_CONFIG, "'%s': argument '%.40s' = %.100s of class '%.100s' is "
@@ -185,7 +176,7 @@ static bool is_layer(const json_t *v)
 
 static pons_status add_argument(reader *r, const char *name, const json_t *v, pons_error *err)
 {
-    const pons_option *o = option_of(r, name);
+    const pons_option *o = option_find(r->options, name);
 
     if (is_passed_over(name, v))
         return PONS_OK;

@@ -133,21 +133,13 @@ static const command *find_command(const char *first, const char *second)
     return NULL;
 }
 
-static const pons_option *find_row(const pons_option *options, const char *name)
-{
-    for (; options != NULL && options->name != NULL; options++)
-        if (strcmp(options->name, name) == 0)
-            return options;
-    return NULL;
-}
-
 /* Print a key of every section that has it. Return the number of sections. */
 static int print_key(const char *key)
 {
     int printed = 0;
 
     for (const section_table *t = section_tables; t->name != NULL; t++) {
-        const pons_option *row = find_row(t->options, key);
+        const pons_option *row = option_find(t->options, key);
         if (row == NULL)
             continue;
         printf("%s[%s]\n\n", printed++ > 0 ? "\n" : "", t->name);
@@ -173,21 +165,13 @@ static pons_status refuse_topic(const char *topic, pons_error *err)
     return pons_fail(err, PONS_USAGE, "no help on '%s'\nhint: pons help", topic);
 }
 
-/* The kind of the plugins of a section: that of 'plugin', 'steps' or 'sinks'; 0: none. */
-static int kind_of_section(const section_table *t)
-{
-    if (t->plugin_kind == 0 && find_row(t->options, "sinks") != NULL)
-        return PONS_KIND_SINK;
-    return t->plugin_kind;
-}
-
 static pons_status refuse_key(const section_table *t, const char *key, pons_error *err)
 {
     text_guess guess = text_guess_for(key);
 
     for (const section_table *other = section_tables;
-         kind_of_section(t) == 0 && other->name != NULL; other++)
-        if (find_row(other->options, key) != NULL && strcmp(key, "plugin") != 0)
+         section_names_kind(t) == 0 && other->name != NULL; other++)
+        if (option_find(other->options, key) != NULL && strcmp(key, "plugin") != 0)
             return pons_fail(err, PONS_USAGE, "no help on '%s.%s'; did you mean '%s.%s'?", t->name,
                              key, other->name, key);
     for (const pons_option *o = t->options; o->name != NULL; o++)
@@ -217,9 +201,9 @@ static pons_status print_plugin_key(const section_table *t, const char *part, po
     const plugin *p;
 
     snprintf(name, sizeof name, "%.*s", (int)(dot - part), part);
-    if (plugin_load((pons_kind)kind_of_section(t), name, 0, NULL, &p, err) != PONS_OK)
+    if (plugin_load((pons_kind)section_names_kind(t), name, 0, NULL, &p, err) != PONS_OK)
         return err->status;
-    row = find_row(p->descriptor->options, dot + 1);
+    row = option_find(p->descriptor->options, dot + 1);
     if (row == NULL)
         return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s.%s", t->name,
                          part, t->name, name);
@@ -231,7 +215,7 @@ static pons_status print_plugin_key(const section_table *t, const char *part, po
 /* Print a topic like "train.epochs" or "train epochs", or a plugin like "preprocess.spacing". */
 static pons_status print_part(const section_table *t, const char *key, pons_error *err)
 {
-    const pons_option *row = find_row(t->options, key);
+    const pons_option *row = option_find(t->options, key);
     plugin_file *files;
     int count;
 
@@ -240,12 +224,12 @@ static pons_status print_part(const section_table *t, const char *key, pons_erro
         usage_print_option(stdout, row, "");
         return PONS_OK;
     }
-    if (strchr(key, '.') != NULL && kind_of_section(t) != 0)
+    if (strchr(key, '.') != NULL && section_names_kind(t) != 0)
         return print_plugin_key(t, key, err);
     if (plugin_list(&files, &count, err) != PONS_OK)
         return err->status;
-    if (is_plugin(files, count, kind_of_section(t), key))
-        print_plugin(kind_of_section(t), key, err);
+    if (is_plugin(files, count, section_names_kind(t), key))
+        print_plugin(section_names_kind(t), key, err);
     else
         refuse_key(t, key, err);
     plugin_list_free(files, count);
@@ -292,11 +276,11 @@ static pons_status print_topic(const char *first, const char *second, pons_error
         printf("\n");
     if (c != NULL && (t == NULL || second != NULL))
         return PONS_OK;
-    if (second != NULL && t != NULL && (kind == 0 || find_row(t->options, second) != NULL))
+    if (second != NULL && t != NULL && (kind == 0 || option_find(t->options, second) != NULL))
         return print_part(t, second, err);
     if (second != NULL && kind != 0)
         return print_plugin(kind, second, err);
-    if (second != NULL && whole != NULL && kind_of_section(whole) != 0) {
+    if (second != NULL && whole != NULL && section_names_kind(whole) != 0) {
         char part[2 * PONS_NAME_SIZE];
         snprintf(part, sizeof part, "%s.%s", dot + 1, second);
         return print_part(whole, part, err);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/arguments.h"
+#include "cli/plugin/command_plugin_new.h"
 #include "config/sections.h"
 #include "metric/metric.h"
-#include "plugin/plugin_file.h"
 
 /* ---- commands and flags ---------------------------------------------------------------------- */
 
@@ -123,12 +123,10 @@ static void put_topics(FILE *to, const option_tables *tables)
     put_all_plugins(to, tables);
 }
 
-/* 'pons plugin new' has no template of a device or a communicator. */
 static void put_kinds(FILE *to, const option_tables *tables)
 {
-    for (int kind = PONS_KIND_MODEL; kind <= PONS_KIND_SINK; kind++)
-        if (kind != PONS_KIND_DEVICE && kind != PONS_KIND_COMM)
-            fprintf(to, " %s", plugin_kind_name((pons_kind)kind));
+    for (int i = 0; plugin_new_kind(i) != NULL; i++)
+        fprintf(to, " %s", plugin_new_kind(i));
 }
 
 static void put_metrics(FILE *to, const option_tables *tables)
@@ -189,10 +187,8 @@ bool words_values(FILE *to, const option_tables *tables, const option_table *t,
                   const pons_option *o)
 {
     for (const section_table *s = section_tables; s->name != NULL; s++)
-        if (strcmp(s->name, t->place) == 0 && s->plugin_kind != 0 && t->plugin == NULL
-            && (strcmp(o->name, "plugin") == 0 || strcmp(o->name, "steps") == 0))
-            return put_plugins(to, tables, s->name, (pons_kind)s->plugin_kind);
-    if (strcmp(t->place, "log") == 0 && strcmp(o->name, "sinks") == 0)
-        return put_plugins(to, tables, t->place, PONS_KIND_SINK);
+        if (strcmp(s->name, t->place) == 0 && t->plugin == NULL
+            && section_key_kind(s, o->name) != 0)
+            return put_plugins(to, tables, s->name, (pons_kind)section_key_kind(s, o->name));
     return words_of_choice(to, o);
 }

@@ -4,6 +4,8 @@
  * The sources are those of docs/kinds, under the name of the new plugin. A Makefile, an
  * experiment and a test are written beside them.
  */
+#include "cli/plugin/command_plugin_new.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -51,14 +53,21 @@ static const plugin_template *find_template(const char *kind)
     return NULL;
 }
 
+const char *plugin_new_kind(int number)
+{
+    for (const plugin_template *t = templates; t->wanted != NULL; t++)
+        if (find_template(t->wanted) == t && number-- == 0)
+            return t->wanted;
+    return NULL;
+}
+
 /* The kinds that have a template: "loss, model, ...". */
 static const char *list_kinds(arena *memory)
 {
     const char *list = "";
 
-    for (const plugin_template *t = templates; t->wanted != NULL; t++)
-        if (find_template(t->wanted) == t)
-            list = arena_format(memory, "%s%s%s", list, list[0] != '\0' ? ", " : "", t->wanted);
+    for (int i = 0; plugin_new_kind(i) != NULL; i++)
+        list = arena_format(memory, "%s%s%s", list, i > 0 ? ", " : "", plugin_new_kind(i));
     return list;
 }
 

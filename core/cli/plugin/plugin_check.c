@@ -77,13 +77,6 @@ static const small_value quick[] = {
     { "rotate_range", PONS_OPTION_REALS, "0.5", "shear_range" },
 };
 
-static bool has_option(const pons_option *options, const char *name)
-{
-    while (options->name != NULL && strcmp(options->name, name) != 0)
-        options++;
-    return options->name != NULL;
-}
-
 /* The list's value for an option, or NULL. */
 static const char *find_value(const small_value *list, size_t count, const pons_option *options,
                               const pons_option *o)
@@ -91,22 +84,9 @@ static const char *find_value(const small_value *list, size_t count, const pons_
     for (size_t i = 0; i < count; i++)
         if (list[i].type == o->type
             && (list[i].name == NULL || strcmp(list[i].name, o->name) == 0)
-            && (list[i].beside == NULL || has_option(options, list[i].beside)))
+            && (list[i].beside == NULL || option_find(options, list[i].beside) != NULL))
             return list[i].value;
     return NULL;
-}
-
-static bool is_set(const invocation *call, const char *kind, const char *name)
-{
-    size_t size = strlen(kind), name_size = strlen(name);
-
-    for (int i = 0; i < call->set_count; i++) {
-        const char *set = call->set[i];
-        if (strncmp(set, kind, size) == 0 && set[size] == '.'
-            && strncmp(set + size + 1, name, name_size) == 0 && set[size + 1 + name_size] == '=')
-            return true;
-    }
-    return false;
 }
 
 /* Add a value. If it replaces a default, it is added to 'used'. */
@@ -141,7 +121,7 @@ static pons_status open_values(const plugin *p, const invocation *call, config *
     set = arena_alloc(memory, (size_t)(rows + call->set_count + 1) * sizeof *set);
     for (const pons_option *o = options; o != NULL && o->name != NULL; o++) {
         const char *value = NULL;
-        if (is_set(call, kind, o->name))
+        if (config_set_value(memory, call->set_count, call->set, kind, o->name) != NULL)
             continue;
         if (o->fallback == NULL)
             value = find_value(small, sizeof small / sizeof *small, options, o);

@@ -81,20 +81,11 @@ bool dataset_resizes_whole(dataset_target target, const pipeline *chain)
     return target == TARGET_OF_CASE && pipeline_has(chain, "resize");
 }
 
-/* The three numbers of an option of a step; NULL: the step has no such option. */
-static const double *axes_of(const pipeline_step *s, const char *name)
-{
-    for (const pons_option *o = s->options; o != NULL && o->name != NULL; o++)
-        if (o->type == PONS_OPTION_REAL_AXES && strcmp(o->name, name) == 0)
-            return (const void *)((const char *)s->config + o->offset);
-    return NULL;
-}
-
 /* Whether a step 'spacing' gives every image the same spacing along each axis. */
 static bool fixes_spacing(const pipeline_step *s)
 {
-    const double *mm = axes_of(s, "mm"), *low = axes_of(s, "min_pixdim"),
-                 *high = axes_of(s, "max_pixdim");
+    const double *mm = pipeline_step_axes(s, "mm"), *low = pipeline_step_axes(s, "min_pixdim"),
+                 *high = pipeline_step_axes(s, "max_pixdim");
 
     if (mm == NULL || low == NULL || high == NULL)
         return false;

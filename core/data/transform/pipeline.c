@@ -234,6 +234,14 @@ bool pipeline_tells_cases(const pipeline *chain)
     return false;
 }
 
+const double *pipeline_step_axes(const pipeline_step *step, const char *name)
+{
+    const pons_option *o = option_find(step->options, name);
+
+    return o != NULL && o->type == PONS_OPTION_REAL_AXES
+           ? (const void *)((const char *)step->config + o->offset) : NULL;
+}
+
 bool pipeline_has(const pipeline *chain, const char *plugin)
 {
     for (int i = 0; chain != NULL && i < chain->count; i++)

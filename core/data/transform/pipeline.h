@@ -44,6 +44,8 @@ pons_status pipeline_open(config *c, const char *section, bool random, int chann
 void pipeline_close(pipeline *chain);
 /* The channels of a step, for its plugin; without a receiver of warnings. */
 pons_transform_scope volume_step_scope(const pipeline_step *step);
+/* The three numbers of an option of a step; NULL: the step has no such option. */
+const double *pipeline_step_axes(const pipeline_step *step, const char *name);
 /* Whether a step is of that plugin. */
 bool pipeline_has(const pipeline *chain, const char *plugin);
 /* Whether cases for training and for validation have the same steps that move voxels. */

@@ -27,15 +27,6 @@ typedef struct reading {
     pons_error *err;
 } reading;
 
-static const pons_option *find_row(const reading *r, const char *key)
-{
-    const pons_option *o = r->plugin->descriptor->options;
-
-    while (o != NULL && o->name != NULL && strcmp(o->name, key) != 0)
-        o++;
-    return o != NULL && o->name != NULL ? o : NULL;
-}
-
 static pons_status refuse_key(const reading *r, const char *key)
 {
     text_guess guess = text_guess_for(key);
@@ -82,7 +73,7 @@ static pons_status read_pair(const reading *r, char *pair, bool *given)
                          r->plugin->descriptor->name, pair);
     *value++ = '\0';
     pair = trimmed_text(pair);
-    row = find_row(r, pair);
+    row = option_find(r->plugin->descriptor->options, pair);
     if (row == NULL)
         return refuse_key(r, pair);
     if (given[row - first])
