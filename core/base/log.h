@@ -22,7 +22,7 @@ typedef struct logger {
     bool color, live;      /* terminal accepts colour codes; it can redraw a line */
     int shown;             /* redrawn lines that stand on the terminal */
     bool terminal_lost;    /* 'terminal' has gone, and 'file' does not yet say so */
-    /* Receives the lines of the terminal without colour; NULL: nothing does. */
+    /* The receiver of the terminal's lines, without colour; NULL: there is none. */
     void (*line)(void *context, const char *text);
     void *context;
     int width[LOG_BLOCK_LINES]; /* columns of each redrawn line */

@@ -2,9 +2,10 @@
  * validation_loss.h - the mean loss of patches of the validation cases.
  *
  * Each case has [patch] per_case patches, chosen as those of a training but not augmented, and the
- * same ones each time. They are no more than a few windows per case. The last micro-batch is filled
- * up with cases that come a second time. The loss is that of the network's first output, as it
- * predicts: without dropout, with the statistics of the training.
+ * same ones each time. They are uniform in a case that a training refuses because it has no voxel
+ * to centre a patch on. They are no more than a few windows per case. The last micro-batch is
+ * filled up with cases that come a second time. The loss is that of the network's first output, as
+ * it predicts: without dropout, with the statistics of the training.
  */
 #ifndef CORE_EVALUATE_VALIDATION_LOSS_H
 #define CORE_EVALUATE_VALIDATION_LOSS_H

@@ -100,7 +100,7 @@ static bool find_difference(const saved_state *s, const experiment *e, differenc
     return false;
 }
 
-/* The line of the value; a default stands on none. */
+/* The place of the value, as an error names it; a default has no line. */
 static const char *location_of(const experiment *e, const difference *d)
 {
     bool is_default = !config_given(e->config, d->section, d->key)

@@ -18,8 +18,8 @@ bool text_integer(const char *text, int64_t *value);
 bool text_size(const char *text, int64_t *size);
 
 /*
- * Give the calling thread the decimal point of the C locale, whatever a host program has set. The
- * result is for text_locale_end, which gives back the locale of before; 0: nothing has changed.
+ * Give the calling thread the C locale, whose decimal point is that of every file. text_locale_end
+ * takes the result and gives the thread its own locale back. 0: out of memory, and no change.
  */
 locale_t text_locale_begin(void);
 void text_locale_end(locale_t before);

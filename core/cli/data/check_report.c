@@ -165,8 +165,8 @@ static void print_problems(const dataset_report *r, bool alone)
         printf("%s\n", p->text);
     }
     if (!alone)
-        printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count), warnings,
-               text_plural(warnings));
+        printf("\n%d error%s, %d warning%s\n", r->error_count, text_plural(r->error_count),
+               warnings, text_plural(warnings));
 }
 
 void check_report_print(const dataset *d, const dataset_report *r, log_level level)

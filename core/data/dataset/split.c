@@ -103,7 +103,7 @@ static pons_status split_last(const split_input *in, split_part *part, pons_erro
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s' but there %s %d case%s, expected fewer held out "
                          "than there are%s", in->rule, in->case_count == 1 ? "is" : "are",
-                         in->case_count, in->case_count == 1 ? "" : "s",
+                         in->case_count, text_plural(in->case_count),
                          in->case_count == 1 ? "\nhint: --set data.validation=none" : "");
     for (int i = in->case_count - (int)count; i < in->case_count; i++)
         part[i] = SPLIT_VALIDATION;
@@ -125,7 +125,7 @@ static pons_status split_fold(const split_input *in, split_part *part, pons_erro
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s' but there %s %d case%s, expected at most as many "
                          "folds as cases", in->rule, in->case_count == 1 ? "is" : "are",
-                         in->case_count, in->case_count == 1 ? "" : "s");
+                         in->case_count, text_plural(in->case_count));
     order = permute_cases(in, err);
     if (order == NULL)
         return err->status;
@@ -198,7 +198,7 @@ static pons_status split_nnunet(const split_input *in, split_part *part, pons_er
         return pons_fail(err, PONS_CONFIG,
                          "'validation' is '%s' but there %s %d case%s, expected at least %d for "
                          "the folds of nnU-Net", in->rule, in->case_count == 1 ? "is" : "are",
-                         in->case_count, in->case_count == 1 ? "" : "s", NNUNET_FOLDS);
+                         in->case_count, text_plural(in->case_count), NNUNET_FOLDS);
     int *order = malloc((size_t)in->case_count * sizeof *order);
     if (order == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");

@@ -5,7 +5,7 @@
  * foreground voxel with probability positive / (positive + negative), else a background voxel; the
  * box is then shifted into the case. An empty set is replaced by the other one.
  *
- * A case of a validation that has no wanted voxel is 'uniform'.
+ * Patches of the loss of a validation are 'uniform' in a case that has no voxel to centre them on.
  *
  * 'foreground' is nnU-Net's rule: the last samples of a step, rounded to even, are centred on a
  * voxel of a class that the case has, each class alike. The others are uniform; with ignored voxels

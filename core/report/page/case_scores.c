@@ -108,7 +108,7 @@ static int count_classes(const table_file *t)
     return count + 1;
 }
 
-/* The last column of this name; 0: there is none. */
+/* The last column named 'step'; 0: there is none. */
 static int step_column(const table_file *t)
 {
     int found = 0;

@@ -53,7 +53,7 @@ typedef struct mosaic_picture {
 /*
  * Draw slices in the proportions of the spacing. The columns of a segmentation are image, label,
  * prediction and error, those of a synthesis image, truth, made image and their difference. Classes
- * have the colours of sheet.h. PONS_DEVICE without memory.
+ * have the colours of mosaic_class_color. PONS_DEVICE without memory.
  */
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err);
 /* Write a PNG. PONS_CONFIG in a build without libpng. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/integer.h"
 #include "base/text/text.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
@@ -58,7 +59,7 @@ static void put_image_table(const case_list *l)
 static void put_table(const case_list *l)
 {
     const case_scores *s = l->scores;
-    int mean = s->class_count - 1, classes = mean < CLASSES_MAX ? mean : CLASSES_MAX;
+    int mean = s->class_count - 1, classes = min_int(mean, CLASSES_MAX);
     const char *column[CLASSES_MAX + 2] = { "case", "mean" };
 
     if (s->label != NULL) {
@@ -206,7 +207,7 @@ void page_put_cases(FILE *to, const report_run *r)
         return;
     }
     l.metric = s->label != NULL ? s->metric_count - 1 : report_run_metric(r);
-    l.shown = s->case_count < CASES_MAX ? s->case_count : CASES_MAX;
+    l.shown = min_int(s->case_count, CASES_MAX);
     l.order = case_scores_sort(r->memory, s, l.metric);
     fprintf(to, "<p>%d case%s after step %" PRId64 ", by ", s->case_count,
             text_plural(s->case_count), s->step);

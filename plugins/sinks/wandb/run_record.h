@@ -14,7 +14,7 @@
 /* Facts of a run. */
 typedef struct run_facts {
     const char *id, *project, *name, *host;
-    const char *entity; /* NULL: that of the key which delivers it                                */
+    const char *entity; /* NULL: the entity of the key that delivers the run                      */
     struct timespec start;
 } run_facts;
 
