@@ -45,6 +45,12 @@ awk '/^\.SS "\[/ {
 check "pons.ini(5) has every key" cmp expected found
 check "pons-plugin(7) has a loss" grep -q '^\\fBdice_ce\\fR' manual/pons-plugin.7
 
+# The first release of the page is this program's, and its day that of every man page.
+release=$(sed -n 's/^## \([0-9.]*\), \(20[0-9]*-[0-9]*-[0-9]*\)$/\1 \2/p' "$source/docs/releases.md" | head -n 1)
+check "the page of releases begins with this version" [ "$("$program" --version | grep -c "^pons ${release% *}[.]")" = 1 ]
+check "man pages have the day of the release" \
+    [ "$(sed -n 's/^\.TH "[^"]*" "[157]" "\([^"]*\)" .*/\1/p' manual/*.[157] | sort -u)" = "${release#* }" ]
+
 if command -v mandoc >/dev/null; then
     for page in manual/*.[157]; do
         check "mandoc has no remark on $page" mandoc -T lint -W style "$page"
