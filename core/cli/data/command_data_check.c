@@ -1,6 +1,6 @@
 /*
  * command_data_check.c - pons data check: read every case and list all errors, those of an INI
- * file or of the folder of a dataset.
+ * file or of a dataset.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include "config/list.h"
 #include "config/sections.h"
 #include "data/dataset/class_list.h"
+#include "data/dataset/layout.h"
 #include "data/transform/pipeline.h"
 #include "experiment/data_settings.h"
 #include "metric/best_metric.h"
@@ -123,13 +124,13 @@ static pons_status check_data(const invocation *call, bool json, const dataset *
     return status;
 }
 
-/* Open the INI file, or of the folder of a dataset the settings that name it alone. */
+/* Open the INI file, or of a dataset the settings that name its folder or its list alone. */
 static pons_status open_settings(const invocation *call, config **out, pons_error *err)
 {
     const char *path = call->argument[0];
     arena *memory = NULL;
 
-    if (!folder_is_there(path))
+    if (!folder_is_there(path) && !layout_lists_cases(path))
         return invocation_config(call, path, out, err);
     if ((memory = arena_new()) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
@@ -158,6 +159,6 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
 }
 
 const command command_data_check = {
-    "data check", "verify every case and list all problems", "FILE.ini | DATASET", flags,
-    sizeof(check_flags), "", 1, 1, run
+    "data check", "verify every case and list all problems",
+    "FILE.ini | FOLDER | LIST.json | TABLE.csv", flags, sizeof(check_flags), "", 1, 1, run
 };

@@ -15,6 +15,7 @@
 #include "cli/init/init_plan.h"
 #include "config/list.h"
 #include "config/sections.h"
+#include "data/dataset/layout.h"
 #include "experiment/data_settings.h"
 
 typedef struct init_flags {
@@ -217,17 +218,18 @@ static pons_status check_statistics(const dataset_statistics *s, pons_error *err
     return pons_fail(err, PONS_DATA, "no case has foreground, which a plan needs");
 }
 
-/* Add to an error of a case's files how all of them are found: a plan ends at the first. */
+/* Name the command that lists all problems: a plan ends at the first file with an error. */
 static void add_check_hint(const invocation *call, pons_error *err)
 {
+    const char *source = call->argument_count > 0 ? call->argument[0] : "";
     size_t used = strlen(err->text);
     char word[4096];
 
     if (err->status == PONS_DATA && strstr(err->text, "\nhint: ") == NULL
-        && call->argument_count > 0 && folder_is_there(call->argument[0]))
+        && access(source, F_OK) == 0 && (folder_is_there(source) || layout_lists_cases(source)))
         snprintf(err->text + used, sizeof err->text - used,
                  "\nhint: pons data check %s lists all problems",
-                 shell_word_bare(word, sizeof word, call->argument[0]));
+                 shell_word_bare(word, sizeof word, source));
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -252,15 +254,11 @@ static void put_header(const init_plan *x, ini_text *t)
 /* The length of the training, as in "250000 steps; --set train.steps=N trains fewer". */
 static const char *length_text(arena *memory, const ini_text *t)
 {
-    static const char *const unit[] = { "epochs", "steps" };
-
-    for (int i = 0; i < 2 * t->count; i++) {
-        const ini_line *l = &t->line[i / 2];
-        if (l->key != NULL && strcmp(l->section, "train") == 0 && strcmp(l->key, unit[i % 2]) == 0
-            && l->value[0] != '\0')
+    for (const ini_line *l = t->line; l < t->line + t->count; l++)
+        if (l->key != NULL && strcmp(l->section, "train") == 0 && l->value[0] != '\0'
+            && (strcmp(l->key, "epochs") == 0 || strcmp(l->key, "steps") == 0))
             return arena_format(memory, "%s %s; --set train.%s=N trains fewer", l->value, l->key,
                                 l->key);
-    }
     return "";
 }
 

@@ -13,12 +13,6 @@
 #include "data/dataset/layout.h"
 #include "data/volume/volume_files.h"
 
-static bool is_list(const char *path)
-{
-    return text_ends_with(path, ".json") || text_ends_with(path, ".csv")
-           || text_ends_with(path, ".tsv") || idx_file_is(path, 3);
-}
-
 /* Whether a folder has a file for 'use' in itself, not below it. */
 static bool holds_files(const char *folder, file_use use)
 {
@@ -41,7 +35,7 @@ bool predict_dataset_is(const char *argument, file_use use)
 {
     if (access(argument, F_OK) != 0)
         return strchr(argument, '*') != NULL;
-    return folder_is_there(argument) ? !holds_files(argument, use) : is_list(argument);
+    return folder_is_there(argument) ? !holds_files(argument, use) : layout_lists_cases(argument);
 }
 
 /* Split "a,b" at its commas. */

@@ -189,6 +189,12 @@ static const struct layout *layout_named(const char *name)
     return NULL;
 }
 
+bool layout_lists_cases(const char *path)
+{
+    return text_ends_with(path, ".json") || text_ends_with(path, ".csv")
+           || text_ends_with(path, ".tsv") || idx_file_is(path, 3);
+}
+
 /* A single file: the signs of a layout; a .json without any is a dataset.json of another name. */
 static const struct layout *file_layout(const char *path, pons_error *err)
 {

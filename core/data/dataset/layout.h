@@ -82,6 +82,9 @@ layout_sign layout_csv_is;
 /* Whether a table has positions of patches in slides. */
 layout_sign layout_slides_is;
 
+/* Whether a path, by its ending or by its bytes, is a file that lists cases, and no folder. */
+bool layout_lists_cases(const char *path);
+
 typedef struct layout_choice {
     const char *name;
     layout_read *reader;

@@ -277,6 +277,9 @@ check "a step that the plan may lack is no wrong key" refused 4 "case 'phantom_0
 check "a damaged case is named" refused 4 "case 'phantom_003'" ph -o bad.ini
 check "a hint names what finds others" grep -qxF "hint: pons data check ph lists all problems" err
 check "which reads the dataset" ends 4 "1 error" "$program" data check ph
+check "its list is a dataset too" refused 4 "pons data check ph/dataset.json lists all problems" \
+    ph/dataset.json -o bad.ini
+check "by both commands" ends 4 "1 error" "$program" data check ph/dataset.json
 check "--help lists the planners" ends 0 "resenc_xl" "$program" init --help
 
 on_fakes() { plans fakes flat && grep -q 'of the device' fakes.ini; }

@@ -64,6 +64,11 @@ says 0 "2 for training, 1 for validation: phantom_002" data check a.ini --set da
     --set data.validation=file:held.txt
 says 4 "2 channels: t1 t2" data check a.ini --set data.source=channels.tsv
 says 4 "is also a file of case 'phantom_000'" data check a.ini --set data.source=channels.tsv
+says 0 "layout: datalist, by '$(pwd)/folds.json'" data check folds.json --set 'data.labels=background:0 brain:1'
+says 0 "layout: csv, by '$(pwd)/train.csv'" data check train.csv --set 'data.labels=background:0 brain:1'
+says 0 "layout: decathlon, by '$(pwd)/ph/dataset.json'" data check ph/dataset.json
+says 4 "cannot find the dataset '$(pwd)/none.csv'" data check none.csv
+says 0 "pons data check FILE.ini | FOLDER | LIST.json | TABLE.csv" help data check
 for list in folds.json train.csv channels.tsv; do
     says 0 "layout: " train a.ini --set data.source=$list --set experiment.name=$list
     says 0 "phantom_003" predict runs/$list -o "$list.nii.gz" "$([ $list = channels.tsv ] &&
