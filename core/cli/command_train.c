@@ -695,6 +695,8 @@ static void write_profile(const start *s, bool trained, const pons_error *err)
 /* End the files of a run that other programs read: metrics, devices and the report. */
 static void end_records(start *s, const pons_error *err)
 {
+    if (s->metrics == NULL && s->reporter == NULL)
+        return;
     profile_range_begin(RANGE_REPORT, range_kind_name(RANGE_REPORT));
     metrics_end(s->metrics, err->status);
     metrics_close(s->metrics);

@@ -214,10 +214,14 @@ void metrics_end(metrics *m, pons_status status)
 
 void metrics_close(metrics *m)
 {
+    locale_t before;
+
     if (m == NULL)
         return;
+    before = text_locale_begin();
     for (int i = 0; i < m->sink_count; i++)
         m->sink[i].operations->close(m->sink[i].handle);
+    text_locale_end(before);
     if (m->file != NULL)
         fclose(m->file);
     free(m->sink);

@@ -9,7 +9,8 @@ tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h
 	%D%/data/opened_cache.c %D%/data/opened_cache.h \
 	%D%/data/slide_maker.c %D%/data/slide_maker.h \
 	%D%/data/torch_maker.c %D%/data/torch_maker.h
-tests_libsupport_la_SOURCES += %D%/process/fork_child.c %D%/process/fork_child.h \
+tests_libsupport_la_SOURCES += %D%/process/decimal_comma.c %D%/process/decimal_comma.h \
+	%D%/process/fork_child.c %D%/process/fork_child.h \
 	%D%/process/free_port.c %D%/process/free_port.h %D%/process/gathering.c \
 	%D%/process/gathering.h %D%/process/http_stub.c %D%/process/http_stub.h %D%/process/process_state.c \
 	%D%/process/process_state.h %D%/process/proxy.c %D%/process/proxy.h %D%/process/shared_table.c \

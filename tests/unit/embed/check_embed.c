@@ -11,6 +11,7 @@
 #include "data/nifti/nifti_write.h"
 #include "data/volume/volume.h"
 
+#include "support/process/decimal_comma.h"
 #include "support/run/tiny_run.h"
 #include "support/suite.h"
 
@@ -197,6 +198,51 @@ START_TEST(a_stopped_training_goes_on_to_the_same_bits)
 }
 END_TEST
 
+/*
+ * Expect a file of both runs to be the same and to have a decimal point, but for their names and
+ * for all that a clock or a meter says.
+ */
+static void expect_same_file(const char *file)
+{
+    char command[512];
+
+    snprintf(command, sizeof command, "cd %s/runs && for run in comma point; do sed \""
+             "s/\\<$run\\>/RUN/g; /^; run \\|^; sha256 /d; "
+             "s/\\\"[a-z_]*\\(seconds\\|memory\\)\\\":[0-9.e+-]*//g\" $run/%s >$run.steady; done "
+             "&& diff comma.steady point.steady && grep -q '[0-9][.][0-9]' point.steady",
+             root, file);
+    ck_assert_msg(system(command) == 0, "%s", file);
+}
+
+static void train_with_sinks(const char *name)
+{
+    pons_error err = PONS_ERROR_INIT;
+    seen s = { .steps = 0 };
+
+    ck_assert_msg(train(name, &s, 2, (const char *const[]){ FEW, "log.sinks=csv sink_prints" },
+                        &err) == PONS_OK, "%s", err.text);
+    ck_assert_int_eq(s.steps, 7);
+}
+
+START_TEST(a_decimal_comma_changes_no_file)
+{
+    static const char *const files[] = { "resolved.ini", "metrics.jsonl", "validation/cases.csv" };
+
+    add_plugin("sink", "sink_prints");
+    search_first(in_root("plugins"));
+    if (!decimal_comma_begin("a_decimal_comma_changes_no_file"))
+        return;
+    train_with_sinks("comma");
+    decimal_comma_end();
+    train_with_sinks("point");
+    ck_assert(same_runs("comma", "point", TENSOR_FILES));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        expect_same_file(files[i]);
+    ck_assert_ptr_nonnull(strstr(root_text("runs/comma/printed.txt"), "close 0.5"));
+    ck_assert_ptr_null(strchr(root_text("runs/comma/printed.txt"), ','));
+}
+END_TEST
+
 START_TEST(values_from_memory_train_without_a_file)
 {
     char source[128], output[128];
@@ -360,7 +406,6 @@ START_TEST(a_synthesis_makes_the_image_of_the_command)
 }
 END_TEST
 
-/* The file of the image is one of NIfTI; memory holds the bytes of its voxels. */
 static void note_share(void *context, double share)
 {
     double *last = context;
@@ -369,6 +414,7 @@ static void note_share(void *context, double share)
     *last = share;
 }
 
+/* The file of the image is one of NIfTI; memory holds the bytes of its voxels. */
 START_TEST(a_classification_gives_a_voxel_of_probabilities)
 {
     enum { ROWS = 6, COLUMNS = 5, CLASSES = 4 };
@@ -662,6 +708,7 @@ int main(void)
     tcase_add_unchecked_fixture(c, make_run, remove_root);
     tcase_add_test(c, a_training_in_a_program_has_the_bits_of_the_command);
     tcase_add_test(c, a_stopped_training_goes_on_to_the_same_bits);
+    tcase_add_test(c, a_decimal_comma_changes_no_file);
     tcase_add_test(c, values_from_memory_train_without_a_file);
     tcase_add_test(c, errors_of_a_training_name_the_value);
     tcase_add_test(c, memory_equals_file_equals_command);
