@@ -7,7 +7,7 @@ libprotobuf_fields_la_SOURCES = plugins/sinks/protobuf.c plugins/sinks/protobuf.
 libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
 libevents_la_LIBADD = libprotobuf_fields.la
 plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
-plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
+plugins_sinks_tensorboard_la_LIBADD = libevents.la $(JANSSON_LIBS) $(INIH_LIBS)
 libwandb_records_la_SOURCES = plugins/sinks/wandb/transaction_log.c plugins/sinks/wandb/transaction_log.h \
 	plugins/sinks/wandb/run_record.c plugins/sinks/wandb/run_record.h
 libwandb_records_la_LIBADD = libprotobuf_fields.la $(ZLIB_LIBS)

@@ -3,6 +3,7 @@
  */
 #include "sinks/protobuf.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,15 @@ void message_put_bytes(message *m, int field, const void *data, size_t size)
 void message_put_text(message *m, int field, const char *text)
 {
     message_put_bytes(m, field, text, strlen(text));
+}
+
+bool text_is_utf8(const char *text)
+{
+    json_t *string = json_string(text);
+    bool valid = string != NULL;
+
+    json_decref(string);
+    return valid;
 }
 
 void message_put(message *m, int field, const message *inner)

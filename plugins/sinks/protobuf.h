@@ -25,8 +25,11 @@ void message_put_integer(message *m, int field, uint64_t value);
 void message_put_double(message *m, int field, double value);
 void message_put_float(message *m, int field, float value);
 void message_put_bytes(message *m, int field, const void *data, size_t size);
+/* A text must be UTF-8, since readers refuse a whole message for another one. */
 void message_put_text(message *m, int field, const char *text);
 void message_put(message *m, int field, const message *inner);
+
+bool text_is_utf8(const char *text);
 
 /* Bytes that are read. */
 typedef struct message_view {

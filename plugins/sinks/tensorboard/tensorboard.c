@@ -125,6 +125,8 @@ static void put_parameter(void *context, const char *name, const char *text)
     char *rest;
     double number = strtod(text, &rest);
 
+    if (!text_is_utf8(name) || !text_is_utf8(text))
+        return;
     if (rest != text && *rest == '\0' && isfinite(number))
         message_put_double(&value, VALUE_NUMBER, number);
     else if (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0)
@@ -273,7 +275,7 @@ static pons_status tensorboard_write(void *sink, const pons_record *record, pons
     for (int i = 0; i < record->count; i++) {
         char tag[256];
         snprintf(tag, sizeof tag, "%s/%s", record->kind, record->metric[i].name);
-        if (isfinite(record->metric[i].value))
+        if (isfinite(record->metric[i].value) && text_is_utf8(tag))
             summary_put_scalar(&t->summary, tag, (float)record->metric[i].value);
     }
     event_begin(&t->event, now(), record->step);

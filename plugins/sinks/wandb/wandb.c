@@ -69,16 +69,6 @@ static double run_seconds(const sink *s)
     return s->seconds + clock_seconds(CLOCK_MONOTONIC) - s->begin;
 }
 
-/* Whether a text is UTF-8. The readers of the file refuse all of it for another one. */
-static bool is_utf8(const char *text)
-{
-    json_t *string = json_string(text);
-    bool valid = string != NULL;
-
-    json_decref(string);
-    return valid;
-}
-
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static void note_failure(sink *s, int failure)
@@ -271,13 +261,13 @@ static void put_setting(void *context, const char *name, const char *text)
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
     char *json = NULL;
 
-    if (json_is_number(value) && is_utf8(name)) {
+    if (json_is_number(value) && text_is_utf8(name)) {
         settings_put(context, name, text);
     } else {
         json_decref(value);
         value = flag ? json_boolean(text[0] == 'y') : json_string(text);
         json = json_dumps(value, JSON_ENCODE_ANY);
-        if (json != NULL && is_utf8(name)) /* NULL: no UTF-8 */
+        if (json != NULL && text_is_utf8(name)) /* NULL: no UTF-8 */
             settings_put(context, name, json);
     }
     free(json);
@@ -290,7 +280,7 @@ static run_facts facts_of(const sink *s)
     const char *name = c->name != NULL ? c->name : run_default_name(s->run);
 
     return (run_facts){ .id = s->folder.id, .entity = c->entity, .project = c->project,
-                        .name = is_utf8(name) ? name : s->folder.id };
+                        .name = text_is_utf8(name) ? name : s->folder.id };
 }
 
 /* Write the facts of the system; a failure shows as the absence of the file. */
@@ -415,7 +405,7 @@ static void put_record(sink *s, const pons_record *record)
         begin_row(s, record->step);
     for (int i = 0; i < record->count; i++) {
         snprintf(key, sizeof key, "%s/%s", record->kind, record->metric[i].name);
-        if (isfinite(record->metric[i].value) && is_utf8(key))
+        if (isfinite(record->metric[i].value) && text_is_utf8(key))
             put_number(s, key, "%.9g", record->metric[i].value);
     }
     if (again)
@@ -492,7 +482,7 @@ static bool wandb_warning(void *context, char *text, size_t size)
 
 static pons_status check_text(const char *key, const char *text, pons_error *err)
 {
-    if (text == NULL || is_utf8(text))
+    if (text == NULL || text_is_utf8(text))
         return PONS_OK;
     return pons_option_fail(err, key, "found '%s', expected UTF-8", text);
 }

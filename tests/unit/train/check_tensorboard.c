@@ -127,6 +127,45 @@ START_TEST(a_resumed_run_has_each_step_once)
 }
 END_TEST
 
+/* Whether a file of the root has a text. */
+static bool has_text(const char *name, const char *text)
+{
+    pons_error err = PONS_ERROR_INIT;
+    char *data;
+    size_t size;
+    bool found;
+
+    ck_assert_int_eq(file_read(in_root(name), 1 << 16, &data, &size, PONS_DATA, &err), PONS_OK);
+    found = memmem(data, size, text, strlen(text)) != NULL;
+    free(data);
+    return found;
+}
+
+START_TEST(text_that_is_not_utf8_is_not_written)
+{
+    const pons_sink_operations *o = sink_plugin("tensorboard");
+    pons_error err = PONS_ERROR_INIT;
+    pons_metric m[] = { { "dice.\xe9t\xe9", 0.5 }, { "dice.b", 0.25 } };
+    struct dirent **entry;
+    void *sink;
+
+    make_root();
+    write_text("resolved.ini", "[experiment]\nname = \xe9t\xe9\noutput = there\n"
+               "[augment.\xe9t\xe9]\nsteps = flip\n");
+    ck_assert_int_eq(o->open(NULL, root, (pons_sink_kept){ -1, -1 }, &sink, &err), PONS_OK);
+    ck_assert_int_eq(o->write(sink, &(pons_record){ "step", 1, 0, 2, m }, &err), PONS_OK);
+    o->close(sink);
+    ck_assert_int_eq(scandir(root, &entry, is_event_file, alphasort), 1);
+    ck_assert(has_text(entry[0]->d_name, "step/dice.b"));
+    ck_assert(has_text(entry[0]->d_name, "experiment.output"));
+    ck_assert(!has_text(entry[0]->d_name, "\xe9t\xe9"));
+    ck_assert(!has_text(entry[0]->d_name, "experiment.name"));
+    free(entry[0]);
+    free(entry);
+    remove_root();
+}
+END_TEST
+
 START_TEST(files_of_others_stay)
 {
     make_root();
@@ -165,6 +204,7 @@ int main(void)
     tcase_add_test(c, the_checksum_is_castagnolis_masked);
     tcase_add_test(c, records_are_those_of_tensorboards_writer);
     tcase_add_test(c, a_resumed_run_has_each_step_once);
+    tcase_add_test(c, text_that_is_not_utf8_is_not_written);
     tcase_add_test(c, files_of_others_stay);
     tcase_add_test(c, a_damaged_record_ends_what_is_read);
     return suite_run();
