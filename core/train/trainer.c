@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text/text.h"
 #include "cluster/group/group.h"
 #include "graph/storage/profiler_range.h"
 #include "replica/input_copy.h"
@@ -377,10 +378,11 @@ static void log_summary(trainer *t, int64_t steps, double seconds)
     long long whole = (long long)(seconds + 0.5);
 
     if (whole < 60)
-        log_line(l, "%lld steps took %.1f s in all", (long long)steps, seconds);
+        log_line(l, "%lld step%s took %.1f s in all", (long long)steps, text_plural(steps),
+                 seconds);
     else
-        log_line(l, "%lld steps took %lld:%02lld:%02lld in all", (long long)steps, whole / 3600,
-                 whole / 60 % 60, whole % 60);
+        log_line(l, "%lld step%s took %lld:%02lld:%02lld in all", (long long)steps,
+                 text_plural(steps), whole / 3600, whole / 60 % 60, whole % 60);
     if (t->state.best_step > 0)
         log_line(l, "best validation: %s %.4f after step %lld",
                  t->experiment->sections.train.best, t->state.best,

@@ -34,22 +34,32 @@ losses plain >b
 check "every step has numbers" [ "$(wc -l <a)" = 3000 ]
 check "the numbers are equal" cmp a b
 term=dumb
-check "a terminal without control sequences" on_terminal dumb "$program train e.ini --fresh --set train.steps=4"
+check "a terminal without control sequences" on_terminal dumb "$program train e.ini --fresh --set train.steps=1"
 check "it receives none" escapes dumb -eq
 check "its lines are there" grep -q "done: " dumb
+check "the length of one step" grep -q "1 step took " dumb
 check "the next commands are told" grep -q "hint: pons report .*/runs/run; pons predict .*/runs/run IMAGE -o OUT" dumb
 term=xterm
 check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q --set train.steps=4"
 check "it draws nothing" escapes quiet -eq
 
-# stopped: Ctrl-C within a training, whose block goes as it ends.
+# stopped: Ctrl-C after some steps of a training, whose block goes as it ends.
+cat >interrupt.sh <<END
+"$program" train e.ini --set experiment.name=stop --set train.steps=2000000 &
+tries=$(($(patient 60) * 20))
+until [ "\$(cat runs/stop/metrics.jsonl 2>/dev/null | wc -l)" -ge 20 ] || [ \$((tries -= 1)) -lt 0 ]; do
+    sleep 0.05
+done
+kill -INT \$!
+wait \$!
+END
 stopped() {
-    on_terminal stop "sh -c '$program train e.ini --fresh --set train.steps=2000000 & sleep 2; kill -INT \$!; wait \$!'"
+    on_terminal stop "sh interrupt.sh"
     tr '\033' '\n' <stop | grep -q "^\[Jinterrupted after step"
 }
 check "a training is interrupted" stopped
-# waiting FILE TEXT: wait at most four seconds until a file has the text.
-waiting() { for _ in $(seq 80); do grep -q "$2" "$1" && return; sleep 0.05; done; return 1; }
+# waiting FILE TEXT: wait until a file has the text.
+waiting() { for _ in $(seq $(($(patient 20) * 20))); do grep -q "$2" "$1" && return; sleep 0.05; done; return 1; }
 # within: Ctrl-C within a step of five seconds, and again when the block tells it.
 within() {
     mkdir -p plugins/schedule && cp "$build/tests/plugins/.libs/slow_step.so" plugins/schedule || return
