@@ -25,6 +25,10 @@ steady() {
 }
 bytes() { find "$@" -type f | sort | xargs cksum; }
 names() { find . -type f ! -name 'std*' ! -name '*.ini' | sort; }
+# Print entity, project and name of a run's record for Weights & Biases, without its settings, which have them as well.
+offline_names() {
+    LC_ALL=C tr '\022\032' '<>' <"$1" | LC_ALL=C tr -c 'a-zA-Z<>' ' ' | grep -o '< [a-z]*> [a-z]*B [a-z]*'
+}
 predict() {
     set -- "$@" --logits --probabilities
     cp -R "$folder/trained/runs" . && "$program" predict runs/run heads/imagesTr/phantom_001.nii.gz \
@@ -93,7 +97,7 @@ observe() {
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
     best) cat runs/run/checkpoints/best ;;
     tracker) cat runs/run/mlflow.json ;;
-    offline) LC_ALL=C grep -a -o other "$(ls runs/run/wandb/*/*.wandb)" ;;
+    offline) offline_names "$(ls runs/run/wandb/*/*.wandb)" ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
     log) sed 's/^[0-9-]* [0-9:]* //; s/[0-9.]* s /T s /g; s/\(run folder\|done\|layout:\|hint: pons report\).*//' runs/run/log.txt ;;
