@@ -29,7 +29,7 @@ typedef struct tensorboard {
     FILE *file;
     message event, summary;
     bool described;  /* the hyperparameters are written                                           */
-    double flushed;  /* when readers last saw the file grow                                       */
+    double flushed;  /* the time at which readers last saw the file grow                          */
     atomic_int failure; /* errno of the first failed write, of either thread; 0: none             */
     bool warned;
 } tensorboard;

@@ -51,7 +51,7 @@ typedef struct sink {
     int64_t step;         /* of the open row; -1: there is none                                   */
     int64_t shown;        /* the number of the last record in the file, if it has the open row    */
     last_values last;
-    double written;       /* when readers last saw the file grow                                  */
+    double written;       /* the time at which readers last saw the file grow                     */
     int failure;          /* errno of the first failed write; 0: none                             */
     bool warned;
 } sink;
