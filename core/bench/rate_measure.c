@@ -3,6 +3,8 @@
  */
 #include "bench/rate_measure.h"
 
+#include "base/clock.h"
+#include "base/progress.h"
 #include "bench/training_cases.h"
 #include "cluster/watchdog/watchdog.h"
 #include "replica/input_copy.h"
@@ -45,20 +47,24 @@ static pons_status run_step(void *context, replica *r, pons_error *err)
 static pons_status run_sweep(sweep_run *s, rate_curve *out, pons_error *err)
 {
     experiment *e = s->experiment;
+    char left[PROGRESS_LEFT];
+    double begin;
 
     if (replicas_open(e, REPLICAS_TRAINING, &s->replicas, err) != PONS_OK
         || training_cases_open(e, REPLICAS_TRAINING, &s->replicas, &s->cache, err) != PONS_OK
         || checkpoint_contents_load_pretrained(e, s->replicas.item[0].storage, err) != PONS_OK)
         return err->status;
     replicas_copy_first(&s->replicas);
+    begin = seconds_now();
     for (s->step = 0; s->step < s->sweep->steps; s->step++) {
         double rate = rate_sweep_at(s->sweep, s->step);
         if (s->alone != NULL)
             watchdog_note(s->alone, s->step, "step");
         if (replicas_run(&s->replicas, run_step, s, err) != PONS_OK)
             return err->status;
-        log_progress(e->log, "step %d of %d, rate %.3g, loss %.4g", s->step + 1, s->sweep->steps,
-                     rate, s->result.loss);
+        log_progress(e->log, "step %d of %d%s, rate %.3g, loss %.4g", s->step + 1, s->sweep->steps,
+                     progress_left(begin, s->step + 1, s->sweep->steps, left), rate,
+                     s->result.loss);
         if (!rate_curve_add(out, rate, s->result.loss))
             break;
     }

@@ -80,6 +80,7 @@ typedef struct origin {
     void (*tell)(void *context, const char *line); /* NULL: the first difference ends             */
     void *context;
     int missing, unknown, misshapen;
+    int64_t size;             /* bytes of the tensors to read                                     */
 } origin;
 
 const safetensor *tensor_names_find(const safetensors *file, const tensor_format *format,
@@ -140,6 +141,7 @@ static bool differs(origin *o, int *count, pons_error *problem, pons_error *err)
 typedef struct visit_state {
     origin *origin;
     pons_error *err;
+    bool (*work)(const storage_tensor *t, void *context);
 } visit_state;
 
 static bool check_shape(const storage_tensor *t, void *context)
@@ -361,7 +363,7 @@ static bool check_one_extra(origin *o, const safetensor *t, pons_error *err)
 /* Compare all names and shapes; the first difference fails, unless there is a 'tell'. */
 static pons_status compare(origin *o, pons_error *err)
 {
-    visit_state v = { o, err };
+    visit_state v = { .origin = o, .err = err };
     bool goes_on = visit(o->s, o->groups, o->format, check_shape, &v);
 
     for (int i = 0; goes_on && i < safetensors_count(o->file); i++)
@@ -443,12 +445,38 @@ static pons_status with_prefix(origin *o, pons_status (*work)(origin *o, pons_er
     return err->status;
 }
 
+static bool add_size(const storage_tensor *t, void *context)
+{
+    const visit_state *v = context;
+    const safetensor *found = tensor_names_find(v->origin->file, v->origin->format, t->name);
+
+    v->origin->size += (int64_t)found->size;
+    return true;
+}
+
+/* Checking a tensor and copying it count as half of its bytes each. */
+static bool work_and_tell(const storage_tensor *t, void *context)
+{
+    const visit_state *v = context;
+    const origin *o = v->origin;
+    const safetensor *found = tensor_names_find(o->file, o->format, t->name);
+    bool good = v->work(t, context);
+
+    byte_progress_add(o->format->progress, (int64_t)found->size / 2);
+    return good;
+}
+
 static pons_status read_tensors(origin *o, pons_error *err)
 {
-    visit_state v = { o, err };
+    visit_state check = { o, err, check_values }, fill = { o, err, fill_values };
 
-    if (compare(o, err) == PONS_OK && visit(o->s, o->groups, o->format, check_values, &v))
-        visit(o->s, o->groups, o->format, fill_values, &v);
+    if (compare(o, err) != PONS_OK)
+        return err->status;
+    visit(o->s, o->groups, o->format, add_size, &check);
+    byte_progress_begin(o->format->progress, o->size);
+    if (visit(o->s, o->groups, o->format, work_and_tell, &check))
+        visit(o->s, o->groups, o->format, work_and_tell, &fill);
+    byte_progress_end(o->format->progress);
     return err->status;
 }
 

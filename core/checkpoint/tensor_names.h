@@ -11,8 +11,9 @@
 #ifndef CORE_CHECKPOINT_TENSOR_NAMES_H
 #define CORE_CHECKPOINT_TENSOR_NAMES_H
 
-#include "graph/program/program.h"
+#include "base/progress.h"
 #include "checkpoint/safetensors.h"
+#include "graph/program/program.h"
 
 typedef struct tensor_format {
     bool flat;          /* a 2D network                                                           */
@@ -21,6 +22,7 @@ typedef struct tensor_format {
                            one that all names of the network have and that is found               */
     const int *order;   /* reading: a kernel's axis in the file for D, H, W; NULL: 0 1 2          */
     const char *const *skip; /* names of tensors that are left as they are; NULL ends; or NULL    */
+    byte_progress *progress; /* of reading; NULL: none                                            */
 } tensor_format;
 
 enum {

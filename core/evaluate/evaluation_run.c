@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/case_progress.h"
 #include "base/clock.h"
 #include "base/hash/name_index.h"
+#include "base/progress.h"
 #include "checkpoint/run_folds.h"
 #include "cluster/group/group.h"
 #include "data/case/case_read.h"

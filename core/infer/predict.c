@@ -340,11 +340,12 @@ static pons_status open_config(const found_weights *f, const predict_source *s, 
 static pons_status read_weights(const found_weights *f, predictor *p, pons_error *err)
 {
     const experiment *e = p->experiment;
-    tensor_format format = { .flat = e->task.flat, .wide = e->device.wide };
+    byte_progress progress = { .log = p->log, .verb = "reading", .path = f->weights };
+    tensor_format format = { .flat = e->task.flat, .wide = e->device.wide, .progress = &progress };
     storage *to = p->replicas.item[0].storage;
 
     if (f->nnunet != NULL)
-        return nnunet_model_read(f->nnunet, to, format.wide, err);
+        return nnunet_model_read(f->nnunet, to, format.wide, p->log, err);
     return weights_file_read(to, WEIGHTS_MODEL, f->weights, &format, err);
 }
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/integer.h"
+#include "base/progress.h"
 #include "base/text/text.h"
 #include "data/slide/map_file.h"
 #include "data/slide/slide_patch.h"
@@ -51,6 +53,7 @@ typedef struct slide_prediction {
     slide_window *window;         /* [room]                                                       */
     predict_input *input;         /* [room]                                                       */
     int64_t tissue, done;         /* patches of the slide, and those that are predicted           */
+    double begin;                 /* of predicting, by seconds_now                                */
 } slide_prediction;
 
 static const experiment *experiment_of(const slide_prediction *s)
@@ -234,14 +237,17 @@ static pons_status predict_part(slide_prediction *s, pons_error *err)
         .take = take_patch, .tell = tell_patch, .context = s
     };
 
+    char left[PROGRESS_LEFT];
+
     if (s->windows == 0)
         return PONS_OK;
     if (predict_run(s->count, s->p, &work, err) != PONS_OK)
         return err->status;
     s->done += s->windows;
     s->windows = 0;
-    log_progress(log_of(s), "%.1000s: %" PRId64 " of %" PRId64 " patches", s->work->slide, s->done,
-                 s->tissue);
+    log_progress(log_of(s), "%" PRId64 " of %" PRId64 " patches%s, '%.1000s'", s->done, s->tissue,
+                 progress_left(s->begin, (double)s->done, (double)s->tissue, left),
+                 s->work->slide);
     return PONS_OK;
 }
 
@@ -303,6 +309,7 @@ static pons_status predict_map(slide_prediction *s, pons_error *err)
     if (allocate(s, err) == PONS_OK && predictor_rank(s->p[0]) == 0)
         map_writer_open(s->work->map, &s->facts, &s->writer, err);
     predictor_share(s->p[0], err);
+    s->begin = seconds_now();
     for (int64_t band = 0; band * MAP_TILE < s->facts.rows && err->status == PONS_OK; band++)
         predict_band(s, band, err);
     map_writer_close(s->writer, err);

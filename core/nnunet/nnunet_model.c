@@ -248,10 +248,13 @@ const char *nnunet_model_previous(const nnunet_model *m, int *count, const int *
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err)
+pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, logger *l,
+                              pons_error *err)
 {
     int order[3];
-    tensor_format format = { .flat = m->plan.axes == 2, .wide = wide, .order = order };
+    byte_progress progress = { .log = l, .verb = "reading", .path = m->weights };
+    tensor_format format = { .flat = m->plan.axes == 2, .wide = wide, .order = order,
+                             .progress = &progress };
 
     weights_plan_order(m->plan.order, m->plan.axes == 2, order);
     return tensor_names_read(s, WEIGHTS_MODEL, m->file.tensors, m->weights, &format, err);

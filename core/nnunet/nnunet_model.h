@@ -5,6 +5,7 @@
 #ifndef CORE_NNUNET_NNUNET_MODEL_H
 #define CORE_NNUNET_NNUNET_MODEL_H
 
+#include "base/log.h"
 #include "config/config.h"
 #include "graph/storage/storage.h"
 
@@ -45,7 +46,8 @@ int nnunet_model_channels(const nnunet_model *m); /* of the images              
  * their order; NULL: there is none.
  */
 const char *nnunet_model_previous(const nnunet_model *m, int *count, const int **id);
-/* Fill parameters and states of the network. 'wide': the storage holds doubles. */
-pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, pons_error *err);
+/* Fill parameters and states of the network, with progress. 'wide': the storage holds doubles. */
+pons_status nnunet_model_read(const nnunet_model *m, storage *s, bool wide, logger *l,
+                              pons_error *err);
 
 #endif

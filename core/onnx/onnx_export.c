@@ -286,6 +286,7 @@ static pons_status try_to_export(onnx_graph *x, const onnx_request *q, const cha
                                  pons_error *err)
 {
     variants v = { { NULL }, { NULL } };
+    byte_progress progress = { .log = x->experiment->log, .verb = "writing", .path = path };
     arena *memory = arena_new();
     onnx_model model;
 
@@ -300,7 +301,7 @@ static pons_status try_to_export(onnx_graph *x, const onnx_request *q, const cha
         run_rules(x, q, v.output[VARIANT_BASE]);
     if (err->status == PONS_OK && x->doubtful == 0 && path != NULL) {
         add_metadata(x, q);
-        onnx_write(&model, path, err);
+        onnx_write(&model, path, &progress, err);
     }
     for (int i = 0; i < VARIANT_COUNT; i++)
         if (v.graph[i] != NULL)

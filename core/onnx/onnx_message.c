@@ -240,6 +240,7 @@ void onnx_metadata(onnx_model *m, const char *key, const char *value)
 typedef struct file_buffer {
     ProtobufCBuffer base;
     safe_file *file;
+    byte_progress *progress;
     pons_error *err;
 } file_buffer;
 
@@ -249,20 +250,23 @@ static void append_to_file(ProtobufCBuffer *base, size_t size, const uint8_t *da
 
     if (b->err->status == PONS_OK)
         safe_file_write(b->file, data, size, b->err);
+    byte_progress_add(b->progress, (int64_t)size);
 }
 
-pons_status onnx_write(onnx_model *m, const char *path, pons_error *err)
+pons_status onnx_write(onnx_model *m, const char *path, byte_progress *progress, pons_error *err)
 {
     size_t size = onnx__model_proto__get_packed_size(&m->message);
     safe_file file;
-    file_buffer buffer = { { append_to_file }, &file, err };
+    file_buffer buffer = { { append_to_file }, &file, progress, err };
 
     if (size > INT_MAX)
         return pons_fail(err, PONS_CONFIG, "the model would have %zu bytes, expected at most %d, "
                          "the bound of a protobuf message", size, INT_MAX);
     if (safe_file_open(&file, path, err) != PONS_OK)
         return err->status;
+    byte_progress_begin(progress, (int64_t)size);
     onnx__model_proto__pack_to_buffer(&m->message, &buffer.base);
+    byte_progress_end(progress);
     if (err->status == PONS_OK)
         return safe_file_commit(&file, err);
     safe_file_discard(&file);

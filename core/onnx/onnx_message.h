@@ -10,6 +10,7 @@
 #include <pons/graph.h>
 
 #include "base/arena.h"
+#include "base/progress.h"
 #include "onnx.pb-c.h"
 
 enum { ONNX_IR = 8, ONNX_OPSET = 17 };
@@ -51,7 +52,10 @@ void onnx_output(onnx_model *m, const char *name, int type, int rank, const int6
                  const char *const *symbol);
 void onnx_metadata(onnx_model *m, const char *key, const char *value);
 
-/* Write the model to 'path', complete or not at all. PONS_CONFIG: it has over 2 GiB. */
-pons_status onnx_write(onnx_model *m, const char *path, pons_error *err);
+/*
+ * Write the model to 'path', complete or not at all. 'progress' may be NULL. PONS_CONFIG: it has
+ * over 2 GiB.
+ */
+pons_status onnx_write(onnx_model *m, const char *path, byte_progress *progress, pons_error *err);
 
 #endif

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/case_progress.h"
 #include "base/clock.h"
 #include "base/integer.h"
+#include "base/progress.h"
 #include "base/thread/parallel.h"
 #include "data/case/case_read.h"
 #include "data/volume/geometry.h"

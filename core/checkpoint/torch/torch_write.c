@@ -28,6 +28,7 @@ typedef struct writer {
     arena *memory;
     const torch_storage **storage; /* in the order of their keys                                  */
     int count, room;
+    byte_progress *progress;
     pons_error *err;
 } writer;
 
@@ -187,18 +188,29 @@ static pons_status make_pickle(writer *w, const torch_value *root, text_stream *
     return w->err->status;
 }
 
+static pons_status write_storages(const writer *w, zip_writer *z, pons_error *err)
+{
+    int64_t size = 0;
+
+    for (int i = 0; i < w->count; i++)
+        size += (int64_t)w->storage[i]->size;
+    byte_progress_begin(w->progress, size);
+    for (int i = 0; i < w->count && err->status == PONS_OK; i++) {
+        const torch_storage *s = w->storage[i];
+        zip_writer_add(z, arena_format(w->memory, "archive/data/%d", i), s->bytes, s->size, err);
+        byte_progress_add(w->progress, (int64_t)s->size);
+    }
+    byte_progress_end(w->progress);
+    return err->status;
+}
+
 static pons_status write_entries(const writer *w, zip_writer *z, const char *pickle, size_t size,
                                  pons_error *err)
 {
     if (zip_writer_add(z, "archive/data.pkl", pickle, size, err) != PONS_OK
-        || zip_writer_add(z, "archive/byteorder", "little", 6, err) != PONS_OK)
+        || zip_writer_add(z, "archive/byteorder", "little", 6, err) != PONS_OK
+        || write_storages(w, z, err) != PONS_OK)
         return err->status;
-    for (int i = 0; i < w->count; i++) {
-        const torch_storage *s = w->storage[i];
-        if (zip_writer_add(z, arena_format(w->memory, "archive/data/%d", i), s->bytes, s->size,
-                           err) != PONS_OK)
-            return err->status;
-    }
     if (zip_writer_add(z, "archive/version", "3\n", 2, err) == PONS_OK)
         zip_writer_end(z, err);
     return err->status;
@@ -219,9 +231,10 @@ static pons_status write_archive(const writer *w, const char *pickle, size_t siz
     return err->status;
 }
 
-pons_status torch_file_write(const char *path, const torch_value *root, pons_error *err)
+pons_status torch_file_write(const char *path, const torch_value *root, byte_progress *progress,
+                             pons_error *err)
 {
-    writer w = { .where = path, .memory = arena_new(), .err = err };
+    writer w = { .where = path, .memory = arena_new(), .progress = progress, .err = err };
     text_stream pickle;
 
     if (w.memory == NULL)

@@ -121,6 +121,11 @@ static const void *count_of(conversion *c, const safetensor *from)
     return &c->counter;
 }
 
+static int64_t size_of(const safetensor *t)
+{
+    return t->count * (int64_t)safetensors_type_size(t->type);
+}
+
 /* The data of one tensor; the pages of the tensor before it are given back. */
 static const void *next_data(void *context, int index)
 {
@@ -128,6 +133,8 @@ static const void *next_data(void *context, int index)
     const safetensor *to = &c->content->item[index];
     const safetensor *from = tensor_names_find(c->file->tensors, c->format, to->name);
 
+    if (index > 0)
+        byte_progress_add(c->format->progress, size_of(&c->content->item[index - 1]));
     if (c->last != NULL)
         weights_file_release(c->file, c->last);
     c->last = from;
@@ -143,11 +150,16 @@ static const void *next_data(void *context, int index)
 static pons_status write_file(conversion *c, const char *path, pons_error *err)
 {
     safetensors_content content = *c->content;
+    int64_t size = 0;
 
+    for (int i = 0; i < content.count; i++)
+        size += size_of(&content.item[i]);
+    byte_progress_begin(c->format->progress, size);
     content.data = next_data;
     content.context = c;
     if (folder_make_for(path, err) == PONS_OK)
         safetensors_replace(path, &content, err);
+    byte_progress_end(c->format->progress);
     free(c->buffer);
     free(c->turned);
     return err->status;

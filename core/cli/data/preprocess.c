@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/case_progress.h"
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/progress.h"
 #include "base/text/text_stream.h"
 #include "base/thread/parallel.h"
 #include "config/sections.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/case_progress.h"
 #include "base/file/file.h"
+#include "base/progress.h"
 #include "base/text/text.h"
 #include "cli/arguments.h"
 #include "cli/evaluate/evaluate_slides.h"

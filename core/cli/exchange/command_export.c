@@ -68,7 +68,6 @@ static pons_status export_model(const invocation *call, const export_flags *f,
                              .fixed = f->fixed, .version = pons_version() };
     onnx_freedom free;
 
-    log_progress(call->log, "writing '%s'", f->output);
     if (folder_make_for(f->output, err) == PONS_OK
         && onnx_export(&request, f->output, &free, err) == PONS_OK)
         tell(call, f, &free);
@@ -78,7 +77,6 @@ static pons_status export_model(const invocation *call, const export_flags *f,
 static pons_status export_folder(const invocation *call, const export_flags *f,
                                  const predictor *network, pons_error *err)
 {
-    log_progress(call->log, "writing '%s'", f->bundle != NULL ? f->bundle : f->nnunet);
     if (f->bundle != NULL && export_bundle(network, pons_version(), f->bundle, err) == PONS_OK)
         log_line(call->log, "wrote '%s', a bundle of MONAI", f->bundle);
     else if (f->nnunet != NULL && export_nnunet(network, f->nnunet, err) == PONS_OK)

@@ -110,12 +110,13 @@ static pons_status open_network(imported *x, pons_error *err)
 static pons_status convert(imported *x, pons_error *err)
 {
     const char *prefix = x->flags->prefix;
+    byte_progress progress = { .log = x->call->log, .verb = "writing",
+                               .path = x->flags->output };
     const tensor_format format = {
-        .flat = x->experiment->task.flat, .wide = x->experiment->device.wide,
+        .progress = &progress, .flat = x->experiment->task.flat, .wide = x->experiment->device.wide,
         .prefix = prefix != NULL && prefix[0] != '\0' ? prefix : NULL
     };
 
-    log_progress(x->call->log, "converting '%s'", x->weights);
     if (weights_file_open(x->weights, &x->file, err) != PONS_OK)
         return err->status;
     if (weights_convert(x->storage, &x->file, x->weights, &format, x->flags->output,

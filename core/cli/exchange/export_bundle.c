@@ -343,7 +343,8 @@ static pons_status write_folder(const predictor *p, const json_t *inference,
             { .name = "docs/README.md", .text = readme_of(predictor_experiment(p), memory) },
             { .name = "LICENSE", .text = licence }
         };
-        export_folder_write(folder, sizeof files / sizeof files[0], files, err);
+        export_folder_write(folder, sizeof files / sizeof files[0], files,
+                            predictor_experiment(p)->log, err);
     }
     arena_free(memory);
     return err->status;

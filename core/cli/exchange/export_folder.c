@@ -145,14 +145,17 @@ static pons_status write_json(const char *path, const json_t *json, pons_error *
     return err->status;
 }
 
-static pons_status write_file(const char *path, const export_file *file, pons_error *err)
+static pons_status write_file(const char *path, const export_file *file, logger *l,
+                              pons_error *err)
 {
+    byte_progress progress = { .log = l, .verb = "writing", .path = path };
+
     if (folder_make_for(path, err) != PONS_OK)
         return err->status;
     if (file->json != NULL)
         return write_json(path, file->json, err);
     if (file->torch != NULL)
-        return torch_file_write(path, file->torch, err);
+        return torch_file_write(path, file->torch, &progress, err);
     return write_text(path, file->text, err);
 }
 
@@ -182,13 +185,13 @@ static void remove_file(const char *folder, const char *name)
     free(path);
 }
 
-pons_status export_folder_write(const char *folder, int count, const export_file *file,
+pons_status export_folder_write(const char *folder, int count, const export_file *file, logger *l,
                                 pons_error *err)
 {
     for (int i = 0; i < count && err->status == PONS_OK; i++) {
         char *path = path_of(folder, file[i].name, err);
         if (path != NULL)
-            write_file(path, &file[i], err);
+            write_file(path, &file[i], l, err);
         free(path);
         for (int made = i; made >= 0 && err->status != PONS_OK; made--)
             remove_file(folder, file[made].name);

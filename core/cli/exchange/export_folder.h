@@ -20,8 +20,8 @@ typedef struct export_file {
 
 /* PONS_USAGE: there is something at 'folder', which would be overwritten. */
 pons_status export_folder_check(const char *folder, pons_error *err);
-/* Write all files; after an error none is left. */
-pons_status export_folder_write(const char *folder, int count, const export_file *file,
+/* Write all files; after an error none is left. 'l' shows the progress of large ones. */
+pons_status export_folder_write(const char *folder, int count, const export_file *file, logger *l,
                                 pons_error *err);
 
 /* Parameters and states of a network as a dictionary of tensors, in the arena; NULL: failed. */

@@ -572,7 +572,8 @@ static pons_status write_folder(plan_export *x, const predictor *p, const char *
             { .name = "fold_0/checkpoint_final.pth",
               .torch = checkpoint(x, state, name, plan, data) }
         };
-        export_folder_write(folder, sizeof files / sizeof files[0], files, x->err);
+        export_folder_write(folder, sizeof files / sizeof files[0], files, x->experiment->log,
+                            x->err);
     }
     json_decref(plan);
     json_decref(data);

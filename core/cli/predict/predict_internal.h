@@ -5,8 +5,8 @@
 #define CORE_CLI_PREDICT_PREDICT_INTERNAL_H
 
 #include "base/arena.h"
-#include "base/case_progress.h"
 #include "base/file/file_kind.h"
+#include "base/progress.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
 #include "cli/predict/predict_classes.h"

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/case_progress.h"
 #include "base/clock.h"
 #include "base/integer.h"
+#include "base/progress.h"
 #include "base/thread/worker.h"
 #include "data/cache/cache_internal.h"
 #include "data/cache/cache_smart.h"

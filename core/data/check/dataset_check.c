@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/case_progress.h"
 #include "base/integer.h"
+#include "base/progress.h"
 #include "base/text/quote.h"
 #include "data/dataset/case_file.h"
 #include "data/dataset/class_list.h"

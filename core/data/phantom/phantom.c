@@ -15,7 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file/file.h"
+#include "base/progress.h"
 #include "base/random.h"
 #include "data/nifti/nifti_write.h"
 
@@ -331,6 +333,7 @@ static pons_status check_folder(const char *folder, pons_error *err)
 pons_status phantom_write(const char *folder, const phantom_settings *settings, logger *l,
                           pons_error *err)
 {
+    case_progress progress = { "making", (int)settings->cases, seconds_now(), 0 };
     pons_status status = check_settings(settings, err);
 
     if (!status)
@@ -342,7 +345,7 @@ pons_status phantom_write(const char *folder, const phantom_settings *settings, 
     for (int64_t n = 0; n < settings->cases && !status; n++) {
         status = write_case(folder, settings, n, err);
         if (!status && l)
-            log_progress(l, "case %" PRId64 " of %" PRId64, n + 1, settings->cases);
+            case_progress_show(&progress, l, (int)n + 1, 0);
     }
     if (!status)
         status = folder_sync_files(folder, err);

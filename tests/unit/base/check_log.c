@@ -5,6 +5,7 @@
 
 #include "base/broken_pipe.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/terminal.h"
 
 #include <fcntl.h>
@@ -65,6 +66,38 @@ START_TEST(progress_is_redrawn_on_a_terminal_and_absent_from_the_file)
     expect_dated(file, "done\n");
     ck_assert_ptr_nonnull(strstr(terminal, "\rstep 10\033[K\rstep 9\033[K"));
     ck_assert_ptr_nonnull(strstr(terminal, "\r\033[Kdone\n"));
+}
+END_TEST
+
+/* Of 300 s of work a third is done after 100 s. */
+START_TEST(progress_of_bytes_tells_the_time_left)
+{
+    byte_progress p = { .log = &l, .verb = "reading", .path = "a.pth" };
+
+    byte_progress_begin(&p, 6000000);
+    byte_progress_add(&p, 1000000); /* comes too early */
+    ck_assert_str_eq(terminal, "");
+    p.begin -= 100;
+    byte_progress_add(&p, 1000000);
+    ck_assert_ptr_nonnull(strstr(terminal, "\rreading 2.00 MB of 6.00 MB, 33 %, 3:20 left, "
+                                           "'a.pth'"));
+    byte_progress_end(&p);
+    ck_assert_ptr_nonnull(strstr(terminal, "'\033[K\r\033[K"));
+}
+END_TEST
+
+START_TEST(short_work_on_bytes_leaves_the_terminal_alone)
+{
+    byte_progress p = { .log = &l, .verb = "reading", .path = "a.pth" };
+
+    byte_progress_begin(&p, 1000);
+    byte_progress_add(&p, 1000);
+    byte_progress_end(&p);
+    ck_assert_str_eq(terminal, "");
+    ck_assert(l.drawn <= 0);
+    byte_progress_begin(NULL, 1000);
+    byte_progress_add(NULL, 1000);
+    byte_progress_end(NULL);
 }
 END_TEST
 
@@ -228,6 +261,8 @@ int main(void)
     tcase_add_checked_fixture(c, open_terminal_and_file, close_terminal_and_file);
     tcase_add_test(c, control_characters_reach_neither_terminal_nor_file);
     tcase_add_test(c, progress_is_redrawn_on_a_terminal_and_absent_from_the_file);
+    tcase_add_test(c, progress_of_bytes_tells_the_time_left);
+    tcase_add_test(c, short_work_on_bytes_leaves_the_terminal_alone);
     tcase_add_test(c, a_block_stays_below_later_lines_until_it_is_empty);
     tcase_add_test(c, a_block_is_found_again_after_a_resize);
     tcase_add_test(c, quiet_hides_lines_but_not_warnings_and_details_need_verbose);

@@ -136,7 +136,7 @@ START_TEST(tensors_are_read_back)
     pons_error err = PONS_ERROR_INIT;
     torch_file *f = NULL;
 
-    ck_assert_msg(torch_file_write(path, checkpoint(), &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(torch_file_write(path, checkpoint(), NULL, &err) == PONS_OK, "%s", err.text);
     ck_assert_msg(torch_file_open(path, &f, &err) == PONS_OK, "%s", err.text);
     require(f, "whole", 8, whole);
     require(f, "turned", 6, turned);
@@ -155,7 +155,7 @@ START_TEST(plain_values_are_read_back)
     torch_file *f = NULL;
     const torch_value *root, *v;
 
-    ck_assert_msg(torch_file_write(path, checkpoint(), &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(torch_file_write(path, checkpoint(), NULL, &err) == PONS_OK, "%s", err.text);
     ck_assert_msg(torch_file_open(path, &f, &err) == PONS_OK, "%s", err.text);
     root = torch_file_root(f);
     ck_assert_int_eq(torch_value_count(root), 9);
@@ -182,7 +182,7 @@ START_TEST(the_archive_has_the_form_of_pytorch)
     FILE *file;
     size_t size;
 
-    ck_assert_msg(torch_file_write(path, checkpoint(), &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(torch_file_write(path, checkpoint(), NULL, &err) == PONS_OK, "%s", err.text);
     file = fopen(path, "rb");
     ck_assert_ptr_nonnull(file);
     size = fread(bytes, 1, sizeof bytes, file);
@@ -202,9 +202,9 @@ START_TEST(other_values_are_refused_and_the_older_file_stays)
     torch_value *root = pickle_value_new(memory, TORCH_LIST);
     torch_file *f = NULL;
 
-    ck_assert_int_eq(torch_file_write(path, root, &err), PONS_OK);
+    ck_assert_int_eq(torch_file_write(path, root, NULL, &err), PONS_OK);
     ck_assert(pickle_value_append(memory, root, pickle_value_new(memory, TORCH_SET)));
-    ck_assert_int_eq(torch_file_write(path, root, &err), PONS_CONFIG);
+    ck_assert_int_eq(torch_file_write(path, root, NULL, &err), PONS_CONFIG);
     ck_assert_msg(strstr(err.text, "a set cannot be written") != NULL, "%s", err.text);
     err = (pons_error)PONS_ERROR_INIT;
     ck_assert_int_eq(torch_file_open(path, &f, &err), PONS_OK);
@@ -218,7 +218,7 @@ START_TEST(a_type_without_a_storage_is_refused)
     pons_error err = PONS_ERROR_INIT;
     torch_storage *s = storage_of("uint16", numbers, 2);
 
-    ck_assert_int_eq(torch_file_write(path, matrix(s, 0, 1, 2, 2, 1), &err), PONS_CONFIG);
+    ck_assert_int_eq(torch_file_write(path, matrix(s, 0, 1, 2, 2, 1), NULL, &err), PONS_CONFIG);
     ck_assert_msg(strstr(err.text, "type uint16") != NULL, "%s", err.text);
     ck_assert_int_ne(access(path, F_OK), 0);
 }
@@ -228,7 +228,7 @@ START_TEST(a_folder_in_its_place_is_refused)
 {
     pons_error err = PONS_ERROR_INIT;
 
-    ck_assert_int_eq(torch_file_write(".", pickle_value_new(memory, TORCH_NONE), &err),
+    ck_assert_int_eq(torch_file_write(".", pickle_value_new(memory, TORCH_NONE), NULL, &err),
                      PONS_FAILURE);
 }
 END_TEST

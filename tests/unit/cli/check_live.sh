@@ -95,6 +95,8 @@ check "evaluate of images on a terminal" on_terminal decided "$program evaluate 
 check "it shows its image" grep -q 'evaluating case [1-5] of 5' decided
 check "preprocess on a terminal" on_terminal written "$program data preprocess e.ini -o written.d"
 check "it shows its case" grep -q 'preprocessing case [1-3] of 3' written
+check "phantom on a terminal" on_terminal made "$program data phantom -o made.d --cases 3 --extent 16"
+check "it shows its case" grep -q 'making case [1-3] of 3, .* left' made
 check "init on a terminal" on_terminal planned "$program init ph -o planned.ini"
 check "it shows its case" grep -q 'reading case [1-3] of 3' planned
 finish
