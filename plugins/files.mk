@@ -4,10 +4,13 @@ sink_LTLIBRARIES += plugins/sinks/csv.la plugins/sinks/tensorboard.la plugins/si
 RUN_PARAMETERS = plugins/sinks/run_parameters.c plugins/sinks/run_parameters.h
 noinst_LTLIBRARIES += libprotobuf_fields.la libevents.la libwandb_records.la
 libprotobuf_fields_la_SOURCES = plugins/sinks/protobuf.c plugins/sinks/protobuf.h
-libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h
+libprotobuf_fields_la_LIBADD = $(JANSSON_LIBS)
+libevents_la_SOURCES = plugins/sinks/tensorboard/event.c plugins/sinks/tensorboard/event.h \
+	plugins/sinks/tensorboard/graph_def.c plugins/sinks/tensorboard/graph_def.h
 libevents_la_LIBADD = libprotobuf_fields.la
-plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c $(RUN_PARAMETERS)
-plugins_sinks_tensorboard_la_LIBADD = libevents.la $(JANSSON_LIBS) $(INIH_LIBS)
+plugins_sinks_tensorboard_la_SOURCES = plugins/sinks/tensorboard/tensorboard.c \
+	plugins/sinks/tensorboard/event_files.c plugins/sinks/tensorboard/event_files.h $(RUN_PARAMETERS)
+plugins_sinks_tensorboard_la_LIBADD = libevents.la $(INIH_LIBS)
 libwandb_records_la_SOURCES = plugins/sinks/wandb/transaction_log.c plugins/sinks/wandb/transaction_log.h \
 	plugins/sinks/wandb/run_record.c plugins/sinks/wandb/run_record.h
 libwandb_records_la_LIBADD = libprotobuf_fields.la $(ZLIB_LIBS)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/broken_pipe.h"
 #include "base/file/file.h"
 #include "base/profile/profile.h"
@@ -33,6 +34,8 @@
 #include "report/page/run_reporter.h"
 #include "report/profile/profile_files.h"
 #include "report/run_folder.h"
+#include "report/sinks/case_pictures.h"
+#include "report/sinks/network_boxes.h"
 #include "train/trainer.h"
 
 static const char *const none_words[] = { "none", NULL };
@@ -75,6 +78,7 @@ typedef struct start {
     metrics *metrics;
     devices_file *devices;
     run_reporter *reporter; /* of every rank; NULL: [log] report = no                             */
+    case_pictures *pictures; /* of every rank; NULL: no sink takes any                            */
     train_view *view;       /* NULL: no terminal that is redrawn                                  */
     profile *profile;       /* NULL: without --profile, and of ranks that do not write           */
     text_stream held;       /* log lines until log.txt is open                                    */
@@ -255,6 +259,7 @@ static void on_predicted(void *context, const scored_case *c)
     const start *s = context;
 
     run_reporter_draw(s->reporter, c);
+    case_pictures_add(s->pictures, c);
     train_view_case(s->view);
 }
 
@@ -262,7 +267,8 @@ static pons_status on_validated(void *context, const validated_cases *v, pons_er
 {
     const start *s = context;
 
-    return run_reporter_score(s->reporter, v, err);
+    return case_pictures_send(s->pictures, v, err) == PONS_OK
+           ? run_reporter_score(s->reporter, v, err) : err->status;
 }
 
 static bool on_stop(void *context)
@@ -492,8 +498,26 @@ static pons_status identify(start *s, pons_error *err)
     return PONS_OK;
 }
 
+/* Give the network to the sinks. A failure is no reason not to train. */
+static void send_network(const start *s)
+{
+    pons_error problem = PONS_ERROR_INIT;
+    pons_network network;
+    arena *memory;
+
+    if (!metrics_takes_network(s->metrics) || (memory = arena_new()) == NULL)
+        return;
+    if (network_boxes_make(s->experiment, memory, &network, &problem) != PONS_OK)
+        log_warning(s->call->log, "the sinks get no graph of the network: %s", problem.text);
+    else if (network.count > 0)
+        metrics_network(s->metrics, &network);
+    arena_free(memory);
+}
+
 static pons_status open_report(start *s, const char *folder, pons_error *err)
 {
+    if (case_pictures_open(s->experiment, s->metrics, &s->pictures, err) != PONS_OK)
+        return err->status;
     return s->sections.log.report
            ? run_reporter_open(folder, s->experiment, &s->reporter, err) : PONS_OK;
 }
@@ -515,8 +539,9 @@ static pons_status open_folder(start *s, pons_error *err)
         && (s->sections.log.device_every == 0
             || devices_file_open(s->folder.path, keep.step, s->call->log, &s->devices, err)
                == PONS_OK)
-        && config_write(s->config, resolved, err) == PONS_OK)
-        open_report(s, s->folder.path, err);
+        && config_write(s->config, resolved, err) == PONS_OK
+        && open_report(s, s->folder.path, err) == PONS_OK)
+        send_network(s);
     free(resolved);
     return err->status;
 }
@@ -698,6 +723,7 @@ static void end_records(start *s, const pons_error *err)
     if (s->metrics == NULL && s->reporter == NULL)
         return;
     profile_range_begin(RANGE_REPORT, range_kind_name(RANGE_REPORT));
+    case_pictures_close(s->pictures);
     metrics_end(s->metrics, err->status);
     metrics_close(s->metrics);
     devices_file_close(s->devices);
@@ -706,6 +732,7 @@ static void end_records(start *s, const pons_error *err)
     s->metrics = NULL;
     s->devices = NULL;
     s->reporter = NULL;
+    s->pictures = NULL;
 }
 
 static void close_start(start *s, bool trained, pons_error *err)

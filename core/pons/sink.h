@@ -11,7 +11,7 @@
 #ifndef CORE_PONS_SINK_H
 #define CORE_PONS_SINK_H
 
-#include <pons/plugin.h>
+#include <pons/graph.h>
 #include <stdio.h>
 
 PONS_C_BEGIN
@@ -32,6 +32,30 @@ typedef struct pons_record {
 typedef struct pons_sink_kept {
     int64_t step, validation;
 } pons_sink_kept;
+
+/* A validation case as a picture: image, label, prediction and error in three planes.           */
+typedef struct pons_picture {
+    const char *name;     /* of the case                                                          */
+    int64_t step;         /* of the validation; records of later steps may have come before       */
+    int width, height;    /* pixels                                                               */
+    const void *png;      /* a PNG file of red, green and blue                                    */
+    size_t size;
+} pons_picture;
+
+/* A tensor of the network, and the operation that computes it.                                  */
+typedef struct pons_network_node {
+    /* Unique; letters, digits and "._-" between slashes: "96x96x96/model.0.conv/convolution"     */
+    const char *name;
+    const char *operation; /* "convolution", "parameter"                                          */
+    pons_shape shape;
+    int input_count;
+    const int *input;     /* [input_count] indices of nodes                                       */
+} pons_network_node;
+
+typedef struct pons_network {
+    int count;
+    const pons_network_node *node;
+} pons_network;
 
 typedef struct pons_sink_operations {
     pons_status (*check)(const void *config, pons_error *err); /* may be NULL; see plugin.h       */
@@ -54,6 +78,18 @@ typedef struct pons_sink_operations {
      * --send'. A failure leaves the rest for another time.
      */
     pons_status (*send)(const void *config, const char *folder, pons_error *err);
+    /*
+     * The number of cases whose pictures 'picture' takes: the first ones of validation/cases.csv,
+     * the same for each validation.
+     */
+    int (*picture_count)(const void *config);
+    /*
+     * Take a picture. Calls come from a thread of their own, also while a record is being written
+     * or flushed. A failure is one warning, and the sink gets no more pictures of the run.
+     */
+    pons_status (*picture)(void *sink, const pons_picture *picture, pons_error *err);
+    /* Take the network that predicts, after 'open'. A failure is a warning. */
+    pons_status (*network)(void *sink, const pons_network *network, pons_error *err);
 } pons_sink_operations;
 
 /*

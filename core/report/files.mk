@@ -32,3 +32,5 @@ libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_score
 libcore_la_SOURCES += core/report/profile/flame_graph.c core/report/profile/profile_files.c \
 	core/report/profile/profile_files.h core/report/profile/profile_files_internal.h \
 	core/report/profile/profile_totals.c core/report/profile/trace_events.c
+libcore_la_SOURCES += core/report/sinks/case_pictures.c core/report/sinks/case_pictures.h \
+	core/report/sinks/network_boxes.c core/report/sinks/network_boxes.h

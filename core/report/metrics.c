@@ -13,6 +13,7 @@
 #include "base/errno_status.h"
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "base/integer.h"
 #include "base/text/text.h"
 #include "plugin/plugin_load.h"
 #include "plugin/plugin_status.h"
@@ -23,6 +24,9 @@ typedef struct opened_sink {
     const pons_sink_operations *operations;
     const char *name;
     void *handle;
+    int pictures;             /* that the sink takes of the validation below, and has taken       */
+    int taken;
+    int64_t validation;
 } opened_sink;
 
 struct metrics {
@@ -69,6 +73,75 @@ static pons_status check_table(const char *folder, const char *sink, logger *l, 
     return err->status;
 }
 
+/* ---- pictures and the network ---------------------------------------------------------------- */
+
+static int picture_count(const loaded_plugin *sink)
+{
+    const pons_sink_operations *o = sink->plugin->operations;
+
+    return o->picture_count != NULL && o->picture != NULL ? o->picture_count(sink->options) : 0;
+}
+
+int metrics_picture_count(const experiment *e)
+{
+    int most = 0;
+
+    for (int i = 0; i < e->sections.log.sinks.count; i++)
+        most = max_int(most, picture_count(&e->sink[i]));
+    return most;
+}
+
+/* Of a validation the sink gets as many pictures as it asked for; after a failure none. */
+static void give_picture(metrics *m, opened_sink *s, const pons_picture *picture)
+{
+    pons_error problem = PONS_ERROR_INIT;
+
+    if (s->validation != picture->step)
+        s->taken = 0;
+    s->validation = picture->step;
+    if (s->taken++ >= s->pictures
+        || plugin_status(s->operations->picture(s->handle, picture, &problem), s->name, "picture",
+                         &problem) == PONS_OK)
+        return;
+    log_warning(m->log, "sink '%s': %s; it gets no more pictures of this run", s->name,
+                problem.text);
+    s->pictures = 0;
+}
+
+void metrics_picture(metrics *m, const pons_picture *picture)
+{
+    locale_t before = text_locale_begin();
+
+    for (int i = 0; i < m->sink_count; i++)
+        give_picture(m, &m->sink[i], picture);
+    text_locale_end(before);
+}
+
+bool metrics_takes_network(const metrics *m)
+{
+    for (int i = 0; i < m->sink_count; i++)
+        if (m->sink[i].operations->network != NULL)
+            return true;
+    return false;
+}
+
+void metrics_network(metrics *m, const pons_network *network)
+{
+    locale_t before = text_locale_begin();
+
+    for (int i = 0; i < m->sink_count; i++) {
+        const opened_sink *s = &m->sink[i];
+        pons_error problem = PONS_ERROR_INIT;
+        if (s->operations->network != NULL
+            && plugin_status(s->operations->network(s->handle, network, &problem), s->name,
+                             "network", &problem) != PONS_OK)
+            log_warning(m->log, "sink '%s': %s", s->name, problem.text);
+    }
+    text_locale_end(before);
+}
+
+/* ---- open ------------------------------------------------------------------------------------ */
+
 static pons_status open_each_sink(metrics *m, const char *folder, pons_sink_kept keep,
                                   const experiment *e, pons_error *err)
 {
@@ -82,6 +155,7 @@ static pons_status open_each_sink(metrics *m, const char *folder, pons_sink_kept
         const loaded_plugin *chosen = &e->sink[m->sink_count];
         s->operations = chosen->plugin->operations;
         s->name = chosen->plugin->descriptor->name;
+        s->pictures = picture_count(chosen);
         if (keep.step >= 0 && check_table(folder, s->name, e->log, err) != PONS_OK)
             return err->status;
         if (plugin_status(s->operations->open(chosen->options, folder, keep, &s->handle, err),

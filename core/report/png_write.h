@@ -6,6 +6,8 @@
 
 #include <pons/plugin.h>
 
+#include <stdio.h>
+
 /*
  * Write 8-bit RGB, rows from the top. PONS_CONFIG without libpng. The caller sweeps temporary files
  * (base/file/file.h), once for many pictures of a folder.
@@ -18,6 +20,9 @@ pons_status png_write_rgb(const char *path, int width, int height, const uint8_t
  */
 pons_status png_write_indexed(const char *path, int width, int height, const uint8_t *pixels,
                               int colors, const uint8_t (*palette)[3], pons_error *err);
+/* Write the same to a stream. False: the stream or libpng fails, or the build lacks it. */
+bool png_encode_indexed(FILE *to, int width, int height, const uint8_t *pixels, int colors,
+                        const uint8_t (*palette)[3]);
 bool png_available(void);
 
 #endif

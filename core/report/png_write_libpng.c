@@ -92,3 +92,10 @@ pons_status png_write_indexed(const char *path, int width, int height, const uin
 {
     return write_png(path, &(png_source){ width, height, 1, pixels, colors, palette, true }, err);
 }
+
+bool png_encode_indexed(FILE *to, int width, int height, const uint8_t *pixels, int colors,
+                        const uint8_t (*palette)[3])
+{
+    return encode_png(to, &(png_source){ width, height, 1, pixels, colors, palette, true })
+           && fflush(to) == 0 && !ferror(to);
+}

@@ -20,3 +20,9 @@ pons_status png_write_indexed(const char *path, int width, int height, const uin
 {
     return png_write_rgb(path, width, height, pixels, err);
 }
+
+bool png_encode_indexed(FILE *to, int width, int height, const uint8_t *pixels, int colors,
+                        const uint8_t (*palette)[3])
+{
+    return false;
+}

@@ -34,6 +34,21 @@ void message_free(message *m)
     *m = (message){ 0 };
 }
 
+bool message_resize(message *m, size_t size)
+{
+    m->size = 0;
+    if (size > m->room) {
+        unsigned char *larger = realloc(m->data, size);
+
+        if (larger == NULL)
+            return false;
+        m->data = larger;
+        m->room = size;
+    }
+    m->size = size;
+    return true;
+}
+
 void message_append(message *m, const void *data, size_t size)
 {
     if (m->size + size > m->room) {
@@ -107,11 +122,6 @@ void message_put_bytes(message *m, int field, const void *data, size_t size)
     message_append(m, data, size);
 }
 
-void message_put_text(message *m, int field, const char *text)
-{
-    message_put_bytes(m, field, text, strlen(text));
-}
-
 bool text_is_utf8(const char *text)
 {
     json_t *string = json_string(text);
@@ -119,6 +129,18 @@ bool text_is_utf8(const char *text)
 
     json_decref(string);
     return valid;
+}
+
+void message_put_text(message *m, int field, const char *text)
+{
+    size_t size = strlen(text), from;
+
+    message_put_bytes(m, field, text, size);
+    if (m->failed || text_is_utf8(text))
+        return;
+    from = m->size - size;
+    for (size_t i = from; i < m->size; i++)
+        m->data[i] = m->data[i] < 0x80 ? m->data[i] : '?';
 }
 
 void message_put(message *m, int field, const message *inner)

@@ -20,12 +20,15 @@ void message_free(message *m);
 /* Append bytes as they are, such as the fields of another message. */
 void message_append(message *m, const void *data, size_t size);
 
+/* A message of 'size' bytes that are still to be set. False: out of memory. */
+bool message_resize(message *m, size_t size);
+
 /* Append a field: its number, then the value. */
 void message_put_integer(message *m, int field, uint64_t value);
 void message_put_double(message *m, int field, double value);
 void message_put_float(message *m, int field, float value);
 void message_put_bytes(message *m, int field, const void *data, size_t size);
-/* A text must be UTF-8, since readers refuse a whole message for another one. */
+/* Text that is not UTF-8, for which readers refuse the whole message, has '?' for its other bytes. */
 void message_put_text(message *m, int field, const char *text);
 void message_put(message *m, int field, const message *inner);
 

@@ -149,6 +149,16 @@ pons_status worker_wait(worker *w, pons_error *err)
     return status;
 }
 
+bool worker_busy(worker *w)
+{
+    bool busy;
+
+    pthread_mutex_lock(&w->lock);
+    busy = w->job != NULL;
+    pthread_mutex_unlock(&w->lock);
+    return busy;
+}
+
 double worker_seconds(worker *w)
 {
     double seconds;

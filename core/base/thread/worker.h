@@ -29,6 +29,8 @@ pons_status worker_start(worker *w, worker_job *job, void *context, pons_error *
 pons_status worker_check(worker *w, pons_error *err);
 /* The same after waiting until no job is under way. */
 pons_status worker_wait(worker *w, pons_error *err);
+/* Whether a job is under way. */
+bool worker_busy(worker *w);
 /* Seconds that the last finished job took; 0: there is none. */
 double worker_seconds(worker *w);
 

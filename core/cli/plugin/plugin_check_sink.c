@@ -1,8 +1,8 @@
 /*
  * plugin_check_sink.c - check a sink in a scratch folder.
  *
- * The sink takes records of both kinds. A flush writes to disk. A second opening continues behind
- * the kept records.
+ * The sink takes records of both kinds, and a picture and a network if it has these operations. A
+ * flush writes to disk. A second opening continues behind the kept records.
  */
 #include <errno.h>
 #include <fts.h>
@@ -34,6 +34,37 @@ static pons_status write_records(const pons_sink_operations *o, void *sink, int 
             plugin_status(o->write(sink, &validated, err), "the sink", "write", err);
     }
     return err->status;
+}
+
+/* Give a network of a parameter and a convolution. */
+static pons_status write_network(const pons_sink_operations *o, void *sink, pons_error *err)
+{
+    static const int input[] = { 0 };
+    static const pons_network_node node[] = {
+        { "4x4x4/a/weight", "parameter", { 5, { 8, 1, 3, 3, 3 } }, 0, NULL },
+        { "4x4x4/a/convolution", "convolution", { 5, { 1, 4, 4, 4, 8 } }, 1, input }
+    };
+
+    return o->network == NULL ? PONS_OK
+         : plugin_status(o->network(sink, &(pons_network){ 2, node }, err), "the sink", "network",
+                         err);
+}
+
+/* Give a picture of one grey pixel. */
+static pons_status write_picture(const pons_sink_operations *o, void *sink, int64_t step,
+                                 pons_error *err)
+{
+    static const unsigned char png[] = {
+        0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48,
+        0x44, 0x52, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x01, 0x08, 0x02, 0x00, 0x00,
+        0x00, 0x90, 0x77, 0x53, 0xde, 0x00, 0x00, 0x00, 0x0c, 0x49, 0x44, 0x41, 0x54, 0x78,
+        0xda, 0x63, 0x68, 0x68, 0x68, 0x00, 0x00, 0x03, 0x04, 0x01, 0x81, 0x75, 0x2e, 0x01,
+        0xbc, 0x00, 0x00, 0x00, 0x00, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82
+    };
+    const pons_picture picture = { "case_1", step, 1, 1, png, sizeof png };
+
+    return o->picture == NULL ? PONS_OK
+         : plugin_status(o->picture(sink, &picture, err), "the sink", "picture", err);
 }
 
 /* Call 'visit' with each file and folder, those of a folder before it. The sum of its answers. */
@@ -71,7 +102,9 @@ static pons_status check_writing(const pons_sink_operations *o, const void *opti
     if (plugin_status(o->open(options, folder, keep, &sink, err), "the sink", "open", err)
         != PONS_OK)
         return err->status;
-    if (write_records(o, sink, first, last, err) == PONS_OK
+    if (write_network(o, sink, err) == PONS_OK
+        && write_records(o, sink, first, last, err) == PONS_OK
+        && write_picture(o, sink, last, err) == PONS_OK
         && plugin_status(o->flush(sink, err), "the sink", "flush", err) == PONS_OK
         && keep.step < 0 && visit_folder(folder, size_of) <= before)
         pons_fail(err, PONS_PLUGIN, "nothing is in the folder after %d records and 'flush'",

@@ -119,13 +119,18 @@ static int64_t count_wrong(const volume *label, const uint8_t *prediction, int64
 
 static void count_labelled(const volume *label, int64_t *section[3])
 {
+    const uint8_t *row = label->voxels;
+    size_t size = (size_t)(label->extent[2] * label->channels);
     int64_t at[3];
 
     for (at[0] = 0; at[0] < label->extent[0]; at[0]++)
-        for (at[1] = 0; at[1] < label->extent[1]; at[1]++)
+        for (at[1] = 0; at[1] < label->extent[1]; at[1]++, row += size) {
+            if (row[0] == 0 && memcmp(row, row + 1, size - 1) == 0) /* most rows                  */
+                continue;
             for (at[2] = 0; at[2] < label->extent[2]; at[2]++)
                 for (int a = 0; a < 3 && picture_is_marked(label, at); a++)
                     section[a][at[a]]++;
+        }
 }
 
 /* The sum of the differences of a synthesis in each slice, in 1024ths; -1 is around the image. */
@@ -194,9 +199,9 @@ static pons_status choose_planes(mosaic_slices *s, const mosaic_case *c, pons_er
     section[0] = count;
     section[1] = count + extent[0];
     section[2] = count + extent[0] + extent[1];
-    if (c->made != NULL)
+    if (c->made != NULL && !c->steady)
         add_differences(c, section);
-    if (c->label != NULL && count_wrong(c->label, c->prediction, section) == 0)
+    if (c->label != NULL && (c->steady || count_wrong(c->label, c->prediction, section) == 0))
         count_labelled(c->label, section);
     for (int axis = 0; axis < 3; axis++)
         flat = flat < 0 && extent[axis] == 1 ? axis : flat;
@@ -414,4 +419,13 @@ pons_status mosaic_save(const mosaic_picture *picture, const char *path, pons_er
     fill_palette(palette);
     return png_write_indexed(path, picture->width, picture->height, picture->pixels, COLORS,
                              (const uint8_t (*)[3])palette, err);
+}
+
+bool mosaic_encode(const mosaic_picture *picture, FILE *to)
+{
+    uint8_t palette[COLORS][3];
+
+    fill_palette(palette);
+    return png_encode_indexed(to, picture->width, picture->height, picture->pixels, COLORS,
+                              (const uint8_t (*)[3])palette);
 }

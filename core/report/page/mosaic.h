@@ -9,6 +9,8 @@
 
 #include "data/volume/volume.h"
 
+#include <stdio.h>
+
 /* Colours of the error: a class that is missed, one that is not there, one for another. */
 typedef enum mosaic_error {
     MOSAIC_MISSED = 1, MOSAIC_FALSE_ALARM, MOSAIC_OTHER_CLASS, MOSAIC_ERROR_COUNT
@@ -31,6 +33,7 @@ typedef struct mosaic_case {
     const volume *label;
     const uint8_t *prediction;
     const float *truth, *made;
+    bool steady;              /* slices that do not depend on what was predicted                  */
 } mosaic_case;
 
 /* A malloc'ed block of 'size' bytes without pointers, at most 500 kB, which may be copied. */
@@ -38,8 +41,9 @@ typedef struct mosaic_slices mosaic_slices;
 
 /*
  * Cut the slices with most wrong voxels or the largest differences, else with most labelled voxels,
- * else the middle ones, across axes 0, 1 and 2; of a volume of one slice that one alone. They have
- * no more points than pixels. PONS_DEVICE without memory.
+ * else the middle ones, across axes 0, 1 and 2; of a volume of one slice that one alone. Steady ones
+ * are those of most labelled voxels or the middle. They have no more points than pixels. PONS_DEVICE
+ * without memory.
  */
 pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *err);
 size_t mosaic_size(const mosaic_slices *s);
@@ -58,4 +62,7 @@ typedef struct mosaic_picture {
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err);
 /* Write a PNG. PONS_CONFIG in a build without libpng. */
 pons_status mosaic_save(const mosaic_picture *picture, const char *path, pons_error *err);
+/* Write the same file to a stream. False: the stream or libpng fails, or the build lacks it. */
+bool mosaic_encode(const mosaic_picture *picture, FILE *to);
+
 #endif

@@ -87,7 +87,7 @@ void run_reporter_draw(run_reporter *r, const scored_case *c)
         return;
     const mosaic_case shown = { &c->c->image, c->channel,
                                 c->decided != NULL ? &c->c->label : NULL, c->decided, c->truth,
-                                c->made };
+                                c->made, .steady = false };
 
     worst_cases_add(&r->shown, c->number, c->badness, &shown, &ignored);
 }

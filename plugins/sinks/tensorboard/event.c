@@ -7,8 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_LOG = 7 };
-enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2 };
+/* Numbers of compat/proto: event.proto and summary.proto. */
+enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_GRAPH = 4, EVENT_SUMMARY = 5,
+       EVENT_LOG = 7 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4, VALUE_METADATA = 9 };
+enum { IMAGE_HEIGHT = 1, IMAGE_WIDTH = 2, IMAGE_COLORS = 3, IMAGE_BYTES = 4, RGB = 3 };
+enum { METADATA_PLUGIN = 1, PLUGIN_NAME = 1, METADATA_DESCRIPTION = 3 };
 enum { LOG_STATUS = 1, LOG_START = 1 };
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -47,6 +51,33 @@ void summary_put_scalar(message *summary, const char *tag, float value)
     message_put_text(&v, VALUE_TAG, tag);
     message_put_float(&v, VALUE_SIMPLE, value);
     message_put(summary, SUMMARY_VALUE, &v);
+    message_free(&v);
+}
+
+void event_put_graph(message *event, const message *graph)
+{
+    message_put(event, EVENT_GRAPH, graph);
+}
+
+void summary_put_image(message *summary, const char *tag, const char *description,
+                       const pons_picture *picture)
+{
+    message image = { 0 }, plugin = { 0 }, metadata = { 0 }, v = { 0 };
+
+    message_put_integer(&image, IMAGE_HEIGHT, (uint64_t)picture->height);
+    message_put_integer(&image, IMAGE_WIDTH, (uint64_t)picture->width);
+    message_put_integer(&image, IMAGE_COLORS, RGB);
+    message_put_bytes(&image, IMAGE_BYTES, picture->png, picture->size);
+    message_put_text(&plugin, PLUGIN_NAME, "images");
+    message_put(&metadata, METADATA_PLUGIN, &plugin);
+    message_put_text(&metadata, METADATA_DESCRIPTION, description);
+    message_put_text(&v, VALUE_TAG, tag);
+    message_put(&v, VALUE_IMAGE, &image);
+    message_put(&v, VALUE_METADATA, &metadata);
+    message_put(summary, SUMMARY_VALUE, &v);
+    message_free(&image);
+    message_free(&plugin);
+    message_free(&metadata);
     message_free(&v);
 }
 
@@ -95,31 +126,31 @@ bool event_write(FILE *file, const message *event)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void describe(message_view event, int64_t *step, char *tag, size_t room)
+static void describe(message_view event, event_facts *out)
 {
     message_field f;
 
-    *step = message_find(event, EVENT_STEP, &f) ? (int64_t)f.value : 0;
-    tag[0] = '\0';
+    *out = (event_facts){ .step = 0 };
+    if (message_find(event, EVENT_STEP, &f))
+        out->step = (int64_t)f.value;
+    out->graph = message_find(event, EVENT_GRAPH, &f);
     if (message_find(event, EVENT_SUMMARY, &f) && message_find(f.bytes, SUMMARY_VALUE, &f)
         && message_find(f.bytes, VALUE_TAG, &f))
-        snprintf(tag, room, "%.*s", (int)(f.bytes.end - f.bytes.at), (const char *)f.bytes.at);
+        snprintf(out->tag, sizeof out->tag, "%.*s", (int)(f.bytes.end - f.bytes.at),
+                 (const char *)f.bytes.at);
 }
 
-bool event_read(FILE *file, int64_t *step, char *tag, size_t room)
+bool event_read(FILE *file, message *event, event_facts *facts)
 {
-    unsigned char head[HEAD], *data;
+    unsigned char head[HEAD], foot[FOOT];
     uint64_t size;
-    bool good;
 
     if (fread(head, 1, HEAD, file) != HEAD || little_endian_load(head + 8, 4) != event_crc(head, 8)
-        || (size = little_endian_load(head, 8)) > EVENT_LIMIT
-        || (data = malloc(size + FOOT)) == NULL)
+        || (size = little_endian_load(head, 8)) > EVENT_LIMIT || !message_resize(event, size)
+        || fread(event->data, 1, event->size, file) != event->size
+        || fread(foot, 1, FOOT, file) != FOOT
+        || little_endian_load(foot, 4) != event_crc(event->data, event->size))
         return false;
-    good = fread(data, 1, size + FOOT, file) == size + FOOT
-           && little_endian_load(data + size, 4) == event_crc(data, size);
-    if (good)
-        describe((message_view){ data, data + size }, step, tag, room);
-    free(data);
-    return good;
+    describe((message_view){ event->data, event->data + event->size }, facts);
+    return true;
 }

@@ -1,10 +1,13 @@
 /*
  * tensorboard - event files in the run folder: events.out.tfevents.TIME.HOST.PROCESS.pons.
  *
- * A record is one event, and each of its numbers a scalar 'KIND/NAME'. A resumed run begins a file
- * of its own, after that of the earlier start in the order of names. Records after 'keep' are cut
- * from earlier files, and the file begins with a start event, by which a TensorBoard that
- * has read them forgets them. The values of resolved.ini are hyperparameters.
+ * A record is one event, and each of its numbers a scalar 'KIND/NAME'. A picture is an image
+ * 'case/NAME'. A resumed run begins a file of its own, after that of the earlier start in the order
+ * of names. Records after 'keep' are cut from earlier files, and the file begins with a start
+ * event, by which a TensorBoard that has read them forgets them. The values of resolved.ini are
+ * hyperparameters.
+ *
+ * Pictures come from another thread, which shares the file, whose stream has a lock, and 'failure'.
  *
  * A file that cannot be written ends the output with one warning and not the run.
  */
@@ -12,8 +15,9 @@
 
 #include "sinks/run_parameters.h"
 #include "sinks/tensorboard/event.h"
+#include "sinks/tensorboard/event_files.h"
+#include "sinks/tensorboard/graph_def.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -22,13 +26,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char start[] = "events.out.tfevents.", end[] = ".pons";
+typedef struct tensorboard_options {
+    int64_t images;
+} tensorboard_options;
+
+static const pons_option options[] = {
+    PONS_INTEGER(tensorboard_options, images, "4", 0, 64,
+                 "Validation cases whose pictures the page Images has, the first ones of the "
+                 "list; 0: none."),
+    PONS_OPTIONS_END
+};
 
 typedef struct tensorboard {
     char *folder, *path;
     FILE *file;
     message event, summary;
     bool described;  /* the hyperparameters are written                                           */
+    bool graph;      /* an earlier file has the graph                                             */
     double flushed;  /* the time at which readers last saw the file grow                          */
     atomic_int failure; /* errno of the first failed write, of either thread; 0: none             */
     bool warned;
@@ -40,73 +54,6 @@ static double now(void)
 
     clock_gettime(CLOCK_REALTIME, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- files of earlier starts ----------------------------------------------------------------- */
-
-static int is_own_file(const struct dirent *e)
-{
-    size_t size = strlen(e->d_name);
-
-    return strncmp(e->d_name, start, sizeof start - 1) == 0 && size > sizeof start + sizeof end
-           && strcmp(e->d_name + size - (sizeof end - 1), end) == 0;
-}
-
-/* The size up to the last record that is kept; 0: none is. */
-static long kept_size(FILE *file, pons_sink_kept keep)
-{
-    char tag[32];
-    int64_t step;
-    long size = 0;
-
-    rewind(file);
-    while (event_read(file, &step, tag, sizeof tag)) {
-        int64_t last = strncmp(tag, "validation/", 11) == 0 ? keep.validation : keep.step;
-        if (step > 0 && step <= last)
-            size = ftell(file);
-    }
-    return size;
-}
-
-/* Cut the records after 'keep', and remove a file that has no others. */
-static pons_status cut_file(const char *path, pons_sink_kept keep, pons_error *err)
-{
-    FILE *file = NULL;
-    long size;
-
-    if (pons_sink_file(path, "a+", &file, err) != PONS_OK)
-        return err->status;
-    size = kept_size(file, keep);
-    if (size > 0 ? ftruncate(fileno(file), size) != 0 : unlink(path) != 0)
-        pons_fail(err, PONS_FAILURE, "cannot cut '%s': %s", path, strerror(errno));
-    fclose(file);
-    return err->status;
-}
-
-/* Cut the files of earlier starts. 'time' becomes later than those of their names. */
-static pons_status cut_files(const char *folder, pons_sink_kept keep, long long *time,
-                             pons_error *err)
-{
-    struct dirent **entry = NULL;
-    int count = scandir(folder, &entry, is_own_file, alphasort);
-
-    if (count < 0)
-        return pons_fail(err, PONS_FAILURE, "cannot read '%s': %s", folder, strerror(errno));
-    for (int i = 0; i < count; i++) {
-        long long named = strtoll(entry[i]->d_name + sizeof start - 1, NULL, 10);
-        char *path = NULL;
-
-        if (*time <= named)
-            *time = named + 1;
-        if (asprintf(&path, "%s/%s", folder, entry[i]->d_name) < 0)
-            pons_fail(err, PONS_DEVICE, "out of memory for event files");
-        else if (err->status == PONS_OK)
-            cut_file(path, keep, err);
-        free(path);
-        free(entry[i]);
-    }
-    free(entry);
-    return err->status;
 }
 
 /* ---- hyperparameters ------------------------------------------------------------------------- */
@@ -125,8 +72,6 @@ static void put_parameter(void *context, const char *name, const char *text)
     char *rest;
     double number = strtod(text, &rest);
 
-    if (!text_is_utf8(name) || !text_is_utf8(text))
-        return;
     if (rest != text && *rest == '\0' && isfinite(number))
         message_put_double(&value, VALUE_NUMBER, number);
     else if (strcmp(text, "yes") == 0 || strcmp(text, "no") == 0)
@@ -171,9 +116,9 @@ static void note_failure(tensorboard *t)
     atomic_compare_exchange_strong(&t->failure, &none, errno != 0 ? errno : EIO);
 }
 
-static void put_event(tensorboard *t)
+static void put_event(tensorboard *t, const message *event)
 {
-    if (t->failure == 0 && !event_write(t->file, &t->event))
+    if (t->failure == 0 && !event_write(t->file, event))
         note_failure(t);
 }
 
@@ -200,7 +145,7 @@ static void put_parameters(tensorboard *t)
     put_start_info(&t->summary, &parameters);
     event_begin(&t->event, now(), 0);
     event_put_summary(&t->event, &t->summary);
-    put_event(t);
+    put_event(t, &t->event);
     message_free(&parameters);
 }
 
@@ -208,12 +153,12 @@ static void begin_file(tensorboard *t, pons_sink_kept keep)
 {
     event_begin(&t->event, now(), 0);
     event_put_version(&t->event);
-    put_event(t);
+    put_event(t, &t->event);
     if (keep.step < 0)
         return;
     event_begin(&t->event, now(), keep.step + 1);
     event_put_start(&t->event);
-    put_event(t);
+    put_event(t, &t->event);
 }
 
 static void tensorboard_close(void *sink)
@@ -231,14 +176,15 @@ static void tensorboard_close(void *sink)
 
 static pons_status open_file(tensorboard *t, pons_sink_kept keep, pons_error *err)
 {
-    long long time = (long long)now();
+    event_files earlier = { .time = (long long)now() };
     char host[64] = "";
 
-    if (cut_files(t->folder, keep, &time, err) != PONS_OK)
+    if (event_files_cut(t->folder, keep, &earlier, err) != PONS_OK)
         return err->status;
+    t->graph = earlier.graph;
     gethostname(host, sizeof host - 1);
-    if (asprintf(&t->path, "%s/%s%010lld.%s.%d%s", t->folder, start, time, host, (int)getpid(),
-                 end) < 0) {
+    if (asprintf(&t->path, "%s/" EVENT_FILE_START "%010lld.%s.%d" EVENT_FILE_END, t->folder,
+                 earlier.time, host, (int)getpid()) < 0) {
         t->path = NULL;
         return pons_fail(err, PONS_DEVICE, "out of memory for event files");
     }
@@ -275,12 +221,12 @@ static pons_status tensorboard_write(void *sink, const pons_record *record, pons
     for (int i = 0; i < record->count; i++) {
         char tag[256];
         snprintf(tag, sizeof tag, "%s/%s", record->kind, record->metric[i].name);
-        if (isfinite(record->metric[i].value) && text_is_utf8(tag))
+        if (isfinite(record->metric[i].value))
             summary_put_scalar(&t->summary, tag, (float)record->metric[i].value);
     }
     event_begin(&t->event, now(), record->step);
     event_put_summary(&t->event, &t->summary);
-    put_event(t);
+    put_event(t, &t->event);
     show_events(t);
     return PONS_OK;
 }
@@ -292,6 +238,47 @@ static pons_status tensorboard_flush(void *sink, pons_error *err)
     (void)err;
     if (fflush(t->file) != 0 || fsync(fileno(t->file)) != 0)
         note_failure(t);
+    return PONS_OK;
+}
+
+static int tensorboard_picture_count(const void *config)
+{
+    return (int)((const tensorboard_options *)config)->images;
+}
+
+static pons_status tensorboard_picture(void *sink, const pons_picture *picture, pons_error *err)
+{
+    static const char columns[] = "Columns: image, label, prediction and error (orange: missed, "
+                                  "blue: not there, yellow: another class); of a synthesis image, "
+                                  "modality, made image and their difference. Rows: three planes.";
+    tensorboard *t = sink;
+    message event = { 0 }, summary = { 0 };
+    char tag[512];
+
+    (void)err;
+    snprintf(tag, sizeof tag, "case/%s", picture->name);
+    summary_put_image(&summary, tag, columns, picture);
+    event_begin(&event, now(), picture->step);
+    event_put_summary(&event, &summary);
+    put_event(t, &event);
+    message_free(&event);
+    message_free(&summary);
+    return PONS_OK;
+}
+
+static pons_status tensorboard_network(void *sink, const pons_network *network, pons_error *err)
+{
+    tensorboard *t = sink;
+    message graph = { 0 };
+
+    (void)err;
+    if (t->graph)
+        return PONS_OK;
+    graph_def_put(&graph, network);
+    event_begin(&t->event, now(), 0);
+    event_put_graph(&t->event, &graph);
+    put_event(t, &t->event);
+    message_free(&graph);
     return PONS_OK;
 }
 
@@ -309,8 +296,9 @@ static bool tensorboard_warning(void *sink, char *text, size_t size)
 
 static const pons_sink_operations operations = {
     .open = tensorboard_open, .write = tensorboard_write, .flush = tensorboard_flush,
-    .close = tensorboard_close, .warning = tensorboard_warning
+    .close = tensorboard_close, .warning = tensorboard_warning,
+    .picture_count = tensorboard_picture_count, .picture = tensorboard_picture,
+    .network = tensorboard_network
 };
 
-PONS_SINK(tensorboard, "1.0", "event files for TensorBoard in the run folder", PONS_NO_OPTIONS,
-          operations);
+PONS_SINK(tensorboard, "1.0", "event files for TensorBoard in the run folder", options, operations);

@@ -97,6 +97,7 @@ observe() {
     weights) cksum <"runs/run/checkpoints/$(newest)/model.safetensors" ;;
     best) cat runs/run/checkpoints/best ;;
     tracker) cat runs/run/mlflow.json ;;
+    images) LC_ALL=C grep -a -o 'case/[a-z0-9_]*' "$(ls runs/run/events.*)" | sort -u | wc -l ;;
     offline) offline_names "$(ls runs/run/wandb/*/*.wandb)" ;;
     checkpoints) ls runs/run/checkpoints ;;
     files) names ;;
@@ -221,6 +222,10 @@ check_option() {
     fi
     if grep -q "'mlflow' is not in this build" "$run/stderr"; then
         echo "SKIPPED: $place $key: needs curl"
+        return
+    fi
+    if [ "$observable" = images ] && [ "$(cat "$folder/base")" = 0 ]; then
+        echo "SKIPPED: $place $key: needs libpng"
         return
     fi
     if [ "$observable" = winograd ] && [ "$(cat "$folder/base")" = 0 ]; then

@@ -4,6 +4,7 @@
  */
 #include <config.h>
 
+#include "report/png_write.h"
 #include "sinks/tensorboard/event.h"
 #include "sinks/wandb/run_record.h"
 #include "sinks/wandb/transaction_log.h"
@@ -65,17 +66,18 @@ static int count_lines(const char *file, const char *start, int step)
 static int count_events(const char *kind, int step)
 {
     glob_t found;
-    int64_t at;
-    char tag[16];
+    message event = { 0 };
+    event_facts f;
     int count = 0;
 
     ck_assert_int_eq(glob(in_root("runs/run/events.out.tfevents.*"), 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         FILE *file = fopen(found.gl_pathv[i], "r");
-        while (event_read(file, &at, tag, sizeof tag))
-            count += at == step && strncmp(tag, kind, strlen(kind)) == 0;
+        while (event_read(file, &event, &f))
+            count += f.step == step && strncmp(f.tag, kind, strlen(kind)) == 0;
         fclose(file);
     }
+    message_free(&event);
     globfree(&found);
     return count;
 }
@@ -113,10 +115,12 @@ static void expect_one_of_each(int last)
         ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", step), 7);
         ck_assert_int_eq(count_events("step/", step), 1);
         ck_assert_int_eq(count_events("validation/", step), 1);
+        ck_assert_int_le(count_events("case/", step), 1); /* a killed process draws no more */
         ck_assert_int_eq(count_items("_step", step), 1);
         ck_assert_int_eq(count_items("step/loss", step), 1);
         ck_assert_int_eq(count_items("validation/cases", step), 1);
     }
+    ck_assert_int_eq(count_events("case/", last), png_available());
 }
 
 START_TEST(grace_that_ends_while_a_step_is_recorded_saves_its_record)
