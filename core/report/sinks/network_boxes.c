@@ -23,12 +23,20 @@ typedef struct seat {
     int number;               /* in the network; -1: it is left out                               */
 } seat;
 
+/* A module of a level; the path has slashes where it parts from others: "model.0/conv". */
+typedef struct module_path {
+    const seat *level;        /* a node of it                                                     */
+    const char *module;
+    char *path;
+} module_path;
+
 typedef struct boxes {
     arena *memory;
     const pons_graph *graph;
     seat *seat;               /* [node_count]                                                     */
     bool merged;              /* a module is one node                                             */
-    int node_count;
+    int path_count, node_count;
+    module_path *path;
     size_t slots;             /* of the table of names, more than there are nodes                 */
     const pons_network_node **named; /* [slots] by hash; NULL: free                               */
     pons_network_node *node;
@@ -63,9 +71,14 @@ static int64_t voxels_of(const seat *s)
     return s->extent[0] * s->extent[1] * s->extent[2];
 }
 
-static bool same_level(const seat *a, const seat *b)
+static bool same_extent(const seat *a, const seat *b)
 {
     return memcmp(a->extent, b->extent, 3 * sizeof *a->extent) == 0;
+}
+
+static bool same_level(const seat *a, const seat *b)
+{
+    return same_extent(a, b) && a->up == b->up;
 }
 
 /* Set whether the level is one on the way up, by the inputs; 'from' is the first that varies. */
@@ -76,7 +89,7 @@ static void find_way(const boxes *b, const pons_node *x, const seat *from, seat 
     s->up = sets_extent(x) && voxels_of(from) < voxels_of(s);
     for (int i = 0; i < x->input_count; i++) {
         const seat *input = &b->seat[x->input[i]->number];
-        s->up = s->up || (input->varies && input->up && same_level(input, s));
+        s->up = s->up || (input->varies && input->up && same_extent(input, s));
     }
 }
 
@@ -89,18 +102,27 @@ static const char *module_of(boxes *b, const pons_node *leaf)
                          : leaf->name;
 }
 
-/* "model.0" of "model.0.conv" and "model.0.residual"; NULL: they have nothing in common. */
-static const char *common_module(boxes *b, const char *x, const char *y)
+/* The size of the parts that two names have in common: "model.0" of the next example. */
+static int common_size(const char *x, const char *y)
 {
     int whole = 0, i = 0;
 
-    if (x == y || x == NULL || y == NULL)
-        return x == y ? x : NULL;
     for (; x[i] == y[i] && x[i] != '\0'; i++)
         if (x[i] == '.')
             whole = i;
     if ((x[i] == '\0' || x[i] == '.') && (y[i] == '\0' || y[i] == '.'))
         whole = i;
+    return whole;
+}
+
+/* "model.0" of "model.0.conv" and "model.0.residual"; NULL: they have nothing in common. */
+static const char *common_module(boxes *b, const char *x, const char *y)
+{
+    int whole;
+
+    if (x == y || x == NULL || y == NULL)
+        return x == y ? x : NULL;
+    whole = common_size(x, y);
     return whole > 0 ? arena_format(b->memory, "%.*s", whole, x) : NULL;
 }
 
@@ -113,7 +135,7 @@ static const char *find_module(boxes *b, const pons_node *x, const seat *from)
     for (int i = 0; i < x->input_count; i++)
         if (s[x->input[i]->number].leaf != NULL)
             return module_of(b, s[x->input[i]->number].leaf);
-    if (from == NULL || !same_level(from, &s[x->number]) || from->up != s[x->number].up)
+    if (from == NULL || !same_level(from, &s[x->number]))
         return NULL;
     for (int i = 0; i < x->input_count; i++) {
         const seat *other = &s[x->input[i]->number];
@@ -156,6 +178,67 @@ static void find_seats(boxes *b, const pons_node *output)
             find_seat(b, b->graph->node[i]);
 }
 
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static const char *find_path(const boxes *b, const seat *level, const char *module)
+{
+    for (int i = 0; i < b->path_count; i++)
+        if (same_level(b->path[i].level, level) && strcmp(b->path[i].module, module) == 0)
+            return b->path[i].path;
+    return NULL;
+}
+
+static void note_module(boxes *b, const seat *level, const char *module)
+{
+    if (module != NULL && find_path(b, level, module) == NULL)
+        b->path[b->path_count++] = (module_path){ level, module,
+                                                  arena_string(b->memory, module) };
+}
+
+/* Boxes within boxes keep the names short: a viewer cuts long ones. */
+static void break_paths(boxes *b)
+{
+    for (int i = 0; i < b->path_count; i++)
+        for (int j = 0; j < b->path_count; j++) {
+            const module_path *p = &b->path[i], *q = &b->path[j];
+            int common = same_level(p->level, q->level) ? common_size(p->module, q->module) : 0;
+
+            if (common > 0 && p->path[common] != '\0')
+                p->path[common] = '/';
+        }
+}
+
+static void find_paths(boxes *b)
+{
+    for (int i = 0; i < b->graph->node_count; i++) {
+        const pons_node *x = b->graph->node[i];
+        const seat *s = &b->seat[i];
+
+        if (!s->needed || !s->varies)
+            continue;
+        note_module(b, s, s->module);
+        for (int j = 0; j < x->input_count; j++)
+            if (b->seat[x->input[j]->number].leaf != NULL)
+                note_module(b, s, module_of(b, b->seat[x->input[j]->number].leaf));
+    }
+    break_paths(b);
+}
+
+/* "up_48x48x48/model.2/conv"; of 'module' NULL the level alone. */
+static const char *path_of(boxes *b, const seat *s, const char *module)
+{
+    char *path = arena_format(b->memory, "%s%" PRId64 "x%" PRId64 "x%" PRId64 "%s%s",
+                              s->up ? "up_" : "", s->extent[0], s->extent[1], s->extent[2],
+                              module != NULL ? "/" : "",
+                              module != NULL ? find_path(b, s, module) : "");
+
+    for (char *c = path; *c != '\0'; c++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/", *c)
+            == NULL)
+            *c = '_';
+    return path;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The node that has the name of 'n', which takes a free slot if there is none (FNV-1a). */
@@ -172,19 +255,6 @@ static const pons_network_node *find_named(boxes *b, const pons_network_node *n)
     if (b->named[slot] == NULL)
         b->named[slot] = n;
     return b->named[slot];
-}
-
-static const char *path_of(boxes *b, const seat *s)
-{
-    char *path = arena_format(b->memory, "%" PRId64 "x%" PRId64 "x%" PRId64 "%s%s%s",
-                              s->extent[0], s->extent[1], s->extent[2], s->up ? "_up" : "",
-                              s->module != NULL ? "/" : "", s->module != NULL ? s->module : "");
-
-    for (char *c = path; *c != '\0'; c++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/", *c)
-            == NULL)
-            *c = '_';
-    return path;
 }
 
 /* A node 'name', or with 'again' the node that has this name, else 'name_1', 'name_2' ... */
@@ -215,7 +285,7 @@ static const char *kind_of(const pons_node *x)
 static void place_operation(boxes *b, const pons_node *x)
 {
     seat *s = &b->seat[x->number];
-    const char *path = path_of(b, s), *kind = kind_of(x);
+    const char *path = path_of(b, s, s->module), *kind = kind_of(x);
     bool merged = b->merged && s->module != NULL;
     pons_network_node *n;
 
@@ -229,17 +299,14 @@ static void place_operation(boxes *b, const pons_node *x)
 /* The parameter stands beside the first operation that reads it. */
 static void place_leaf(boxes *b, const pons_node *leaf, const pons_node *reader)
 {
+    const char *point = strrchr(leaf->name, '.'), *path;
     seat *s = &b->seat[leaf->number];
-    const char *point = strrchr(leaf->name, '.');
 
     if (s->number >= 0 || b->merged)
         return;
-    s->extent = b->seat[reader->number].extent;
-    s->up = b->seat[reader->number].up;
-    s->module = leaf->name;
-    if (point != NULL)
-        s->module = arena_format(b->memory, "%s/%s", module_of(b, leaf), point + 1);
-    s->number = add_node(b, path_of(b, s), false);
+    path = path_of(b, &b->seat[reader->number], module_of(b, leaf));
+    s->number = add_node(b, arena_format(b->memory, "%s/%s", path,
+                                         point != NULL ? point + 1 : leaf->name), false);
     b->node[s->number].operation = node_kinds[leaf->kind].name;
     b->node[s->number].shape = leaf->shape;
 }
@@ -291,17 +358,28 @@ static void join_nodes(boxes *b)
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
+static size_t input_total(const pons_graph *g)
+{
+    size_t total = 0;
+
+    for (int i = 0; i < g->node_count; i++)
+        total += (size_t)g->node[i]->input_count;
+    return total;
+}
+
 static void make(const pons_node *output, bool merged, arena *memory, pons_network *out)
 {
     size_t count = (size_t)output->graph->node_count;
     boxes b = { .memory = memory, .graph = output->graph, .merged = merged };
 
     b.seat = arena_alloc(memory, count * sizeof *b.seat);
+    b.path = arena_alloc(memory, (count + input_total(b.graph)) * sizeof *b.path);
     b.node = arena_alloc(memory, count * sizeof *b.node);
     b.room = arena_alloc(memory, count * sizeof *b.room);
     b.slots = 2 * count + 1;
     b.named = arena_alloc(memory, b.slots * sizeof *b.named);
     find_seats(&b, output);
+    find_paths(&b);
     place_nodes(&b);
     join_nodes(&b);
     *out = (pons_network){ b.node_count, b.node };

@@ -209,9 +209,10 @@ static pons_node *make_network(pons_graph *g)
     pons_node *x = node_input(g, "image", PONS_F32,
                               pons_shape_make(5, (const int64_t[]){ 1, 8, 8, 8, 1 }));
     pons_node *top = pons_layer_conv(g, "net.top", &same, x);
-    pons_node *low = pons_layer_conv(g, "net.low", &down, top);
+    pons_node *low = pons_layer_conv(g, "net.low.a", &down, top);
 
-    low = pons_layer_act(g, "net.low", PONS_ACT_RELU, low);
+    low = pons_layer_act(g, "net.low.a", PONS_ACT_RELU, low);
+    low = pons_layer_conv(g, "net.low.b", &same, low);
     return pons_add(g, top, pons_layer_conv(g, "net.up", &up, low));
 }
 
@@ -241,19 +242,22 @@ START_TEST(a_network_is_levels_of_modules)
     ck_assert_str_eq(boxes_text(&n), "8x8x8/input <\n"
                                      "8x8x8/net.top/weight <\n"
                                      "8x8x8/net.top/convolution < 0 1\n"
-                                     "4x4x4/net.low/weight <\n"
-                                     "4x4x4/net.low/convolution < 2 3\n"
-                                     "4x4x4/net.low/bias <\n"
-                                     "4x4x4/net.low/add < 4 5\n"
-                                     "4x4x4/net.low/greater < 6\n"
-                                     "4x4x4/net.low/select < 7 6\n"
-                                     "8x8x8_up/net.up/weight <\n"
-                                     "8x8x8_up/net.up/transposed_convolution < 8 9\n"
-                                     "8x8x8_up/add < 2 10\n");
-    ck_assert_int_eq(n.node[11].shape.extent[4], 4);
+                                     "4x4x4/net.low/a/weight <\n"
+                                     "4x4x4/net.low/a/convolution < 2 3\n"
+                                     "4x4x4/net.low/a/bias <\n"
+                                     "4x4x4/net.low/a/add < 4 5\n"
+                                     "4x4x4/net.low/a/greater < 6\n"
+                                     "4x4x4/net.low/a/select < 7 6\n"
+                                     "4x4x4/net.low/b/weight <\n"
+                                     "4x4x4/net.low/b/convolution < 8 9\n"
+                                     "up_8x8x8/net.up/weight <\n"
+                                     "up_8x8x8/net.up/transposed_convolution < 10 11\n"
+                                     "up_8x8x8/add < 2 12\n");
+    ck_assert_int_eq(n.node[13].shape.extent[4], 4);
     network_boxes_of(output, 6, memory, &n); /* too many: a node for each module */
-    ck_assert_str_eq(boxes_text(&n), "8x8x8/input <\n8x8x8/net.top < 0\n4x4x4/net.low < 1\n"
-                                     "8x8x8_up/net.up < 2\n8x8x8_up/add < 1 3\n");
+    ck_assert_str_eq(boxes_text(&n), "8x8x8/input <\n8x8x8/net.top < 0\n4x4x4/net.low/a < 1\n"
+                                     "4x4x4/net.low/b < 2\nup_8x8x8/net.up < 3\n"
+                                     "up_8x8x8/add < 1 4\n");
     network_boxes_of(output, 4, memory, &n);
     ck_assert_int_eq(n.count, 0);
     graph_free(g);
