@@ -373,6 +373,51 @@ release:
     return err->status;
 }
 
+/* Replace volumes of ids (I32) by the numbers of their classes, or by a channel for each class. */
+static pons_status mark_classes(const evaluation *e, volume *ids, pons_error *err)
+{
+    volume regions;
+
+    if (e->areas.disjoint) {
+        id_partition_apply(&e->areas, ids);
+        return PONS_OK;
+    }
+    memset(&regions, 0, sizeof regions);
+    if (regions_of(e, ids, &regions, err) != PONS_OK)
+        return err->status;
+    pons_volume_clear(ids);
+    *ids = regions;
+    return PONS_OK;
+}
+
+static pons_status read_ids_wide(const char *path, volume *out, pons_error *err)
+{
+    if (volume_read_label(path, out, NULL, err) == PONS_OK)
+        id_partition_check_ids(path, out, err);
+    return err->status;
+}
+
+pons_status evaluation_read_marks(const evaluation *e, const char *prediction, const char *label,
+                                  volume *p, volume *g, pons_error *err)
+{
+    volume_facts facts;
+
+    if (volume_read_label_facts(prediction, &facts, err) != PONS_OK)
+        return err->status;
+    if (facts.channels > 1) {
+        if (evaluation_read_regions(e, prediction, label, p, g, err) == PONS_OK)
+            metric_clear_ignored(p->voxels, g->voxels, pons_volume_count(g), g->channels,
+                                 TARGET_IGNORED);
+        return err->status;
+    }
+    if (read_ids_wide(prediction, p, err) != PONS_OK || read_ids_wide(label, g, err) != PONS_OK)
+        return err->status;
+    clear_ignored_ids(e, p, g);
+    if (mark_classes(e, p, err) == PONS_OK)
+        mark_classes(e, g, err);
+    return err->status;
+}
+
 static pons_status add_regions(evaluation *e, const char *name, const char *prediction,
                                const char *label, pons_error *err)
 {

@@ -90,6 +90,13 @@ pons_status evaluation_add_files(evaluation *e, const char *name, const char *pr
  */
 pons_status evaluation_read_regions(const evaluation *e, const char *prediction, const char *label,
                                     volume *p, volume *g, pons_error *err);
+/*
+ * Read a pair of files for a picture: I32 with the number of a class, from 1 on, or 0; U8 with a
+ * 0/1 channel for each class where ids are of several classes, or the prediction has channels.
+ * Where the label is ignored both are background. The caller clears both.
+ */
+pons_status evaluation_read_marks(const evaluation *e, const char *prediction, const char *label,
+                                  volume *p, volume *g, pons_error *err);
 /* Add a case with class_count scores made elsewhere. */
 pons_status evaluation_add_scores(evaluation *e, const char *name, const class_score *score,
                                   pons_error *err);

@@ -1,16 +1,22 @@
 # Files of core/report.
-libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h core/report/curve_plot.c \
-	core/report/curve_plot.h core/report/devices_file.c \
-	core/report/devices_file.h core/report/metrics.c core/report/metrics.h \
-	core/report/metrics_resume.c core/report/metrics_resume.h core/report/overlay.c \
-	core/report/overlay.h core/report/picture.c core/report/picture.h core/report/pixel_text.c \
-	core/report/pixel_text.h core/report/png_write.h \
-	core/report/run_folder.c core/report/run_folder.h core/report/sheet.c core/report/sheet.h \
-	core/report/sink_file.c core/report/sinks_send.c core/report/sinks_send.h
+libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h \
+	core/report/devices_file.c core/report/devices_file.h core/report/metrics.c \
+	core/report/metrics.h core/report/metrics_resume.c core/report/metrics_resume.h \
+	core/report/run_folder.c core/report/run_folder.h core/report/sink_file.c \
+	core/report/sinks_send.c core/report/sinks_send.h
+libcore_la_SOURCES += core/report/history/run_history.c core/report/history/run_history.h
+libcore_la_SOURCES += core/report/picture/class_marks.c core/report/picture/class_marks.h \
+	core/report/picture/curve_plot.c core/report/picture/curve_plot.h \
+	core/report/picture/overlay.c core/report/picture/overlay.h \
+	core/report/picture/picture.c core/report/picture/picture.h \
+	core/report/picture/picture_legend.c core/report/picture/picture_legend.h \
+	core/report/picture/pixel_text.c core/report/picture/pixel_text.h \
+	core/report/picture/png_write.h core/report/picture/sheet.c core/report/picture/sheet.h \
+	core/report/picture/slice_counts.c core/report/picture/slice_counts.h
 if HAVE_PNG
-libcore_la_SOURCES += core/report/png_write_libpng.c
+libcore_la_SOURCES += core/report/picture/png_write_libpng.c
 else
-libcore_la_SOURCES += core/report/png_write_missing.c
+libcore_la_SOURCES += core/report/picture/png_write_missing.c
 endif
 libcore_la_SOURCES += core/report/html/chart.c core/report/html/chart.h core/report/html/html.c \
 	core/report/html/html.h core/report/html/page_frame.c core/report/html/page_frame.h
@@ -26,7 +32,6 @@ libcore_la_SOURCES += core/report/page/case_scores.c core/report/page/case_score
 	core/report/page/progress_plot.h core/report/page/report_page.c \
 	core/report/page/report_page.h core/report/page/report_run.c core/report/page/report_run.h \
 	core/report/page/report_writer.c core/report/page/report_writer.h \
-	core/report/page/run_history.c core/report/page/run_history.h \
 	core/report/page/run_reporter.c core/report/page/run_reporter.h \
 	core/report/page/worst_cases.c core/report/page/worst_cases.h
 libcore_la_SOURCES += core/report/profile/flame_graph.c core/report/profile/profile_files.c \

@@ -10,8 +10,8 @@
 #include "base/file/json.h"
 #include "bench/rate_measure.h"
 #include "cli/bench/bench_experiment.h"
-#include "report/curve_plot.h"
-#include "report/png_write.h"
+#include "report/picture/curve_plot.h"
+#include "report/picture/png_write.h"
 
 typedef struct find_rate_flags {
     bool json;

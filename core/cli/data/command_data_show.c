@@ -3,7 +3,7 @@
  */
 #include "cli/command.h"
 #include "cli/data/show.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 typedef struct show_flags {
     const char *output;

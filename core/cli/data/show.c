@@ -16,7 +16,8 @@
 #include "data/case/case_read.h"
 #include "data/loader/loader.h"
 #include "experiment/data_settings.h"
-#include "report/sheet.h"
+#include "report/picture/class_marks.h"
+#include "report/picture/sheet.h"
 
 enum { CASE_SIDE = 320, PATCH_SIDE = 160 };
 
@@ -184,7 +185,7 @@ static void tell_colors(const showing *s)
         return;
     for (int n = first; n < count; n++)
         fprintf(line.to, "%s%s %s", n > first ? ", " : "", class[n].name,
-                sheet_color_name(regions ? n + 1 : n));
+                mark_class_color_name(n - first));
     if (text_stream_close(&line) && line.size > 0) {
         log_line(s->log, "outlines: %s", line.text);
         fprintf(s->captions.to, "outlines: %s\n", line.text);

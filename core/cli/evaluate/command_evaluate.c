@@ -19,7 +19,7 @@
 #include "evaluate/decisions.h"
 #include "evaluate/evaluation.h"
 #include "evaluate/evaluation_run.h"
-#include "report/overlay.h"
+#include "report/picture/overlay.h"
 
 typedef struct evaluate_flags {
     const char *prediction, *label, *run, *previous, *csv, *overlay, *image;
@@ -56,10 +56,10 @@ static const pons_option flags[] = {
               "classes, of which the table else has the worst and best."),
     PONS_FLAG(evaluate_flags, json, "no", "One JSON object on the standard output."),
     PONS_TEXT(evaluate_flags, csv, "", "Write cases by classes to this file as well."),
-    PONS_TEXT(evaluate_flags, overlay, "", "Write the outlines of both in the label's middle "
-              "slices, a PNG: "
-              "label green, prediction red, where they agree yellow."),
-    PONS_TEXT(evaluate_flags, image, "", "Image under the outlines of --overlay."),
+    PONS_TEXT(evaluate_flags, overlay, "", "Write a picture, a PNG: the label's largest sections "
+              "in three planes, label as outline and prediction as area in the colours of the "
+              "classes, below them the errors, and a legend."),
+    PONS_TEXT(evaluate_flags, image, "", "Image under --overlay."),
     PONS_REAL(evaluate_flags, nms_threshold, "0.5", 0, 1, "With froc: a detection has a larger "
               "probability."),
     PONS_INTEGER(evaluate_flags, nms_box, "48", 1, 1 << 20, "With froc: points of the map along a "
@@ -124,30 +124,6 @@ static pons_status find_pairs(pair_list *p, const char *words, const char *predi
     return PONS_OK;
 }
 
-/* Read both files as areas of the classes, or as regions if the prediction has several channels. */
-static pons_status read_pair(const evaluation *e, const pair *p, volume *prediction, volume *label,
-                             pons_error *err)
-{
-    volume_facts facts;
-
-    if (volume_read_label_facts(p->prediction, &facts, err) != PONS_OK)
-        return err->status;
-    if (facts.channels > 1) {
-        if (evaluation_read_regions(e, p->prediction, p->label, prediction, label, err) == PONS_OK)
-            metric_clear_ignored(prediction->voxels, label->voxels, pons_volume_count(label),
-                                 label->channels, TARGET_IGNORED);
-        return err->status;
-    }
-    if (volume_read_label(p->prediction, prediction, NULL, err) != PONS_OK
-        || id_partition_check_ids(p->prediction, prediction, err) != PONS_OK
-        || volume_read_label(p->label, label, NULL, err) != PONS_OK
-        || id_partition_check_ids(p->label, label, err) != PONS_OK)
-        return err->status;
-    id_partition_apply(&e->areas, prediction);
-    id_partition_apply(&e->areas, label);
-    return PONS_OK;
-}
-
 static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair *p,
                         pons_error *err)
 {
@@ -157,9 +133,11 @@ static pons_status draw(const evaluation *e, const evaluate_flags *f, const pair
     memset(&prediction, 0, sizeof prediction);
     memset(&label, 0, sizeof label);
     memset(&image, 0, sizeof image);
-    if (read_pair(e, p, &prediction, &label, err) == PONS_OK
+    if (evaluation_read_marks(e, p->prediction, p->label, &prediction, &label, err) == PONS_OK
         && (!shown || volume_read_image(f->image, &image, NULL, err) == PONS_OK))
-        overlay_write(f->overlay, &label, &prediction, shown ? &image : NULL, err);
+        overlay_write(f->overlay, &(overlay_case){ .label = &label, .prediction = &prediction,
+                      .image = shown ? &image : NULL, .class_count = e->class_count,
+                      .classes = e->classes }, err);
     pons_volume_clear(&prediction);
     pons_volume_clear(&label);
     pons_volume_clear(&image);

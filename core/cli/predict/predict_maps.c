@@ -5,7 +5,7 @@
 #include "base/text/text.h"
 #include "cli/predict/predict_internal.h"
 #include "infer/predict_slide.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 static bool is_map(const char *path)
 {

@@ -9,7 +9,7 @@
 #include "base/text/text.h"
 #include "cli/predict/predict_bids.h"
 #include "cli/predict/predict_internal.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 const char *predict_path_of_more(const predict_job *j, const char *path, const char *what)
 {

@@ -11,37 +11,18 @@
 
 #include "base/file/file.h"
 #include "base/integer.h"
-#include "report/picture.h"
-#include "report/png_write.h"
+#include "report/picture/class_marks.h"
+#include "report/picture/picture.h"
+#include "report/picture/png_write.h"
+#include "report/picture/slice_counts.h"
 
 enum { SIDE = 96, GAP = 2, COLUMNS = 4 };
 /* The palette: greys, then errors, then classes. */
-enum { GREYS = 64, DARK_GREYS = 8, FIRST_ERROR = GREYS - 1, FIRST_CLASS = FIRST_ERROR + 4,
-       CLASSES = 10, COLORS = FIRST_CLASS + CLASSES };
+enum { GREYS = 64, DARK_GREYS = 8, FIRST_ERROR = GREYS - 1,
+       FIRST_CLASS = FIRST_ERROR + MARK_ERROR_COUNT, COLORS = FIRST_CLASS + MARK_COLORS };
 /* Layers of greys: the image, and for a synthesis the truth and what was made. Marks of classes. */
 enum { IMAGE = 0, TRUTH, MADE, GREY_LAYERS };
 enum { LABEL = 0, PREDICTION, ERROR, MARK_LAYERS };
-
-static const uint8_t error_color[MOSAIC_ERROR_COUNT][3] = {
-    [MOSAIC_MISSED] = { 255, 90, 60 }, [MOSAIC_FALSE_ALARM] = { 70, 150, 255 },
-    [MOSAIC_OTHER_CLASS] = { 250, 220, 60 }
-};
-
-/* Colours that none of an error is taken for. */
-static const uint8_t class_color[CLASSES][3] = {
-    { 60, 220, 90 }, { 240, 90, 220 }, { 100, 240, 210 }, { 165, 115, 255 }, { 255, 175, 190 },
-    { 170, 120, 80 }, { 0, 140, 130 }, { 150, 40, 150 }, { 140, 150, 50 }, { 190, 255, 200 }
-};
-
-const uint8_t *mosaic_error_color(mosaic_error error)
-{
-    return error_color[error];
-}
-
-const uint8_t *mosaic_class_color(int index)
-{
-    return class_color[index % CLASSES];
-}
 
 /*
  * A plane, and the points that were kept of it: its voxels, or its pixels where these are fewer. A
@@ -93,7 +74,8 @@ static bool differs(const uint8_t *a, const uint8_t *b, int64_t channels)
 }
 
 /* Count the voxels of each slice where label and prediction differ; most rows are equal. */
-static int64_t count_wrong(const volume *label, const uint8_t *prediction, int64_t *section[3])
+static int64_t count_wrong(const volume *label, const uint8_t *prediction,
+                           int64_t *const section[3])
 {
     const uint8_t *a = label->voxels, *b = prediction;
     int64_t channels = label->channels, row = label->extent[2] * channels, wrong = 0;
@@ -117,24 +99,8 @@ static int64_t count_wrong(const volume *label, const uint8_t *prediction, int64
     return wrong;
 }
 
-static void count_labelled(const volume *label, int64_t *section[3])
-{
-    const uint8_t *row = label->voxels;
-    size_t size = (size_t)(label->extent[2] * label->channels);
-    int64_t at[3];
-
-    for (at[0] = 0; at[0] < label->extent[0]; at[0]++)
-        for (at[1] = 0; at[1] < label->extent[1]; at[1]++, row += size) {
-            if (row[0] == 0 && memcmp(row, row + 1, size - 1) == 0) /* most rows                  */
-                continue;
-            for (at[2] = 0; at[2] < label->extent[2]; at[2]++)
-                for (int a = 0; a < 3 && picture_is_marked(label, at); a++)
-                    section[a][at[a]]++;
-        }
-}
-
 /* The sum of the differences of a synthesis in each slice, in 1024ths; -1 is around the image. */
-static void add_differences(const mosaic_case *c, int64_t *section[3])
+static void add_differences(const mosaic_case *c, int64_t *const section[3])
 {
     const int64_t *extent = c->image->extent;
     int64_t n = 0;
@@ -149,16 +115,6 @@ static void add_differences(const mosaic_case *c, int64_t *section[3])
                 section[1][h] += by;
                 section[2][w] += by;
             }
-}
-
-static int64_t largest_section(const int64_t *section, int64_t extent)
-{
-    int64_t largest = extent / 2;
-
-    for (int64_t n = 0; n < extent; n++)
-        if (section[n] > section[largest])
-            largest = n;
-    return largest;
 }
 
 /* The points of an axis: all voxels, or that of each pixel. Returns their number. */
@@ -189,56 +145,23 @@ static void add_plane(mosaic_slices *s, const mosaic_case *c, int axis, int64_t 
 
 static pons_status choose_planes(mosaic_slices *s, const mosaic_case *c, pons_error *err)
 {
-    const int64_t *extent = c->image->extent;
-    int64_t *count = calloc((size_t)(extent[0] + extent[1] + extent[2]), sizeof *count);
-    int64_t *section[3];
-    int flat = -1;
+    slice_counts counts;
 
-    if (count == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory for a picture");
-    section[0] = count;
-    section[1] = count + extent[0];
-    section[2] = count + extent[0] + extent[1];
+    if (slice_counts_init(&counts, c->image->extent, err) != PONS_OK)
+        return err->status;
     if (c->made != NULL && !c->steady)
-        add_differences(c, section);
-    if (c->label != NULL && (c->steady || count_wrong(c->label, c->prediction, section) == 0))
-        count_labelled(c->label, section);
+        add_differences(c, counts.axis);
+    if (c->label != NULL
+        && (c->steady || count_wrong(c->label, c->prediction, counts.axis) == 0))
+        slice_counts_add_marked(&counts, c->label);
     for (int axis = 0; axis < 3; axis++)
-        flat = flat < 0 && extent[axis] == 1 ? axis : flat;
-    for (int axis = 0; axis < 3; axis++)
-        if (flat < 0 || axis == flat)
-            add_plane(s, c, axis, largest_section(section[axis], extent[axis]));
-    free(count);
+        if (slice_axis_is_drawn(counts.extent, axis))
+            add_plane(s, c, axis, slice_counts_largest(&counts, axis));
+    slice_counts_clear(&counts);
     return PONS_OK;
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
-
-/* The index of a class, or of the last region of a voxel; 0: none. */
-static int class_of(const uint8_t *voxel, int channels)
-{
-    int found = 0;
-
-    if (channels == 1)
-        return *voxel;
-    for (int c = 0; c < channels; c++)
-        if (voxel[c] != 0)
-            found = c + 1;
-    return found;
-}
-
-/* 0: both are equal. */
-static int error_of(const uint8_t *label, const uint8_t *prediction, int channels)
-{
-    bool missed = false, wrong = false;
-
-    for (int c = 0; c < channels; c++) {
-        missed = missed || (label[c] != prediction[c] && label[c] != 0);
-        wrong = wrong || (label[c] != prediction[c] && prediction[c] != 0);
-    }
-    return missed && wrong ? MOSAIC_OTHER_CLASS : missed ? MOSAIC_MISSED
-                                                : wrong ? MOSAIC_FALSE_ALARM : 0;
-}
 
 static void keep_point(mosaic_slices *s, const mosaic_case *c, size_t to, int64_t voxel)
 {
@@ -249,13 +172,12 @@ static void keep_point(mosaic_slices *s, const mosaic_case *c, size_t to, int64_
         greys_of(s, MADE)[to] = c->made[voxel];
     }
     if (s->marks) {
-        int channels = c->label->channels;
-        const uint8_t *label = (const uint8_t *)c->label->voxels + voxel * channels;
-        const uint8_t *prediction = c->prediction + voxel * channels;
+        volume prediction = *c->label;
 
-        marks_of(s, LABEL)[to] = (uint8_t)class_of(label, channels);
-        marks_of(s, PREDICTION)[to] = (uint8_t)class_of(prediction, channels);
-        marks_of(s, ERROR)[to] = (uint8_t)error_of(label, prediction, channels);
+        prediction.voxels = (void *)c->prediction;
+        marks_of(s, LABEL)[to] = (uint8_t)mark_class_of(c->label, voxel);
+        marks_of(s, PREDICTION)[to] = (uint8_t)mark_class_of(&prediction, voxel);
+        marks_of(s, ERROR)[to] = (uint8_t)mark_error_of(c->label, &prediction, voxel);
     }
 }
 
@@ -339,7 +261,7 @@ static uint8_t grey_index(const grey_range *range, float value)
 
 static uint8_t class_index(int class, uint8_t background)
 {
-    return class > 0 ? (uint8_t)(FIRST_CLASS + (class - 1) % CLASSES) : background;
+    return class > 0 ? (uint8_t)(FIRST_CLASS + (class - 1) % MARK_COLORS) : background;
 }
 
 static void draw_marks(const mosaic *m, size_t point, uint8_t grey, uint8_t *to)
@@ -392,10 +314,10 @@ static void fill_palette(uint8_t palette[COLORS][3])
     for (int n = 0; n < GREYS - 1; n++)
         memset(palette[n], n * 255 / (GREYS - 2), 3);
     memset(palette[FIRST_ERROR], 0, 3);
-    for (int n = MOSAIC_MISSED; n < MOSAIC_ERROR_COUNT; n++)
-        memcpy(palette[FIRST_ERROR + n], error_color[n], 3);
-    for (int n = 0; n < CLASSES; n++)
-        memcpy(palette[FIRST_CLASS + n], mosaic_class_color(n), 3);
+    for (int n = MARK_MISSED; n < MARK_ERROR_COUNT; n++)
+        memcpy(palette[FIRST_ERROR + n], mark_error_color((mark_error)n), 3);
+    for (int n = 0; n < MARK_COLORS; n++)
+        memcpy(palette[FIRST_CLASS + n], mark_class_color(n), 3);
 }
 
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err)

@@ -7,19 +7,9 @@
 #ifndef CORE_REPORT_PAGE_MOSAIC_H
 #define CORE_REPORT_PAGE_MOSAIC_H
 
-#include "data/volume/volume.h"
-
 #include <stdio.h>
 
-/* Colours of the error: a class that is missed, one that is not there, one for another. */
-typedef enum mosaic_error {
-    MOSAIC_MISSED = 1, MOSAIC_FALSE_ALARM, MOSAIC_OTHER_CLASS, MOSAIC_ERROR_COUNT
-} mosaic_error;
-
-/* Red, green and blue of an error's colour. */
-const uint8_t *mosaic_error_color(mosaic_error error);
-/* The colour of a class, counted from 0 without the background. Ten colours repeat. */
-const uint8_t *mosaic_class_color(int index);
+#include "data/volume/volume.h"
 
 /*
  * The drawn parts of a case. 'image' is F32 and gives the spacing. A segmentation has 'label', U8
@@ -57,7 +47,7 @@ typedef struct mosaic_picture {
 /*
  * Draw slices in the proportions of the spacing. The columns of a segmentation are image, label,
  * prediction and error, those of a synthesis image, truth, made image and their difference. Classes
- * have the colours of mosaic_class_color. PONS_DEVICE without memory.
+ * and errors have the colours of class_marks.h. PONS_DEVICE without memory.
  */
 pons_status mosaic_draw(const mosaic_slices *s, mosaic_picture *out, pons_error *err);
 /* Write a PNG. PONS_CONFIG in a build without libpng. */

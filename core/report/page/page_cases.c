@@ -15,7 +15,7 @@
 #include "base/text/text.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
-#include "report/page/mosaic.h"
+#include "report/picture/class_marks.h"
 
 enum { CLASSES_MAX = 12, CASES_MAX = 200 }; /* columns of the table; cases                        */
 static const size_t picture_limit = 1 << 20, pictures_limit = 7 << 19; /* a file; all files       */
@@ -96,10 +96,6 @@ static void put_color(FILE *to, const uint8_t *color, const char *name)
 
 static void put_legend(const case_list *l)
 {
-    static const char *const error[MOSAIC_ERROR_COUNT] = {
-        [MOSAIC_MISSED] = "error: missed", [MOSAIC_FALSE_ALARM] = "error: false alarm",
-        [MOSAIC_OTHER_CLASS] = "error: another class"
-    };
     int classes = l->scores->class_count - 1;
 
     if (l->scores->label != NULL)
@@ -114,9 +110,10 @@ static void put_legend(const case_list *l)
           "slices with most wrong voxels across axes 0, 1 and 2.</p>\n<ul class=\"legend\" "
           "aria-label=\"Colours of the pictures\">", l->to);
     for (int c = 0; c < classes && c < CLASSES_MAX; c++)
-        put_color(l->to, mosaic_class_color(c), l->scores->class[c]);
-    for (int n = MOSAIC_MISSED; n < MOSAIC_ERROR_COUNT; n++)
-        put_color(l->to, mosaic_error_color((mosaic_error)n), error[n]);
+        put_color(l->to, mark_class_color(c), l->scores->class[c]);
+    for (int n = MARK_MISSED; n < MARK_ERROR_COUNT; n++)
+        put_color(l->to, mark_error_color((mark_error)n),
+                  arena_format(l->run->memory, "error: %s", mark_error_name((mark_error)n)));
     fputs("</ul>\n", l->to);
 }
 

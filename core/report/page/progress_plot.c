@@ -9,8 +9,8 @@
 
 #include "base/file/file.h"
 #include "base/integer.h"
-#include "report/pixel_text.h"
-#include "report/png_write.h"
+#include "report/picture/pixel_text.h"
+#include "report/picture/png_write.h"
 
 enum { WIDTH = 1000, LEFT = 110, RIGHT = 110, TOP = 50, GAP = 70, BOTTOM = 60, PANELS = 3 };
 enum { FIRST_HEIGHT = 420, HEIGHT = 180, SCALE = 2, LETTER = 7 * SCALE, TICKS = 4 };

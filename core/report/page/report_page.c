@@ -14,7 +14,7 @@
 #include "report/html/page_frame.h"
 #include "report/page/page_internal.h"
 #include "report/page/progress_plot.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 /* The best value of the series that selects checkpoints, and its step. */
 static void put_best(FILE *to, const report_run *r)

@@ -5,7 +5,7 @@
 #define CORE_REPORT_PAGE_REPORT_RUN_H
 
 #include "report/page/case_scores.h"
-#include "report/page/run_history.h"
+#include "report/history/run_history.h"
 
 typedef struct run_fact {
     const char *name, *value;

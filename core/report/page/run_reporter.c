@@ -17,7 +17,7 @@
 #include "report/page/network_levels.h"
 #include "report/page/report_writer.h"
 #include "report/page/worst_cases.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 struct run_reporter {
     char *folder;             /* NULL: another rank writes                                        */

@@ -12,7 +12,7 @@
 #include "cluster/group/group.h"
 #include "data/case/case_read.h"
 #include "report/page/worst_cases.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 static const double SHARE = 0.02; /* of a processor                                               */
 

@@ -1050,7 +1050,7 @@ N4() {
         runs/n/checkpoints/step-00000003/trainer.safetensors
 }
 
-# drawn NAME LABELS...: the outlines of a case of four classes against those of another case.
+# drawn NAME LABELS...: a case of four classes against the label of another case.
 drawn() {
     picture=$1
     shift
@@ -1066,8 +1066,10 @@ N5() {
         return
     fi
     check "N5 every id" drawn all
-    check "N5 the same by name" drawn named --labels "one:1 two:2 three:3"
-    check "N5 the same picture" cmp all.png named.png
+    check "N5 the same as a list" drawn listed --labels "1:1 2:2 3:3"
+    check "N5 the same picture" cmp all.png listed.png
+    check "N5 names of their own" drawn named --labels "one:1 two:2 three:3"
+    check "N5 are in the legend" sh -c '! cmp -s all.png named.png'
     check "N5 one class of three" drawn one --labels one:1
     check "N5 another picture" sh -c '! cmp -s all.png one.png'
 }

@@ -7,7 +7,8 @@
 #include "base/file/file.h"
 #include "report/page/case_scores.h"
 #include "report/page/report_writer.h"
-#include "report/png_write.h"
+#include "report/picture/class_marks.h"
+#include "report/picture/png_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,13 +137,13 @@ END_TEST
 
 START_TEST(classes_have_colours_apart_from_those_of_errors)
 {
-    for (int class = 0; class < 10; class++)
-        for (int error = MOSAIC_MISSED; error < MOSAIC_ERROR_COUNT; error++) {
+    for (int class = 0; class < MARK_COLORS; class++)
+        for (int error = MARK_MISSED; error < MARK_ERROR_COUNT; error++) {
             int apart = 0;
 
             for (int i = 0; i < 3; i++)
-                apart += abs(mosaic_class_color(class)[i]
-                             - mosaic_error_color((mosaic_error)error)[i]);
+                apart += abs(mark_class_color(class)[i]
+                             - mark_error_color((mark_error)error)[i]);
             ck_assert_msg(apart > 120, "class %d, error %d: %d", class, error, apart);
         }
 }

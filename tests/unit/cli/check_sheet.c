@@ -4,8 +4,9 @@
 #include "support/suite.h"
 
 #include "base/file/file.h"
-#include "report/png_write.h"
-#include "report/sheet.h"
+#include "report/picture/class_marks.h"
+#include "report/picture/png_write.h"
+#include "report/picture/sheet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ START_TEST(classes_have_colours_of_their_own)
         ck_assert(!drawings_are_equal(d[i], d[(i + 1) % 3]));
     for (int i = 0; i < 3; i++)
         free(d[i].bytes);
-    ck_assert_str_ne(sheet_color_name(1), sheet_color_name(2));
+    ck_assert_str_ne(mark_class_color_name(0), mark_class_color_name(1));
     pons_volume_clear(&image);
     pons_volume_clear(&label);
 }

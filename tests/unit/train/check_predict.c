@@ -10,7 +10,7 @@
 #include "data/volume/volume.h"
 #include "metric/connected_components.h"
 #include "metric/id_partition.h"
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 #include "data/volume/geometry.h"
 #include "support/run/run_json.h"

@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 #include "sinks/tensorboard/event.h"
 #include "sinks/wandb/run_record.h"
 #include "sinks/wandb/transaction_log.h"

@@ -1,7 +1,7 @@
 /*
  * png_write_missing.c - refuse to write pictures, in a build without libpng.
  */
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 bool png_available(void)
 {

@@ -1,7 +1,7 @@
 /*
  * picture.c - see picture.h.
  */
-#include "report/picture.h"
+#include "report/picture/picture.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 #include "base/file/file.h"
 #include "base/integer.h"
-#include "report/png_write.h"
+#include "report/picture/class_marks.h"
+#include "report/picture/png_write.h"
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
@@ -96,48 +97,44 @@ void plane_voxel(const plane *p, int x, int y, int64_t at[3])
     at[p->up] = (int64_t)fmin(up, (double)p->extent[p->up] - 1);
 }
 
-bool plane_on_outline(const plane *p, const volume *label, int channel, int x, int y)
+int64_t plane_voxel_index(const plane *p, int x, int y)
 {
-    static const int step[4][2] = { { 1, 0 }, { -1, 0 }, { 0, 1 }, { 0, -1 } };
     int64_t at[3];
-    int here;
 
     plane_voxel(p, x, y, at);
-    here = picture_class_at(label, at, channel);
-    if (!here)
-        return false;
-    for (int n = 0; n < 4; n++) {
-        int nx = x + step[n][0], ny = y + step[n][1];
+    return (at[0] * p->extent[1] + at[1]) * p->extent[2] + at[2];
+}
 
-        if (nx < 0 || ny < 0 || nx >= p->width || ny >= p->height)
+static bool is_other(const plane *p, const volume *label, int channel, int here, int x, int y)
+{
+    return x < 0 || y < 0 || x >= p->width || y >= p->height
+        || mark_value(label, plane_voxel_index(p, x, y), channel) != here;
+}
+
+static bool is_edge(const plane *p, const volume *label, int channel, int here, int width,
+                    const int at[2])
+{
+    for (int by = 1; by <= width; by++)
+        if (is_other(p, label, channel, here, at[0] - by, at[1])
+            || is_other(p, label, channel, here, at[0] + by, at[1])
+            || is_other(p, label, channel, here, at[0], at[1] - by)
+            || is_other(p, label, channel, here, at[0], at[1] + by))
             return true;
-        plane_voxel(p, nx, ny, at);
-        if (picture_class_at(label, at, channel) != here)
-            return true;
+    return false;
+}
+
+int plane_outline_at(const plane *p, const volume *label, int width, int x, int y)
+{
+    int64_t voxel = plane_voxel_index(p, x, y);
+    int found = 0;
+
+    for (int c = 0; c < label->channels; c++) {
+        int here = mark_value(label, voxel, c);
+
+        if (here != 0 && is_edge(p, label, c, here, width, (const int[]){ x, y }))
+            found = label->channels > 1 ? c + 1 : here;
     }
-    return false;
-}
-
-/* ---- voxels ---------------------------------------------------------------------------------- */
-
-static int64_t voxel_index(const volume *v, const int64_t at[3], int channel)
-{
-    return ((at[0] * v->extent[1] + at[1]) * v->extent[2] + at[2]) * v->channels + channel;
-}
-
-int picture_class_at(const volume *v, const int64_t at[3], int channel)
-{
-    int64_t n = voxel_index(v, at, channel);
-
-    return v->type == PONS_U8 ? ((const uint8_t *)v->voxels)[n] : ((const int32_t *)v->voxels)[n];
-}
-
-bool picture_is_marked(const volume *v, const int64_t at[3])
-{
-    for (int c = 0; c < v->channels; c++)
-        if (picture_class_at(v, at, c))
-            return true;
-    return false;
+    return found;
 }
 
 /* ---- greys ----------------------------------------------------------------------------------- */
@@ -188,7 +185,7 @@ uint8_t grey_of(const grey_range *range, float value)
     return (uint8_t)(255 * (x > 1 ? 1 : x > 0 ? x : 0));
 }
 
-uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3])
+uint8_t grey_at(const grey_range *range, const volume *image, int channel, int64_t voxel)
 {
-    return grey_of(range, ((const float *)image->voxels)[voxel_index(image, at, channel)]);
+    return grey_of(range, ((const float *)image->voxels)[voxel * image->channels + channel]);
 }

@@ -1,8 +1,8 @@
 /*
  * curve_plot.h - a picture of a curve over a logarithmic axis, with marks.
  */
-#ifndef CORE_REPORT_CURVE_PLOT_H
-#define CORE_REPORT_CURVE_PLOT_H
+#ifndef CORE_REPORT_PICTURE_CURVE_PLOT_H
+#define CORE_REPORT_PICTURE_CURVE_PLOT_H
 
 #include <stdint.h>
 

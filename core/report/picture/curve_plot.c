@@ -1,13 +1,13 @@
 /*
  * curve_plot.c - lines and dots on a white picture.
  */
-#include "report/curve_plot.h"
+#include "report/picture/curve_plot.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/file/file.h"
-#include "report/picture.h"
+#include "report/picture/picture.h"
 
 enum { WIDTH = 800, HEIGHT = 500, MARGIN = 20, THICK = 2, DOT = 1 };
 

@@ -1,8 +1,8 @@
 /*
  * run_history.h - the numbers of a run over its steps, read from metrics.jsonl.
  */
-#ifndef CORE_REPORT_PAGE_RUN_HISTORY_H
-#define CORE_REPORT_PAGE_RUN_HISTORY_H
+#ifndef CORE_REPORT_HISTORY_RUN_HISTORY_H
+#define CORE_REPORT_HISTORY_RUN_HISTORY_H
 
 #include "base/arena.h"
 

@@ -1,8 +1,8 @@
 /*
  * png_write.h - write pictures as PNG files, in builds with libpng.
  */
-#ifndef CORE_REPORT_PNG_WRITE_H
-#define CORE_REPORT_PNG_WRITE_H
+#ifndef CORE_REPORT_PICTURE_PNG_WRITE_H
+#define CORE_REPORT_PICTURE_PNG_WRITE_H
 
 #include <pons/plugin.h>
 

@@ -1,7 +1,7 @@
 /*
  * pixel_text.c - letters as five columns of seven bits, the lowest bit at the top.
  */
-#include "report/pixel_text.h"
+#include "report/picture/pixel_text.h"
 
 #include <ctype.h>
 #include <string.h>

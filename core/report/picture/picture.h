@@ -4,8 +4,8 @@
  * Volumes are [D, H, W, C]; spacing is in millimetres along axes 0, 1, 2. Pixel (0, 0) is at the
  * top left.
  */
-#ifndef CORE_REPORT_PICTURE_H
-#define CORE_REPORT_PICTURE_H
+#ifndef CORE_REPORT_PICTURE_PICTURE_H
+#define CORE_REPORT_PICTURE_PICTURE_H
 
 #include "data/volume/volume.h"
 
@@ -39,15 +39,15 @@ typedef struct plane {
 /* The longer side gets 'side' pixels. */
 void plane_init(plane *p, int axis, int64_t slice, const int64_t extent[3],
                 const double spacing[3], int side);
-/* The voxel at a pixel. */
+/* The voxel at a pixel, and its number. */
 void plane_voxel(const plane *p, int x, int y, int64_t at[3]);
-/* True for a pixel of a class other than 0 with a neighbour of another class. */
-bool plane_on_outline(const plane *p, const volume *label, int channel, int x, int y);
-
-/* Value of a U8 or I32 voxel. */
-int picture_class_at(const volume *v, const int64_t at[3], int channel);
-/* True if a channel of the voxel is not 0. */
-bool picture_is_marked(const volume *v, const int64_t at[3]);
+int64_t plane_voxel_index(const plane *p, int x, int y);
+/*
+ * The class whose outline goes through a pixel: another class is at most 'width' pixels away.
+ * 'label' is U8 or I32, of class indices or of a 0/1 channel for each region, of which a later one
+ * covers earlier ones. 0: none.
+ */
+int plane_outline_at(const plane *p, const volume *label, int width, int x, int y);
 
 /* Values drawn black and white. */
 typedef struct grey_range {
@@ -64,6 +64,6 @@ grey_range grey_range_of_image(const volume *image, int channel);
 /* The grey of a value, 0 to 255. */
 uint8_t grey_of(const grey_range *range, float value);
 /* The grey of a voxel. */
-uint8_t grey_at(const grey_range *range, const volume *image, int channel, const int64_t at[3]);
+uint8_t grey_at(const grey_range *range, const volume *image, int channel, int64_t voxel);
 
 #endif

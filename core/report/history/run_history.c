@@ -1,7 +1,7 @@
 /*
  * run_history.c - collect the records of metrics.jsonl by kind and name.
  */
-#include "report/page/run_history.h"
+#include "report/history/run_history.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /*
  * pixel_text.h - short texts in a picture, in letters of 5 x 7 pixels.
  */
-#ifndef CORE_REPORT_PIXEL_TEXT_H
-#define CORE_REPORT_PIXEL_TEXT_H
+#ifndef CORE_REPORT_PICTURE_PIXEL_TEXT_H
+#define CORE_REPORT_PICTURE_PIXEL_TEXT_H
 
-#include "report/picture.h"
+#include "report/picture/picture.h"
 
 /* Pixels of a text with 'scale' pixels for each of a letter; its height is 7 times the scale. */
 int pixel_text_width(const char *text, int scale);

@@ -1,7 +1,7 @@
 /*
  * png_write_libpng.c - write a picture through libpng; the file is complete or absent.
  */
-#include "report/png_write.h"
+#include "report/picture/png_write.h"
 
 #include <png.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /*
  * sheet.h - a picture of several volumes, each as slices through its largest labelled sections.
  */
-#ifndef CORE_REPORT_SHEET_H
-#define CORE_REPORT_SHEET_H
+#ifndef CORE_REPORT_PICTURE_SHEET_H
+#define CORE_REPORT_PICTURE_SHEET_H
 
 #include "data/volume/volume.h"
 
@@ -19,11 +19,9 @@ typedef struct sheet_item {
 /*
  * Write a PNG with 'per_row' items side by side, each slice with 'side' pixels along its longer
  * side, in the proportions of the volume's spacing. Classes, or regions, are outlined in the
- * colours of sheet_color_name. PONS_CONFIG in a build without libpng.
+ * colours of class_marks.h. PONS_CONFIG in a build without libpng.
  */
 pons_status sheet_write(const char *path, const sheet_item *item, int count, int per_row, int side,
                         pons_error *err);
-/* The colour of class 'index' from 1 on, such as "green". Colours repeat. */
-const char *sheet_color_name(int index);
 
 #endif
