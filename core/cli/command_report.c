@@ -1,10 +1,13 @@
 /*
- * command_report.c - pons report: the page of a run, or a comparison of several.
+ * command_report.c - pons report: the page of a run, a comparison of several, or their curves as a
+ * table.
  */
 #include "base/arena.h"
 #include "base/file/file.h"
+#include "base/text/text.h"
 #include "checkpoint/run_folds.h"
 #include "cli/command.h"
+#include "report/history/curves_table.h"
 #include "report/page/compare_page.h"
 #include "report/page/report_page.h"
 #include "report/sinks_send.h"
@@ -16,7 +19,9 @@ typedef struct report_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(report_flags, output, "",
-              "The page; if it is not given RUN/report.html, or comparison.html of several runs."),
+              "The page; if it is not given RUN/report.html, or comparison.html of several runs. A "
+              "name that ends in .csv is a table of the curves in place of the page: a row for each "
+              "record, a column for each value."),
     PONS_FLAG(report_flags, send, "no",
               "Write no page, but send numbers that a sink such as mlflow could not send."),
     PONS_OPTIONS_END
@@ -45,7 +50,7 @@ static pons_status check_runs(const invocation *call, pons_error *err)
     return PONS_OK;
 }
 
-static pons_status write_page(const invocation *call, arena *memory, const char *output,
+static pons_status write_output(const invocation *call, arena *memory, const char *output,
                               pons_error *err)
 {
     const char *run = call->argument[0], *path = output;
@@ -55,7 +60,9 @@ static pons_status write_page(const invocation *call, arena *memory, const char 
         path = one ? arena_format(memory, "%s/report.html", run) : "comparison.html";
     if (folder_make_for(path, err) != PONS_OK)
         return err->status;
-    if (one)
+    if (text_ends_with(path, ".csv"))
+        curves_table_write(call->argument_count, call->argument, path, err);
+    else if (one)
         report_page_write(run, path, err);
     else
         compare_page_write(call->argument_count, call->argument, path, err);
@@ -82,7 +89,7 @@ static pons_status run(const invocation *call, const void *given, pons_error *er
         return send_runs(call, err);
     if ((memory = arena_new()) == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
-    write_page(call, memory, f->output, err);
+    write_output(call, memory, f->output, err);
     arena_free(memory);
     return err->status;
 }

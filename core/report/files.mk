@@ -4,7 +4,8 @@ libcore_la_SOURCES += core/report/csv_header.c core/report/csv_header.h \
 	core/report/metrics.h core/report/metrics_resume.c core/report/metrics_resume.h \
 	core/report/run_folder.c core/report/run_folder.h core/report/sink_file.c \
 	core/report/sinks_send.c core/report/sinks_send.h
-libcore_la_SOURCES += core/report/history/run_history.c core/report/history/run_history.h
+libcore_la_SOURCES += core/report/history/curves_table.c core/report/history/curves_table.h \
+	core/report/history/run_history.c core/report/history/run_history.h
 libcore_la_SOURCES += core/report/picture/class_marks.c core/report/picture/class_marks.h \
 	core/report/picture/curve_plot.c core/report/picture/curve_plot.h \
 	core/report/picture/overlay.c core/report/picture/overlay.h \

@@ -43,8 +43,7 @@ static history_series *add_series(history_reader *r, const char *name)
         h->room = h->room > 0 ? 2 * h->room : 16;
         h->series = arena_grow(r->memory, h->series, used, (size_t)h->room * sizeof *h->series);
     }
-    h->series[h->count] = (history_series){ .kind = arena_string(r->memory, r->kind),
-                                            .name = arena_string(r->memory, name) };
+    h->series[h->count] = (history_series){ .kind = r->kind, .name = arena_string(r->memory, name) };
     return &h->series[h->count++];
 }
 
@@ -74,8 +73,11 @@ static void add_value(history_reader *r, const char *name, const json_t *value)
         s->room = s->room > 0 ? 2 * s->room : 64;
         s->step = arena_grow(r->memory, s->step, used, (size_t)s->room * sizeof *s->step);
         s->value = arena_grow(r->memory, s->value, used, (size_t)s->room * sizeof *s->value);
+        s->record = arena_grow(r->memory, s->record, (size_t)s->count * sizeof *s->record,
+                               (size_t)s->room * sizeof *s->record);
     }
     s->step[s->count] = r->step;
+    s->record[s->count] = r->history->record_count - 1;
     s->value[s->count++] = json_is_number(value) ? json_number_value(value) : NAN;
 }
 
@@ -91,6 +93,31 @@ static void add_group(history_reader *r, const char *group, json_t *values)
     }
 }
 
+/* The kinds of a run are few, so records of a kind share one text. */
+static const char *keep_kind(const history_reader *r, const char *kind)
+{
+    const run_history *h = r->history;
+
+    for (int i = 0; i < h->count; i++)
+        if (strcmp(h->series[i].kind, kind) == 0)
+            return h->series[i].kind;
+    return arena_string(r->memory, kind);
+}
+
+static void keep_record(history_reader *r, int64_t step, int64_t epoch)
+{
+    run_history *h = r->history;
+
+    if (h->record_count == h->record_room) {
+        size_t used = (size_t)h->record_room * sizeof *h->record;
+
+        h->record_room = h->record_room > 0 ? 2 * h->record_room : 64;
+        h->record = arena_grow(r->memory, h->record, used,
+                               (size_t)h->record_room * sizeof *h->record);
+    }
+    h->record[h->record_count++] = (history_record){ r->kind, step, epoch };
+}
+
 static void add_record(history_reader *r, json_t *record)
 {
     const char *kind = json_string_value(json_object_get(record, "kind")), *key;
@@ -100,8 +127,9 @@ static void add_record(history_reader *r, json_t *record)
     if (kind == NULL || !json_whole(json_object_get(record, "step"), &step)
         || !json_whole(json_object_get(record, "epoch"), &epoch))
         return;
-    r->kind = kind;
+    r->kind = keep_kind(r, kind);
     r->step = (double)step;
+    keep_record(r, (int64_t)step, (int64_t)epoch);
     r->history->steps = (int64_t)step;
     r->history->epochs = (int64_t)epoch;
     json_object_foreach(record, key, value)

@@ -14,11 +14,19 @@ typedef struct history_series {
     const char *kind, *name;
     int count, room;
     double *step, *value;     /* a value may be NaN                                               */
+    int *record;              /* the number of each value's record                                */
 } history_series;
+
+typedef struct history_record {
+    const char *kind;
+    int64_t step, epoch;
+} history_record;
 
 typedef struct run_history {
     int count, room;
     history_series *series;   /* in the order in which they appear in the file                    */
+    int record_count, record_room;
+    history_record *record;
     int64_t steps, epochs;    /* of the last record                                               */
 } run_history;
 

@@ -48,6 +48,13 @@ check "nothing is loaded from elsewhere" [ "$(links)" = "" ]
 check "a picture of the curves beside it" picture "$run/progress.png"
 check "another file" ends 0 "'deep/page.html'" "$program" report "$run" -o deep/page.html
 check "equals the first" cmp deep/page.html "$page"
+check "a table of the curves" ends 0 "'deep/curves.csv'" "$program" report "$run" -o deep/curves.csv
+row() { sed -n "$1p" deep/curves.csv; }
+check "has a column for each name" \
+    [ "$(row 1)" = "kind,step,epoch,loss,lr,seconds,data_seconds,dice.mean,dice.<b>liver,cases" ]
+check "a row for each record" [ "$(wc -l <deep/curves.csv)" -eq 303 ]
+check "cells that are empty" [ "$(row 2)" = "step,1,1,599,0.5,0.5,0.125,,," ]
+check "and names of two kinds in one column" [ "$(row 152)" = "validation,150,1,,,25,,0.15,,2" ]
 check "no folder is refused" ends 4 "'nowhere' is no folder, expected the folder of a run" "$program" report nowhere
 mkdir empty
 check "a folder without records is refused" ends 4 "cannot read 'empty/metrics.jsonl'" "$program" report empty
@@ -79,6 +86,12 @@ check "the metric, its best and its last value" has \
 check "settings that differ" has '[train] steps</th><td class="wrap">400</td><td class="wrap">500</td>'
 check "settings that are equal are left out" sh -c '! grep -qF "[train] best" comparison.html'
 check "a curve has both runs" sh -c 'tr "\n" " " <comparison.html | grep -qF "step 150 one: 0.15 two: 0.15"'
+more='{"kind":"epoch","step":300,"epoch":1,"a,b":null,"memory_bytes":7}'
+check "a run with a name of its own" sh -c 'echo "$1" >>two/metrics.jsonl' - "$more"
+check "a table of two runs" "$program" report one "two" -o two.csv
+check "has the names of both" grep -q '^run,kind,step,epoch,loss,.*,cases,"a,b",memory_bytes$' two.csv
+check "rows of the first run" [ "$(grep -c '^one,.*,,$' two.csv)" -eq 302 ]
+check "and the second one's own" [ "$(tail -1 two.csv)" = 'two,epoch,300,1,,,,,,,,,7' ]
 check "a run without cases" sh -c 'rm one/validation/cases.csv'
 check "is compared by its curves" ends 0 "'c.html'" "$program" report two one -o c.html
 check "which the page says" grep -q "no validation case and metric in common" c.html
