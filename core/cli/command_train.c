@@ -753,6 +753,15 @@ static void close_start(start *s, bool trained, pons_error *err)
     signals_close(s->signals);
 }
 
+/* The run that goes on knows the files of plugins that are not found. */
+static void hint_plugins(const start *s, pons_error *err)
+{
+    char *path = err->status != PONS_OK && s->checkpoint != NULL ? find_resolved(s) : NULL;
+
+    resolved_hint_plugins(path, err);
+    free(path);
+}
+
 /* 'keep' is for folds that are trained one after the other, else NULL. */
 static pons_status train_run(const invocation *call, const train_flags *flags_given,
                              const train_host *host, bool fold, cache_keep *keep, pons_error *err)
@@ -764,6 +773,7 @@ static pons_status train_run(const invocation *call, const train_flags *flags_gi
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);
+    hint_plugins(&s, err);
     memory_hints_add(s.experiment != NULL ? &s.experiment->sections
                      : s.config != NULL ? &s.sections : NULL, MEMORY_HINTS_TRAIN, err);
     bool trained = s.metrics != NULL;

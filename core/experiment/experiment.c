@@ -3,8 +3,6 @@
  *
  * Errors of the INI file are found here, before a volume is read and before a network is built.
  */
-#include <config.h>
-
 #include "experiment/experiment_internal.h"
 
 #include <stdlib.h>
@@ -20,8 +18,8 @@
 #include "experiment/class_weights.h"
 #include "experiment/data_settings.h"
 #include "experiment/processes.h"
+#include "experiment/resolved.h"
 #include "experiment/tuning.h"
-#include "graph/program/explain.h"
 #include "plugin/plugin_options.h"
 #include "plugin/plugin_status.h"
 #include "plugin/sink_load.h"
@@ -383,54 +381,6 @@ static pons_status check_names(experiment *e, pons_error *err)
     return config_refuse_unknown(e->config, err);
 }
 
-/* ---- remarks in resolved.ini ----------------------------------------------------------------- */
-
-static void add_plugin_comment(experiment *e, pons_kind kind, const char *name, const char *version,
-                               const char *sha256)
-{
-    config_add_comment(e->config, arena_format(e->memory, "%s %s %s sha256 %s",
-                                               plugin_kind_name(kind), name, version, sha256));
-}
-
-static void add_pipeline_comments(experiment *e, const pipeline *chain)
-{
-    for (int i = 0; chain != NULL && i < chain->count; i++)
-        add_plugin_comment(e, PONS_KIND_TRANSFORM, chain->step[i].plugin, chain->step[i].version,
-                           chain->step[i].sha256);
-}
-
-/* Record the plugins that are needed to repeat the run. */
-static void add_plugin_comments(experiment *e)
-{
-    const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
-                            e->schedule.plugin, NULL, e->comm };
-    pons_error ignored = PONS_ERROR_INIT;
-
-    if (!e->device.reference)
-        plugin_load(PONS_KIND_DEVICE, "cpu", 0, NULL, &all[4], &ignored);
-    config_add_comment(e->config, "pons " PACKAGE_VERSION);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] != NULL)
-            add_plugin_comment(e, (pons_kind)all[i]->descriptor->kind, all[i]->descriptor->name,
-                               all[i]->descriptor->version, all[i]->sha256);
-    add_pipeline_comments(e, e->preprocess);
-    add_pipeline_comments(e, e->augment);
-}
-
-void experiment_note_ops(experiment *e, const program *training)
-{
-    const plugin *p;
-    int count = 0;
-
-    while (program_op(training, count) != NULL)
-        count++;
-    e->op = arena_alloc(e->memory, (size_t)(count + 1) * sizeof *e->op);
-    for (e->op_count = 0; (p = program_op(training, e->op_count)) != NULL; e->op_count++) {
-        e->op[e->op_count] = p;
-        add_plugin_comment(e, PONS_KIND_OP, p->descriptor->name, p->descriptor->version, p->sha256);
-    }
-}
-
 /*
  * Resolve the remaining 'auto' values. 'backend' stays 'auto' if there is nothing to join, since
  * no other value would be true.
@@ -491,7 +441,7 @@ static pons_status fill_experiment(experiment *e, const experiment_overrides *kn
     if (check_names(e, err) != PONS_OK || check_extents(e, err) != PONS_OK
         || experiment_open_devices(e, known, err) != PONS_OK)
         return err->status;
-    add_plugin_comments(e);
+    experiment_add_remarks(e);
     if (resolve_precision(e, known, err) != PONS_OK || resolve_window_precision(e, err) != PONS_OK
         || tuning_open(e, &e->tuning, err) != PONS_OK)
         return err->status;
@@ -522,6 +472,7 @@ pons_status experiment_open(config *c, experiment_purpose purpose,
         fill_experiment(e, known, err);
     plugin_warn_hidden(l);
     if (config_location_add(c, NULL, NULL, err) != PONS_OK) {
+        resolved_hint_plugins(config_file(c), err);
         experiment_close(e);
         return err->status;
     }

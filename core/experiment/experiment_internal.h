@@ -9,6 +9,9 @@
 /* "file.ini:12", or "[section]" if the key is not given. */
 const char *experiment_location(experiment *e, const char *section, const char *key);
 
+/* experiment_remarks.c: add the comments of resolved.ini, once devices and plugins are open. */
+void experiment_add_remarks(experiment *e);
+
 /* ---- experiment_devices.c -------------------------------------------------------------------- */
 /* Choose the devices and count the replicas; nothing is opened. */
 pons_status experiment_find_devices(experiment *e, const experiment_overrides *known,

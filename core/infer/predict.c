@@ -375,6 +375,18 @@ static pons_status open_network(predictor *p, const found_weights *f, const pred
     return PONS_OK;
 }
 
+/* The run knows the files of plugins that another configuration names, and those of ops. */
+static void hint_plugins(const found_weights *f, pons_error *err)
+{
+    char *resolved = NULL;
+
+    if (err->status == PONS_OK || f->run == NULL
+        || asprintf(&resolved, "%s/resolved.ini", f->run) < 0)
+        return;
+    resolved_hint_plugins(resolved, err);
+    free(resolved);
+}
+
 pons_status predictor_open(const predict_source *source, const predictor *beside, logger *l,
                            predictor **out, pons_error *err)
 {
@@ -388,6 +400,7 @@ pons_status predictor_open(const predict_source *source, const predictor *beside
     if (find_weights(source, l, &found, err) == PONS_OK
         && take_previous(&found, p, err) == PONS_OK)
         open_network(p, &found, source, beside, err);
+    hint_plugins(&found, err);
     found_weights_clear(&found);
     memory_hints_add(p->experiment != NULL ? &p->experiment->sections : NULL, MEMORY_HINTS_PREDICT,
                      err);

@@ -69,6 +69,13 @@ void plugin_folders_free(char **folders)
     free(folders);
 }
 
+bool plugin_is_installed(const char *path)
+{
+    size_t size = strlen(PONS_PLUGINDIR);
+
+    return strncmp(path, PONS_PLUGINDIR, size) == 0 && path[size] == '/';
+}
+
 /* Whether two files have equal bytes, as where a build and its installation are both searched. */
 static bool is_same_plugin(const char *path, const char *other)
 {
@@ -237,6 +244,8 @@ void plugin_list_free(plugin_file *files, int count)
 
 /* ---- not found ------------------------------------------------------------------------------- */
 
+#define NOT_FOUND "no %s plugin is called '%s'"
+
 static void guess_in_folder(const char *folder, pons_kind kind, text_guess *guess,
                             char best[PONS_NAME_SIZE])
 {
@@ -293,9 +302,17 @@ pons_status plugin_not_found(pons_kind kind, const char *name, const char *where
                                      access(*f, F_OK) == 0 ? "" : " (no such folder)");
     }
     return pons_fail(err, where != NULL ? PONS_CONFIG : PONS_PLUGIN,
-                     "%s%sno %s plugin is called '%s'%s%s%s\nhint: %ssearched %.1000s; "
+                     "%s%s" NOT_FOUND "%s%s%s\nhint: %ssearched %.1000s; "
                      "PONS_PLUGIN_PATH names more folders",
                      where != NULL ? where : "", where != NULL ? ": " : "", plugin_kind_name(kind),
                      name, *best != '\0' ? "; did you mean '" : "", best, *best != '\0' ? "'?" : "",
                      moved, searched);
+}
+
+bool plugin_error_names(const pons_error *err, const char *kind, const char *name)
+{
+    char text[PONS_NAME_SIZE + 64];
+
+    snprintf(text, sizeof text, NOT_FOUND, kind, name);
+    return err->status != PONS_OK && strstr(err->text, text) != NULL;
 }

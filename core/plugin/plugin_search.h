@@ -23,8 +23,12 @@ void plugin_list_free(plugin_file *files, int count);
  * none, or its bytes equal those of 'path'.
  */
 char *plugin_hidden_by(const char *path, pons_kind kind, const char *name, char **folders);
+/* Whether a plugin's file lies in plugindir, where it is always found. */
+bool plugin_is_installed(const char *path);
 /* Fail with the message for a name that no folder holds. */
 pons_status plugin_not_found(pons_kind kind, const char *name, const char *where, char **folders,
                              pons_error *err);
+/* Whether 'err' is that failure for this plugin; 'kind' is a word such as "loss". */
+bool plugin_error_names(const pons_error *err, const char *kind, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
 #include <pons/sink.h>
 
 #include "config/sections.h"
+#include "experiment/resolved.h"
 #include "plugin/plugin_status.h"
 #include "plugin/sink_load.h"
 
@@ -52,6 +53,8 @@ pons_status sinks_send(const char *run, logger *l, pons_error *err)
         return pons_fail(err, PONS_DEVICE, "out of memory for the sinks");
     if (config_open(arena_format(memory, "%s/resolved.ini", run), 0, NULL, &c, err) == PONS_OK)
         send_all(c, memory, run, l, err);
+    if (c != NULL)
+        resolved_hint_plugins(config_file(c), err);
     if (c != NULL)
         config_close(c);
     arena_free(memory);

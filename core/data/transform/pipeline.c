@@ -93,6 +93,7 @@ static pons_status step_open(config *c, const char *list_section, const char *na
     step->options = loaded->descriptor->options;
     step->sha256 = loaded->sha256;
     step->version = loaded->descriptor->version;
+    step->path = loaded->path;
     status = check_kind_of_step(step, list_section, random, where, err);
     if (!status) {
         size_t size = loaded->descriptor->config_size;

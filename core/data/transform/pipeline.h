@@ -21,6 +21,7 @@ typedef struct pipeline_step {
     const char *plugin;
     const char *sha256;      /* hash of the plugin's file, for cache keys                         */
     const char *version;
+    const char *path;        /* of the plugin's file                                              */
     const pons_transform_operations *operations;
     const pons_option *options;
     const void *config;

@@ -121,6 +121,28 @@ status=0
     fail "a wrong option of a sink gives $status: $(cat train.log)"
 passed=$((passed + 4))
 
+# A run names the file of a plugin that is not found, and the path that finds it; it is not loaded by itself.
+grep -qx "; model branches is $work/plugins/model/branches.so" runs/fp32/resolved.ini ||
+    fail "resolved.ini does not name the file of the model"
+for command in "predict runs/fp32 phantom/imagesTr/phantom_000.nii.gz -o lost.nii.gz" "evaluate --run runs/fp32" \
+    "export runs/fp32 -o lost.onnx" "train outside.ini --set experiment.name=fp32 --set train.steps=30"; do
+    status=0
+    # shellcheck disable=SC2086 # words of a command
+    PONS_PLUGIN_PATH="$libraries/pons" "$pons" $command >lost.log 2>&1 || status=$?
+    [ "$status" -eq 3 ] && grep -q "no model plugin is called 'branches'" lost.log &&
+        grep -q "^hint: the run had it from '$work/plugins/model/branches.so', which PONS_PLUGIN_PATH=$work/plugins:" \
+            lost.log || fail "'pons ${command%% *}' without a plugin gives $status: $(cat lost.log)"
+    passed=$((passed + 1))
+done
+mv plugins/op/box_mean.so plugins/box_mean.so
+status=0
+"$pons" predict runs/fp32 phantom/imagesTr/phantom_000.nii.gz -o lost.nii.gz >lost.log 2>&1 || status=$?
+[ "$status" -ne 0 ] && grep -q "hint: the run had it from '$work/plugins/op/box_mean.so', where there is no file" lost.log ||
+    fail "a file that is gone gives $status: $(cat lost.log)"
+mv plugins/box_mean.so plugins/op/box_mean.so
+[ ! -e lost.nii.gz ] || fail "a plugin that is not found leaves a prediction"
+passed=$((passed + 3))
+
 # The example of a program finds the classes that the command writes, and returns its exit codes.
 cp -r "$srcdir/examples/embed" embed
 make -s -C embed CC="$OUTSIDE_CC" >build.log 2>&1 || { cat build.log >&2; fail "examples/embed does not build"; }
