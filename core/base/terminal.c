@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 enum { USUAL_COLUMNS = 80, USUAL_ROWS = 24 };

@@ -10,7 +10,6 @@
 
 #include <pons/model.h>
 
-#include "config/list.h"
 #include "data/dataset/class_list.h"
 #include "data/loader/loader.h"
 #include "device/device_open.h"

@@ -15,7 +15,6 @@
 #include "base/integer.h"
 #include "data/case/case_load.h"
 #include "data/case/case_read.h"
-#include "experiment/agreement.h"
 #include "infer/activation.h"
 #include "infer/classifier.h"
 

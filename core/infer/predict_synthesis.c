@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "data/case/case_read.h"
-#include "data/reader/volume_read.h"
 #include "data/volume/inverse_resample.h"
 #include "experiment/agreement.h"
 #include "infer/diffusion_sampler.h"

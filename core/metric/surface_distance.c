@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/integer.h"
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"
 

@@ -10,7 +10,6 @@
 #include "checkpoint/tensor_names.h"
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
-#include "infer/activation.h"
 #include "onnx/onnx_internal.h"
 #include "replica/programs.h"
 

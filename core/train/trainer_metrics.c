@@ -4,7 +4,6 @@
  */
 #include "train/trainer_internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

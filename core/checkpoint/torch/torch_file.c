@@ -21,7 +21,6 @@
 #include "base/errno_status.h"
 #include "base/file/mapped_file.h"
 #include "base/integer.h"
-#include "base/text/text.h"
 #include "checkpoint/torch/pickle.h"
 #include "checkpoint/torch/pickle_names.h"
 #include "checkpoint/torch/zip_archive.h"

@@ -9,8 +9,6 @@
 
 #include "base/file/file.h"
 #include "base/hash/name_index.h"
-#include "base/integer.h"
-#include "base/text/text.h"
 
 #define WRAPPED "module."
 #define COMPILED "_orig_mod."

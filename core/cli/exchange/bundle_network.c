@@ -11,9 +11,9 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
-#include "base/text/text.h"
 #include "checkpoint/weights/weights_path.h"
 #include "cli/exchange/monai_classes.h"
+#include "config/config.h"
 #include "plugin/plugin_load.h"
 
 enum { CONFIG_MAX = 16 << 20, ID_DEPTH_MAX = 16, SET_MAX = 64, TEXT_SIZE = 4096 };

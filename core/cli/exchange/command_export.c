@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/text/text.h"
 #include "cli/command.h"
 #include "cli/exchange/export_bundle.h"
 #include "cli/exchange/export_nnunet.h"

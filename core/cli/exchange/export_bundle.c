@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/text.h"
 #include "checkpoint/weights/weights_path.h"
 #include "cli/exchange/bundle_state.h"
 #include "cli/exchange/bundle_transforms.h"

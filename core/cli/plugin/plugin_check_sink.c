@@ -14,7 +14,6 @@
 
 #include <pons/sink.h>
 
-#include "base/file/file.h"
 #include "cli/plugin/plugin_check.h"
 #include "plugin/plugin_status.h"
 

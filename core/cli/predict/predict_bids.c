@@ -13,7 +13,6 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
-#include "base/text/text.h"
 #include "data/volume/volume_files.h"
 
 #define DESCRIPTION "dataset_description.json"

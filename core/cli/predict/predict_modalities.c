@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/errno_status.h"
-#include "base/text/text.h"
 #include "config/list.h"
 #include "data/dataset/class_list.h"
 #include "data/volume/volume_files.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/text/text.h"
 #include "data/nifti/gzip.h"
 
 enum { HEADER_MAX = 16, BYTE_TYPE = 0x08, EXTENT_MAX = 16384 };

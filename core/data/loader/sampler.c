@@ -19,7 +19,6 @@
 #include <math.h>
 
 #include "base/integer.h"
-#include "data/loader/patch_extract.h"
 #include "data/packed/sampling_index.h"
 
 typedef pons_status sampler_rule(const packed_case *p, sampler_input *input,

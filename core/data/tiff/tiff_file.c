@@ -6,8 +6,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "base/integer.h"
-
 /* ---- the library ----------------------------------------------------------------------------- */
 
 static pons_status open_library(tiff_file *f)

@@ -11,7 +11,6 @@
 #include "support/suite.h"
 
 #include <math.h>
-#include <sys/stat.h>
 
 #define EACH_STEP "--set", "train.checkpoint_every=1", "--set", "train.validate_every=0", "--set", \
                   "train.validate_steps=0", "--set", "train.ema_decay=0", "--set",                 \

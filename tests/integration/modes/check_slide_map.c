@@ -6,7 +6,6 @@
 
 #include "base/build_feature.h"
 #include "base/file/file.h"
-#include "base/integer.h"
 #include "data/slide/map_file.h"
 
 #include "support/data/golden_arrays.h"

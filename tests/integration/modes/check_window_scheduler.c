@@ -10,7 +10,6 @@
 #include "support/suite.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 
 static const char ini[] =
     "[experiment]\nname = run\n"

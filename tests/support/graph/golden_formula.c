@@ -14,7 +14,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "graph/ir/shape.h"
 #include "support/asserts.h"
 
 bool golden_is_formula(const json_t *c)

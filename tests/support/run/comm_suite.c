@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "plugin/plugin_load.h"
-#include "support/suite.h"
 
 static atomic_long nap_count;
 

@@ -12,7 +12,6 @@
 #include "support/suite.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 

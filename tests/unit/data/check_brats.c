@@ -3,7 +3,6 @@
  */
 #include "data/check/dataset_check.h"
 
-#include "config/list.h"
 #include "data/case/case_read.h"
 #include "support/dataset_maker.h"
 #include "support/suite.h"

@@ -8,7 +8,6 @@
 
 #include "base/build_feature.h"
 #include "data/cache/cache_disk.h"
-#include "data/cache/cache_key.h"
 #include "data/loader/loader.h"
 
 #include <dirent.h>

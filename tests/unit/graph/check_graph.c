@@ -7,7 +7,6 @@
 
 #include "graph/ir/build.h"
 #include "graph/ir/gradient.h"
-#include "graph/ir/ir_internal.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/node.h"
 #include "graph/ir/shape.h"

@@ -13,8 +13,6 @@
 #include "support/graph/descent.h"
 #include "support/suite.h"
 
-#include <math.h>
-
 enum { VOXELS = 8, TARGET = 16, GRADIENT = VOXELS * TARGET, FITS = 2048 };
 
 static pons_error error;

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/device_open.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 

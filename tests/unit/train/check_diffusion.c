@@ -9,7 +9,6 @@
 #include "support/graph/golden_program.h"
 #include "support/root.h"
 #include "support/suite.h"
-#include "support/tolerance.h"
 
 #include <math.h>
 #include <stdlib.h>

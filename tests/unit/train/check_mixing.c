@@ -5,7 +5,6 @@
 #include "replica/mixing_nodes.h"
 #include "support/suite.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "graph/ir/build.h"

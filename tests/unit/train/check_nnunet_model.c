@@ -15,7 +15,6 @@
 #include "support/run/run_json.h"
 #include "support/run/run_pons.h"
 #include "support/suite.h"
-#include "support/tolerance.h"
 
 #include <jansson.h>
 #include <math.h>

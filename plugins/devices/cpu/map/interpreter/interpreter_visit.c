@@ -4,8 +4,6 @@
  */
 #include "cpu/map/map_internal.h"
 
-#include <string.h>
-
 #include "base/integer.h"
 
 static const map_lanes *lanes_of(const map_unit *u) { return u->plan->lanes; }
