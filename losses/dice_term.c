@@ -3,7 +3,8 @@
  */
 #include "dice_term.h"
 
-int dice_term_classes(const dice_term *d, const pons_task *task)
+/* The number of classes in the Dice term. */
+static int dice_term_classes(const dice_term *d, const pons_task *task)
 {
     return classes_counted(d->overlap.include_background, task);
 }

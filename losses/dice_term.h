@@ -22,8 +22,6 @@ typedef struct dice_term {
     PONS_REALS(dice_term, weight, "", 0, 1e6, "Factor on each class; one number stands for all; " \
                "Dice of a single class has none, and reads none of a background left out.")
 
-/* The number of classes in the Dice term. */
-int dice_term_classes(const dice_term *d, const pons_task *task);
 /* Refuse a number of weights other than 0, 1 and 'expected', and a background of regions. */
 pons_status dice_term_check(const dice_term *d, const pons_task *task, int expected,
                             pons_error *err);

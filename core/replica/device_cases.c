@@ -90,7 +90,11 @@ static pons_status check_memory(const replicas *r, pons_error *err)
          ? refuse_cases(&r->layout, r->item[0].device->facts.name, room, err) : PONS_OK;
 }
 
-pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err)
+/*
+ * Lay out the first 'count' training cases and forecast whether they fit into each device's memory
+ * beside the network. PONS_DEVICE: they do not, and 'err' says why.
+ */
+static pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err)
 {
     device_case_layout_clear(&r->layout);
     if (device_case_layout_make(held, count, r->experiment->data->training, &r->layout, err)

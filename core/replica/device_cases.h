@@ -7,11 +7,6 @@
 #include "replica/replicas.h"
 
 /*
- * Lay out the first 'count' training cases and forecast whether they fit into each device's memory
- * beside the network. PONS_DEVICE: they do not, and 'err' says why.
- */
-pons_status device_cases_plan(replicas *r, const cache *held, int count, pons_error *err);
-/*
  * Keep the cases of [data] cache = device in host memory if they do not fit into the memory of the
  * devices of any process. [data] cache of 'e' is then memory, with a warning, and *moved is true.
  * The caller builds the network again for patches cut by the host, which have the same bits.

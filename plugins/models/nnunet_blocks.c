@@ -14,7 +14,7 @@ int nnunet_count(const pons_integers *counts, int stage)
     return (int)counts->item[counts->count == 1 ? 0 : stage];
 }
 
-const int *nnunet_kernel(const nnunet *c, int stage)
+static const int *nnunet_kernel(const nnunet *c, int stage)
 {
     return c->kernel_sizes.item[c->kernel_sizes.count == 1 ? 0 : stage];
 }

@@ -39,7 +39,6 @@ extern const char *const nnunet_norm_names[];
 
 /* The count of a stage in a list in which one number may stand for all. */
 int nnunet_count(const pons_integers *counts, int stage);
-const int *nnunet_kernel(const nnunet *c, int stage);
 
 /* Refuse lists of other lengths, even kernels, and a first stride other than 1 (PONS_CONFIG). */
 pons_status nnunet_check(const nnunet *c, pons_error *err);

@@ -137,8 +137,8 @@ static pons_status read_row(csv_reader *r, csv_row *row, pons_error *err)
     return PONS_OK;
 }
 
-pons_status csv_table_parse(arena *memory, const char *path, const char *text, size_t size,
-                            csv_table *out, pons_error *err)
+static pons_status csv_table_parse(arena *memory, const char *path, const char *text, size_t size,
+                                   csv_table *out, pons_error *err)
 {
     size_t mark = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     char *copy = arena_alloc(memory, size + 1);

@@ -24,13 +24,9 @@ typedef struct csv_table {
 } csv_table;
 
 /*
- * Parse 'size' bytes of the file 'path', which starts messages. Tabs divide the cells of a .tsv
- * file; else that one of comma, semicolon and tab that occurs most often in the first line. A
- * malformed file is PONS_DATA. Everything lies in 'memory'.
+ * Read a file. Tabs divide the cells of a .tsv file; else that one of comma, semicolon and tab that
+ * occurs most often in the first line. A malformed file is PONS_DATA. Everything lies in 'memory'.
  */
-pons_status csv_table_parse(arena *memory, const char *path, const char *text, size_t size,
-                            csv_table *out, pons_error *err);
-/* Read and parse a file. */
 pons_status csv_table_read(arena *memory, const char *path, csv_table *out, pons_error *err);
 
 #endif

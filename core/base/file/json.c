@@ -37,7 +37,8 @@ bool json_whole(const json_t *value, uint64_t *out)
     return true;
 }
 
-void json_format_number(char *out, double number)
+/* 'out' has at least 32 bytes. */
+static void json_format_number(char *out, double number)
 {
     if (!isfinite(number)) {
         strcpy(out, "null");

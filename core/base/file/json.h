@@ -25,7 +25,5 @@ bool json_whole(const json_t *value, uint64_t *out);
 /* Nine significant digits, null when not finite; a quoted and escaped string. Locale-free. */
 void json_put_number(FILE *file, double number);
 void json_put_text(FILE *file, const char *text);
-/* The same into 'out' (at least 32 bytes). */
-void json_format_number(char *out, double number);
 
 #endif

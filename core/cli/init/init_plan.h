@@ -53,9 +53,6 @@ pons_status init_plan_try(const init_plan *x, pons_error *err);
 /* init_plan_ini.c: the keys that name the dataset, and the INI file of a network. */
 void init_plan_ini_files(const init_plan *x, ini_text *out);
 void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *out);
-/* Cases of a micro-batch, and patches of each case. */
-void init_plan_batch(const init_plan *x, const network_plan *network, int64_t *cases,
-                     int64_t *per_case);
 /* The axes of a plan in the order of the file, as in "2,2,1"; all equal: "2". */
 const char *init_plan_triple(const init_plan *x, const int64_t value[3], const char *divider,
                              bool joined);

@@ -191,8 +191,9 @@ static void put_preprocess(const init_plan *x, ini_text *t)
         ini_text_put(t, "preprocess.spacing", "method", NULL, "nnunet");
 }
 
-void init_plan_batch(const init_plan *x, const network_plan *network, int64_t *cases,
-                     int64_t *per_case)
+/* Cases of a micro-batch, and patches of each case. */
+static void init_plan_batch(const init_plan *x, const network_plan *network, int64_t *cases,
+                            int64_t *per_case)
 {
     *cases = max_i64(1, min_i64(network->batch, x->data->training_count));
     *per_case = max_i64(1, network->batch / *cases);

@@ -44,8 +44,8 @@ void group_operation_free(group *g, operation *o)
  * root cause. Other failures, such as a lack of memory, are published at once: other ranks only see
  * a lost connection. A plugin that fails without a message breaks its contract.
  */
-pons_status group_operation_fail(group *g, const operation *o, const pons_error *why,
-                                 pons_error *err)
+static pons_status group_operation_fail(group *g, const operation *o, const pons_error *why,
+                                        pons_error *err)
 {
     bool said = why->status != PONS_OK;
     pons_error own = PONS_ERROR_INIT;

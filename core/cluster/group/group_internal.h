@@ -50,8 +50,6 @@ struct group {
 /* group.c */
 operation *group_operation_new(group *g, const char *kind, size_t size, pons_error *err);
 void group_operation_free(group *g, operation *o);
-pons_status group_operation_fail(group *g, const operation *o, const pons_error *why,
-                                 pons_error *err);
 /* Fail a collective that the plugin has not started, and release 'o'. */
 pons_status group_operation_not_started(group *g, operation *o, const pons_error *why,
                                         pons_error *err);

@@ -175,7 +175,8 @@ static sampling_spec sampling_spec_of(const dataset *d, const cache_settings *s)
     return spec;
 }
 
-const cache_kind *cache_kind_of(cache_mode mode)
+/* The kind that holds cases in this mode; NULL: none is held. */
+static const cache_kind *cache_kind_of(cache_mode mode)
 {
     static const cache_kind *const kinds[] = {
         [CACHE_NONE] = NULL, [CACHE_MEMORY] = &cache_kind_memory, [CACHE_DISK] = &cache_kind_disk,

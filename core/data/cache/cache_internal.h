@@ -132,9 +132,6 @@ struct cache_kind {
 
 extern const cache_kind cache_kind_memory, cache_kind_disk, cache_kind_lmdb, cache_kind_smart;
 
-/* The kind that holds cases in this mode; NULL: none is held. */
-const cache_kind *cache_kind_of(cache_mode mode);
-
 /* ---- cache_keyed.c --------------------------------------------------------------------------- */
 
 /* A case that a store has found, valid until its 'end'. */

@@ -118,8 +118,6 @@ pons_status layout_json_parse(const char *path, json_t **out, pons_error *err);
 pons_status layout_json_open(const dataset_settings *settings, layout_result *out, layout_json *r,
                              pons_error *err);
 void layout_json_close(layout_json *r);
-/* The type of a value with its article; "missing" for NULL. */
-const char *layout_json_type(const json_t *value);
 /* PONS_DATA: 'field' has the wrong type, or is empty where 'expected' is "an object ...". */
 pons_status layout_json_wrong_type(const layout_json *r, const char *field, const json_t *value,
                                    const char *expected, pons_error *err);

@@ -24,6 +24,18 @@ pons_status layout_json_parse(const char *path, json_t **out, pons_error *err)
     return status;
 }
 
+/* The type of a value with its article; "missing" for NULL. */
+static const char *layout_json_type(const json_t *value)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a text",
+        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
+        [JSON_FALSE] = "false", [JSON_NULL] = "null"
+    };
+
+    return value != NULL ? names[json_typeof(value)] : "missing";
+}
+
 pons_status layout_json_open(const dataset_settings *settings, layout_result *out, layout_json *r,
                              pons_error *err)
 {
@@ -69,17 +81,6 @@ bool layout_nnunet_is(const char *path)
 bool layout_decathlon_is(const char *path)
 {
     return !layout_nnunet_is(path);
-}
-
-const char *layout_json_type(const json_t *value)
-{
-    static const char *const names[] = {
-        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_STRING] = "a text",
-        [JSON_INTEGER] = "a number", [JSON_REAL] = "a number", [JSON_TRUE] = "true",
-        [JSON_FALSE] = "false", [JSON_NULL] = "null"
-    };
-
-    return value != NULL ? names[json_typeof(value)] : "missing";
 }
 
 pons_status layout_json_wrong_type(const layout_json *r, const char *field, const json_t *value,

@@ -53,12 +53,6 @@ bool nifti_header_begins(const void *bytes, size_t available);
 size_t nifti_header_make(const volume_grid *grid, int channels, const nifti_values *values,
                          unsigned char out[NIFTI_HEADER_LARGEST]);
 
-/*
- * Open a regular file and check its header. *data (malloc'ed) receives the whole content, with
- * voxels at layout->offset; 'data' NULL: read the header alone.
- */
-pons_status nifti_read_bytes(const char *path, nifti_layout *layout, void **data, pons_error *err);
-
 typedef enum nifti_use {
     NIFTI_IMAGE = 0, /* F32                                                                       */
     NIFTI_LABEL,     /* I32                                                                       */

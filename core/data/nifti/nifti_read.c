@@ -146,7 +146,12 @@ static pons_status voxels_inflate(const file_bytes *f, const nifti_layout *layou
     return status;
 }
 
-pons_status nifti_read_bytes(const char *path, nifti_layout *layout, void **data, pons_error *err)
+/*
+ * Open a regular file and check its header. *data (malloc'ed) receives the whole content, with
+ * voxels at layout->offset; 'data' NULL: read the header alone.
+ */
+static pons_status nifti_read_bytes(const char *path, nifti_layout *layout, void **data,
+                                    pons_error *err)
 {
     file_bytes f;
     void *fresh = NULL;

@@ -12,7 +12,8 @@
 /* A position this close to a voxel's centre is that voxel, since affines are rounded. */
 static const double CENTRE_TOLERANCE = 1e-5;
 
-axis_position axis_position_at(double position, int64_t begin, int64_t count)
+/* The position among voxels begin .. begin + count - 1 of an axis. */
+static axis_position axis_position_at(double position, int64_t begin, int64_t count)
 {
     double nearest = rint(position), last = (double)(begin + count - 1);
     axis_position p = { .outside = count < 1 || position < (double)begin - AXIS_OUTSIDE_DISTANCE

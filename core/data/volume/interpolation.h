@@ -18,8 +18,6 @@ typedef struct axis_position {
     bool outside;             /* more than half a voxel beyond the axis's voxels                  */
 } axis_position;
 
-/* The position among voxels begin .. begin + count - 1 of an axis. */
-axis_position axis_position_at(double position, int64_t begin, int64_t count);
 /* Positions start + step n, n = 0 .. count - 1; NULL: out of memory. The caller frees them. */
 axis_position *axis_positions_make(double step, double start, int64_t count, int64_t begin,
                                    int64_t source_count);

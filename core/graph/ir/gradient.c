@@ -125,7 +125,8 @@ static pons_node *sum_over(pons_graph *g, pons_node *x, unsigned axes)
     return sum_once(g, x, axes);
 }
 
-pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape)
+/* The sum of 'x' over the axes along which it repeats 'shape', in that shape. */
+static pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape)
 {
     unsigned axes;
 

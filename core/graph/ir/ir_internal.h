@@ -27,19 +27,7 @@ bool graph_stream_add(pons_graph *g, uint64_t hash, const char *name);
 bool node_constant(const pons_node *x, double *value);
 /* 'x' repeated to 'shape'; 'x' itself if it has that shape. */
 pons_node *node_repeat(pons_graph *g, pons_node *x, pons_shape shape);
-/* The sum of 'x' over the axes along which it repeats 'shape', in that shape. */
-pons_node *node_sum_to(pons_graph *g, pons_node *x, pons_shape shape);
 
-/* Nodes that only gradients build. */
-pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
-                                bool minimum);
-pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p);
-pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,
-                                pons_shape shape);
-pons_node *node_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64_t *low,
-                    const int64_t *high, const int64_t *step);
-pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attributes *pad,
-                             pons_shape shape);
 /* The gradient of x from those of its mean and variance, of which one may be NULL. */
 pons_node *moments_gradient(pons_graph *g, pons_node *moments, pons_node *dmean,
                             pons_node *dvariance);

@@ -102,8 +102,8 @@ pons_node *pons_crop(pons_graph *g, pons_node *x, const int64_t *start, const in
     return node_new(g, NODE_CROP, x->type, shape, 1, &x, &a);
 }
 
-pons_node *node_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64_t *low,
-                    const int64_t *high, const int64_t *step)
+static pons_node *node_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64_t *low,
+                           const int64_t *high, const int64_t *step)
 {
     node_attribute a = { .pad = { .mode = mode } };
     pons_shape shape = x->shape;
@@ -139,8 +139,8 @@ pons_node *pons_pad(pons_graph *g, pons_node *x, pons_pad_mode mode, const int64
     return node_pad(g, x, mode, low, high, NULL);
 }
 
-pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attributes *pad,
-                             pons_shape shape)
+static pons_node *node_pad_gradient(pons_graph *g, pons_node *dy, const pons_pad_attributes *pad,
+                                    pons_shape shape)
 {
     node_attribute a = { .pad = *pad };
 

@@ -46,7 +46,7 @@ pons_node *pons_pooling(pons_graph *g, pons_node *x, const pons_pool *p)
     return node_new(g, NODE_POOL, PONS_F32, shape, 1, &x, &a);
 }
 
-pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p)
+static pons_node *node_pool_gradient(pons_graph *g, pons_node *x, pons_node *dy, const pons_pool *p)
 {
     node_attribute a = { .pool = *p };
     pons_node *in[] = { x, dy };
@@ -76,8 +76,8 @@ pons_node *pons_resize(pons_graph *g, pons_node *x, pons_resize_mode mode, const
                     &a);
 }
 
-pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,
-                                pons_shape shape)
+static pons_node *node_resize_gradient(pons_graph *g, pons_node *dy, pons_resize_mode mode,
+                                       pons_shape shape)
 {
     node_attribute a = { .resize = { mode } };
 

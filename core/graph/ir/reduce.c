@@ -83,8 +83,8 @@ pons_node *pons_arg_max(pons_graph *g, pons_node *x, int axis)
     return node_new(g, NODE_ARG_MAX, PONS_I32, reduced_shape(x->shape, PONS_AXIS(axis)), 1, &x, &a);
 }
 
-pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
-                                bool minimum)
+static pons_node *node_minmax_gradient(pons_graph *g, pons_node *x, pons_node *dy, unsigned axes,
+                                       bool minimum)
 {
     node_attribute a = { .extreme = { axes, minimum } };
     pons_node *in[] = { x, dy };

@@ -246,7 +246,6 @@ bool map_access_make(map_plan *plan, const pons_operand *from, bool per_channel,
 /* map_nodes.c: values, channel by channel */
 bool map_nodes_make(map_plan *plan);
 int map_node_of(const map_plan *plan, int value, int channel);
-bool map_comparison(int operation);
 /* bytecode.c: the programs of a pass and the addresses of its nodes */
 bool bytecode_make(map_plan *plan, map_pass *pass);
 /* interpreter_visit.c: the functions that VISIT calls */

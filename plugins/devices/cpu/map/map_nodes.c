@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-bool map_comparison(int operation)
+static bool map_comparison(int operation)
 {
     return operation >= PONS_MAP_EQUAL && operation <= PONS_MAP_GREATER_EQUAL;
 }

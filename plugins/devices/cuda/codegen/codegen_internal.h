@@ -51,8 +51,6 @@ void codegen_address(const codegen_map_plan *p, const pons_operand *o, uint64_t 
 
 /* codegen_reduce.c */
 uint64_t codegen_kept(const codegen_map_plan *p, const pons_reduction *r);
-/* Accumulators of a thread for a reduction: 'width' or 1. */
-int codegen_accumulators(const codegen_map_plan *p, const pons_reduction *r);
 void codegen_accumulate(const codegen_map_plan *p, const pons_reduction *r, int number, text *t);
 void codegen_reduce(codegen_map_plan *p, map_pass *pass);
 

@@ -51,7 +51,8 @@ uint64_t codegen_kept(const codegen_map_plan *p, const pons_reduction *r)
     return kept;
 }
 
-int codegen_accumulators(const codegen_map_plan *p, const pons_reduction *r)
+/* Accumulators of a thread for a reduction: 'width' or 1. */
+static int codegen_accumulators(const codegen_map_plan *p, const pons_reduction *r)
 {
     int last = p->map->axis_count - 1;
 
