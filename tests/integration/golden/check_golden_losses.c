@@ -3,6 +3,7 @@
  * and nnU-Net in double.
  */
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -12,11 +13,6 @@
 #include "device/device_open.h"
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 enum { HEADS_MAX = 3, NONE_IGNORED = -1 };
 

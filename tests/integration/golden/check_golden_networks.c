@@ -5,6 +5,7 @@
  */
 #include "support/graph/golden_formula.h"
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -15,11 +16,6 @@
 #include "device/device_open.h"
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 typedef struct net_case {
     const golden *golden;

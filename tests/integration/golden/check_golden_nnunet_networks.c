@@ -4,6 +4,7 @@
  * parameters.
  */
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -15,11 +16,6 @@
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 static golden_plugin load_model(const json_t *c)
 {

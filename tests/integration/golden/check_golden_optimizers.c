@@ -3,6 +3,7 @@
  * double.
  */
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -13,11 +14,6 @@
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
 #include "graph/program/explain.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 static const struct {
     const char *name;

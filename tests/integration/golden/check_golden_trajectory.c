@@ -3,6 +3,7 @@
  * and optimizer state.
  */
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -11,11 +12,6 @@
 #include <string.h>
 
 #include "device/device_open.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 /* Options of golden/make.py that are not defaults. */
 static const struct {

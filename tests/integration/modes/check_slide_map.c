@@ -94,7 +94,7 @@ static void make_map(void)
 
 static void read_map(const char *name, map_file *m)
 {
-    MUST(map_file_read(in_root(name), m, &golden_error));
+    MUST(map_file_read(in_root(name), m, &error));
 }
 
 static void expect_same_map(const char *name)

@@ -3,17 +3,13 @@
  * accesses of 16 bytes. The PTX that NVRTC compiles from their text is searched for them.
  */
 #include "cuda/cuda.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { VOXELS = 1 << 18, SUMS = 2 };
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

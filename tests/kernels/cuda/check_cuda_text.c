@@ -21,17 +21,13 @@
 #include "support/graph/golden_formula.h"
 #include "support/graph/golden_program.h"
 #include "support/soak.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 /* ---- a device without a driver --------------------------------------------------------------- */
 

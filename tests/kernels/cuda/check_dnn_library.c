@@ -13,6 +13,7 @@
 #include "graph/program/program_internal.h"
 #include "graph/reference/reference.h"
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <cudnn_graph.h>
@@ -138,11 +139,6 @@ static const card cards[] = {
 enum { A100 = 0, H200, T4, B200 };
 
 /* ---- networks -------------------------------------------------------------------------------- */
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 static const struct network {
     const char *name, *model, *arguments;

@@ -19,6 +19,7 @@
 #include "support/graph/descent.h"
 #include "support/graph/fakes.h"
 #include "support/graph/graphs.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -31,19 +32,15 @@ enum { SEGMENTS = 6, STEPS = 5 };
 static long (*count)(fake_deed deed); /* NULL: a real GPU does not count                          */
 
 static device card;
-static pons_error err;
-
-#define MUST(call) ck_assert_msg((call) == PONS_OK, "%s", err.text)
-
 static void open_card(void)
 {
     const pons_device_settings settings = { .index = 0, .count = 1 };
 
-    err = (pons_error)PONS_ERROR_INIT;
+    error = (pons_error)PONS_ERROR_INIT;
     card = (device){ .operations = &cuda_operations };
-    MUST(cuda_operations.open(&settings, &card.handle, &err));
+    MUST(cuda_operations.open(&settings, &card.handle, &error));
     cuda_operations.facts(card.handle, &card.facts);
-    MUST(cuda_operations.attach(card.handle, &err));
+    MUST(cuda_operations.attach(card.handle, &error));
 }
 
 static void close_card(void)
@@ -77,7 +74,7 @@ static program *training_program(storage *s, const program_settings *settings)
     pons_node *loss = pons_mean_all(g, pons_square(g, build_network(g, 2)));
     program *p;
 
-    MUST(program_new(s, &card, g, loss, 0, NULL, settings, &p, &err));
+    MUST(program_new(s, &card, g, loss, 0, NULL, settings, &p, &error));
     return p;
 }
 
@@ -88,7 +85,7 @@ static program *evaluation_program(storage *s, int64_t images)
     pons_node *y = build_network(g, images);
     program *p;
 
-    MUST(program_new(s, &card, g, NULL, 1, &y, &settings, &p, &err));
+    MUST(program_new(s, &card, g, NULL, 1, &y, &settings, &p, &error));
     return p;
 }
 
@@ -102,9 +99,9 @@ static net net_open(const program_settings *settings)
 {
     net n;
 
-    MUST(storage_new(&card, &n.storage, &err));
+    MUST(storage_new(&card, &n.storage, &error));
     n.program = training_program(n.storage, settings);
-    MUST(storage_initialise(n.storage, 1, &err));
+    MUST(storage_initialise(n.storage, 1, &error));
     return n;
 }
 
@@ -129,14 +126,14 @@ static pons_status run_step(program *p, int number, int accumulate)
 {
     step_result result;
 
-    if (program_step_begin(p, (uint64_t)number, &err) != PONS_OK)
-        return err.status;
+    if (program_step_begin(p, (uint64_t)number, &error) != PONS_OK)
+        return error.status;
     for (int m = 0; m < accumulate; m++) {
         fill_inputs(p, (unsigned)(100 * number + m));
-        if (program_micro(p, (uint64_t)m, &err) != PONS_OK)
-            return err.status;
+        if (program_micro(p, (uint64_t)m, &error) != PONS_OK)
+            return error.status;
     }
-    return program_step_finish(p, 0.1, &result, &err);
+    return program_step_finish(p, 0.1, &result, &error);
 }
 
 /* A program whose kernels are watched runs kernel by kernel. */
@@ -173,16 +170,16 @@ static void count_step(const program_settings *settings, int most)
     graphs = count(FAKE_GRAPH_LAUNCHES);
     waits = count(FAKE_WAITS);
     plain = count(FAKE_PLAIN_COPIES);
-    MUST(program_step_begin(n.program, 2, &err));
+    MUST(program_step_begin(n.program, 2, &error));
     for (int m = 0; m < settings->accumulate; m++) {
         fill_inputs(n.program, 1);
-        MUST(program_micro(n.program, (uint64_t)m, &err));
+        MUST(program_micro(n.program, (uint64_t)m, &error));
     }
-    MUST(program_step_end(n.program, 0.1, &err));
+    MUST(program_step_end(n.program, 0.1, &error));
     /* A second micro-batch waits only until the inputs of the first one have been copied. */
     ck_assert_int_eq(count(FAKE_WAITS) - waits,
                      settings->collective != NULL ? facts.bucket_count : settings->accumulate - 1);
-    MUST(program_step_result(n.program, &result, &err));
+    MUST(program_step_result(n.program, &result, &error));
     ck_assert_int_eq(count(FAKE_LAUNCHES) - launches, 0);
     ck_assert_int_eq(count(FAKE_GRAPH_LAUNCHES) - graphs, facts.captured_graph_count);
     ck_assert_int_eq(count(FAKE_PLAIN_COPIES) - plain, 0);
@@ -252,7 +249,7 @@ START_TEST(sums_on_the_gpu_overlap_the_last_gradients)
 {
     sums s = { 0 };
     const program_collective alone = { 1, 0, &s, start_sum, wait_sum, NULL,
-                                       cuda_operations.streams.comm_stream(card.handle, &err) };
+                                       cuda_operations.streams.comm_stream(card.handle, &error) };
     program_settings settings = settings_of(1);
     program_facts facts;
     long graphs;
@@ -308,14 +305,14 @@ static void run_early(net *n, int number, int accumulate)
 {
     step_result result;
 
-    MUST(program_step_begin(n->program, (uint64_t)number, &err));
+    MUST(program_step_begin(n->program, (uint64_t)number, &error));
     if (number % 3 == 0)
         fill_inputs(n->program, (unsigned)(100 * number));
-    MUST(program_micro(n->program, 0, &err));
-    MUST(program_step_end(n->program, 0.1, &err));
+    MUST(program_micro(n->program, 0, &error));
+    MUST(program_step_end(n->program, 0.1, &error));
     fill_inputs(n->program, (unsigned)(100 * (number + 1)) + (number % 3 == 2 ? 7 : 0));
-    MUST(program_send(n->program, (uint64_t)number + 1, 0, &err));
-    MUST(program_step_result(n->program, &result, &err));
+    MUST(program_send(n->program, (uint64_t)number + 1, 0, &error));
+    MUST(program_step_result(n->program, &result, &error));
 }
 
 START_TEST(inputs_sent_early_belong_to_the_next_step)
@@ -330,18 +327,18 @@ static void run_looked_at(net *n, int number, int accumulate)
     program_nonfinite found;
     step_result result;
 
-    MUST(program_step_begin(n->program, (uint64_t)number, &err));
+    MUST(program_step_begin(n->program, (uint64_t)number, &error));
     fill_inputs(n->program, (unsigned)(100 * number));
-    MUST(program_micro(n->program, 0, &err));
-    MUST(program_step_end(n->program, 0.1, &err));
+    MUST(program_micro(n->program, 0, &error));
+    MUST(program_step_end(n->program, 0.1, &error));
     fill_inputs(n->program, (unsigned)(100 * (number + 1)));
-    MUST(program_send(n->program, (uint64_t)number + 1, 0, &err));
-    MUST(program_step_result(n->program, &result, &err));
+    MUST(program_send(n->program, (uint64_t)number + 1, 0, &error));
+    MUST(program_step_result(n->program, &result, &error));
     fill_inputs(n->program, (unsigned)(100 * number));
-    MUST(program_find_nonfinite(n->program, 0, &found, &err));
+    MUST(program_find_nonfinite(n->program, 0, &found, &error));
     ck_assert_ptr_null(found.name);
     ((float *)program_input(n->program, "image", &(pons_tensor){ 0 }))[number] = NAN;
-    MUST(program_find_nonfinite(n->program, 0, &found, &err));
+    MUST(program_find_nonfinite(n->program, 0, &found, &error));
     ck_assert_str_eq(found.name, "image");
 }
 
@@ -357,7 +354,7 @@ static void run_moved(net *n, int number, int accumulate)
     if (number == STEPS) {
         program *larger = evaluation_program(n->storage, 64);
         fill_inputs(larger, 1);
-        MUST(program_evaluate(larger, &err));
+        MUST(program_evaluate(larger, &error));
         program_free(larger);
     }
     MUST(run_step(n->program, number, accumulate));
@@ -385,7 +382,7 @@ START_TEST(an_evaluation_is_one_launch)
 
         storage_use_ema(n.storage, i == 3); /* without averages the addresses stay the same */
         fill_inputs(p, (unsigned)i);
-        MUST(program_evaluate(p, &err));
+        MUST(program_evaluate(p, &error));
         if (i > 0 && count != NULL) {
             ck_assert_int_eq(count(FAKE_GRAPH_LAUNCHES) - graphs, 1);
             ck_assert_int_eq(count(FAKE_LAUNCHES) - launches, 0);
@@ -395,7 +392,7 @@ START_TEST(an_evaluation_is_one_launch)
         y = malloc(size);
         memcpy(y, program_output(p, 0, &t), size);
         fill_inputs(watched, (unsigned)i);
-        MUST(program_evaluate(watched, &err));
+        MUST(program_evaluate(watched, &error));
         ck_assert_mem_eq(y, program_output(watched, 0, &t), size);
         free(y);
     }
@@ -425,8 +422,8 @@ START_TEST(a_failure_of_the_device_is_reported_once)
     for (int i = 0; i < STEPS && status == PONS_OK; i++)
         status = run_step(n.program, i, 1);
     ck_assert_int_eq(status, PONS_DEVICE);
-    ck_assert_str_eq(err.text, faults[_i].line);
-    err = (pons_error)PONS_ERROR_INIT;
+    ck_assert_str_eq(error.text, faults[_i].line);
+    error = (pons_error)PONS_ERROR_INIT;
     MUST(run_step(n.program, STEPS, 1));
     net_close(&n);
 }
@@ -515,8 +512,8 @@ START_TEST(a_device_failure_without_message_gets_one)
     snprintf(line, sizeof line, "the device: '%s' returned %d and has not said why",
              failing_calls[_i].name, PONS_DEVICE);
     ck_assert_int_eq(status, PONS_PLUGIN);
-    ck_assert_int_eq(err.status, PONS_PLUGIN);
-    ck_assert_str_eq(err.text, line);
+    ck_assert_int_eq(error.status, PONS_PLUGIN);
+    ck_assert_str_eq(error.text, line);
     failing_operations = cuda_operations;
     net_close(&n);
     close_card();
@@ -550,13 +547,13 @@ START_TEST(a_window_whose_logits_cannot_be_read_is_refused)
     card.operations = &failing_operations;
     n = net_open(&settings);
     p = evaluation_program(n.storage, 2);
-    MUST(programs_predictor(&e, p, &window, &err));
-    MUST(window.run(window.context, &logits, &err));
+    MUST(programs_predictor(&e, p, &window, &error));
+    MUST(window.run(window.context, &logits, &error));
     ck_assert_ptr_nonnull(logits);
     copies_left = 2;
     failing_operations.memory.copy = copy_inputs;
-    ck_assert_int_eq(window.run(window.context, &logits, &err), PONS_DEVICE);
-    ck_assert_str_eq(err.text, "cannot read the logits of a window from the device");
+    ck_assert_int_eq(window.run(window.context, &logits, &error), PONS_DEVICE);
+    ck_assert_str_eq(error.text, "cannot read the logits of a window from the device");
     ck_assert_int_eq(copies_left, -1);
     failing_operations = cuda_operations;
     program_free(p);
@@ -583,12 +580,12 @@ START_TEST(a_missing_required_operation_is_found_before_its_use)
     device d;
 
     failing_operations = cuda_operations;
-    MUST(device_open_plugin(&p, &settings, &d, &err));
+    MUST(device_open_plugin(&p, &settings, &d, &error));
     device_close(&d);
     memcpy((char *)&failing_operations + lacking[_i].at, &nothing, sizeof nothing);
-    ck_assert_int_eq(device_open_plugin(&p, &settings, &d, &err), PONS_PLUGIN);
+    ck_assert_int_eq(device_open_plugin(&p, &settings, &d, &error), PONS_PLUGIN);
     snprintf(line, sizeof line, "the device: operation '%s' is missing", lacking[_i].name);
-    ck_assert_str_eq(err.text, line);
+    ck_assert_str_eq(error.text, line);
     close_card();
     ck_assert_int_eq(fakes_left_over(), 0);
     open_card();
@@ -608,7 +605,7 @@ START_TEST(optional_device_operations_may_be_missing)
     failing_operations.profiling.timer_start = NULL, failing_operations.profiling.timer_stop = NULL;
     failing_operations.profiling.range_begin = NULL, failing_operations.profiling.range_end = NULL;
     failing_operations.profiling.peak = NULL, failing_operations.profiling.sensors = NULL;
-    MUST(device_open_plugin(&p, &settings, &d, &err));
+    MUST(device_open_plugin(&p, &settings, &d, &error));
     device_close(&d);
 }
 END_TEST

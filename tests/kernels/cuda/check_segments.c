@@ -8,16 +8,12 @@
 #include "graph/program/explain.h"
 #include "support/graph/fakes.h"
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <string.h>
 
 enum { SEGMENTS = 6, GOLDEN = 11, BUCKET = 512 };
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 /* ---- replicas -------------------------------------------------------------------------------- */
 

@@ -10,13 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-pons_error golden_error = PONS_ERROR_INIT;
-
 safetensors *open_arrays(const char *name)
 {
     safetensors *arrays;
 
-    MUST(safetensors_open(golden_path(name), &arrays, &golden_error));
+    MUST(safetensors_open(golden_path(name), &arrays, &error));
     return arrays;
 }
 
@@ -39,7 +37,7 @@ config *open_ini(const char *text)
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    MUST(config_open(path, 0, NULL, &c, &golden_error));
+    MUST(config_open(path, 0, NULL, &c, &error));
     unlink(path);
     return c;
 }

@@ -6,13 +6,8 @@
 
 #include "checkpoint/safetensors.h"
 #include "config/config.h"
+#include "support/must.h"
 #include "support/suite.h"
-
-extern pons_error golden_error;
-
-#define MUST(call)                                                                                \
-    ck_assert_msg((golden_error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",          \
-                  golden_error.text)
 
 /* The arrays of a file in tests/golden; the caller closes them. */
 safetensors *open_arrays(const char *name);

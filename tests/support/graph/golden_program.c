@@ -16,13 +16,7 @@
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
 #include "graph/reference/reference.h"
-#include "support/asserts.h"
-
-static pons_error golden_error;
-
-#define MUST(call) ck_assert_msg((golden_error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, \
-                                 "%s",                                                            \
-                                 golden_error.text)
+#include "support/must.h"
 
 void golden_open(golden *g, const char *name)
 {
@@ -32,11 +26,11 @@ void golden_open(golden *g, const char *name)
 
     folder = folder != NULL ? folder : ".";
     snprintf(path, sizeof path, "%s/tests/golden/%s.json", folder, name);
-    MUST(file_read(path, 1 << 24, &text, &size, PONS_DATA, &golden_error));
-    MUST(json_parse(text, size, path, PONS_DATA, &g->cases, &golden_error));
+    MUST(file_read(path, 1 << 24, &text, &size, PONS_DATA, &error));
+    MUST(json_parse(text, size, path, PONS_DATA, &g->cases, &error));
     free(text);
     snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", folder, name);
-    MUST(safetensors_open(path, &g->arrays, &golden_error));
+    MUST(safetensors_open(path, &g->arrays, &error));
 }
 
 void golden_close(golden *g)
@@ -82,8 +76,8 @@ void golden_device(const golden_mode *m, device *d)
         device_reference(d, m->wide);
         return;
     }
-    MUST(device_open(m->plugin, &settings, NULL, d, &golden_error));
-    MUST(device_attach(d, &golden_error));
+    MUST(device_open(m->plugin, &settings, NULL, d, &error));
+    MUST(device_attach(d, &error));
 }
 
 program_settings golden_settings(const golden_mode *m)
@@ -203,16 +197,15 @@ void golden_load(golden_plugin *p, pons_kind kind, const char *name, size_t oper
 {
     static assignments a;
 
-    MUST(plugin_load(kind, name, operations_size, NULL, &p->plugin, &golden_error));
+    MUST(plugin_load(kind, name, operations_size, NULL, &p->plugin, &error));
     a = (assignments){ .plugin = p->plugin, .section = plugin_kind_name(kind), .flat = flat };
     assign(&a, options);
     for (const pons_option *o = p->plugin->descriptor->options; flat && o->name != NULL; o++)
         if (o->type == PONS_OPTION_AXES && json_object_get(options, o->name) == NULL)
             sprintf(next_assignment(&a), "%s.%s=1 3 3", a.section, o->name);
-    MUST(config_open(NULL, a.count, a.set, &p->config, &golden_error));
+    MUST(config_open(NULL, a.count, a.set, &p->config, &error));
     p->options = calloc(1, p->plugin->descriptor->config_size + 1);
-    MUST(config_fill(p->config, a.section, p->plugin->descriptor->options, p->options,
-                     &golden_error));
+    MUST(config_fill(p->config, a.section, p->plugin->descriptor->options, p->options, &error));
 }
 
 void golden_unload(golden_plugin *p)
@@ -476,8 +469,7 @@ static pons_node *build_loss(pons_graph *g, const golden_plugin *loss, const pon
         pons_node *of_head;
         target.node = to.extent[2] == pons_shape_of(full).extent[2]
                           ? full : pons_resize(g, full, PONS_RESIZE_NEAREST_EXACT, &to.extent[1]);
-        MUST(value->build(g, loss->options, task, outputs->item[i], &target, &of_head,
-                          &golden_error));
+        MUST(value->build(g, loss->options, task, outputs->item[i], &target, &of_head, &error));
         of_head = i == 0 ? of_head : pons_scale(g, of_head, ldexp(1, -i));
         sum = i == 0 ? of_head : pons_add(g, sum, of_head);
     }
@@ -497,7 +489,7 @@ golden_net golden_build_task(const golden_plugin *model, const golden_plugin *lo
     const pons_model_operations *build = model->plugin->operations;
 
     g->scope = SCOPE_MODEL;
-    MUST(build->build(g, model->options, task, &inputs, &n.outputs, &golden_error));
+    MUST(build->build(g, model->options, task, &inputs, &n.outputs, &error));
     n.logits = n.outputs.item[0];
     if (loss != NULL)
         n.loss = build_loss(g, loss, task, &n.outputs);

@@ -2,6 +2,7 @@
  * check_run_folder.c - a process holds the folder at the run's path, even where another process
  * renamed the folder that it waited for.
  */
+#include "support/must.h"
 #include "support/suite.h"
 
 #include "base/log.h"
@@ -15,11 +16,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 /* The run runs/a in a new folder; descriptor 'other' holds its lock as another process would. */
 static char root[64], path[80], retired[80];

@@ -34,8 +34,8 @@ static void patch_open(golden_patch *g, const safetensor *t, const char *ini)
     g->patch.image = channels_last(t);
     g->patch.scratch = malloc(2 * (size_t)t->count * sizeof *g->patch.scratch);
     g->ini = open_ini(ini);
-    MUST(pipeline_open(g->ini, "augment", true, g->patch.channels, &g->steps, &golden_error));
-    MUST(augment_init(&g->augment, g->steps, &golden_error));
+    MUST(pipeline_open(g->ini, "augment", true, g->patch.channels, &g->steps, &error));
+    MUST(augment_init(&g->augment, g->steps, &error));
     g->records = calloc(1, augment_record_size(&g->augment) + 1);
 }
 
@@ -46,13 +46,12 @@ static void patch_plan(golden_patch *g, pons_sample *sample)
 
     *sample = (pons_sample){ .size = sizeof *sample, .extent = { e[0], e[1], e[2] },
                              .map = { { 1, 0, 0, 0 }, { 0, 1, 0, 0 }, { 0, 0, 1, 0 } } };
-    MUST(augment_plan(&g->augment, &draws, sample, g->records, &golden_error));
+    MUST(augment_plan(&g->augment, &draws, sample, g->records, &error));
 }
 
 static void patch_apply(golden_patch *g)
 {
-    MUST(augment_apply(&g->augment, 0, augment_count(&g->augment), g->records, &g->patch,
-                       &golden_error));
+    MUST(augment_apply(&g->augment, 0, augment_count(&g->augment), g->records, &g->patch, &error));
 }
 
 static void patch_close(golden_patch *g)
@@ -255,7 +254,7 @@ START_TEST(orders_and_factors_of_colours_are_drawn_as_by_torchvision)
         const pons_rng draws = { .seed = 1, .sample = (uint64_t)n };
         int order;
         sample = (pons_sample){ .size = sizeof sample, .extent = { 1, 24, 30 } };
-        MUST(augment_plan(&g.augment, &draws, &sample, g.records, &golden_error));
+        MUST(augment_plan(&g.augment, &draws, &sample, g.records, &error));
         ck_assert(r->wanted);
         order = (r->order[0] * 4 + r->order[1]) * 4 + r->order[2];
         orders += seen[order]++ == 0;
@@ -312,14 +311,13 @@ static void pack_arrays(packed_case *p, const safetensor *image, const safetenso
     float *values = channels_last(image), *ids = label != NULL ? channels_last(label) : NULL;
     pons_case c = { .size = sizeof c };
 
-    MUST(pons_volume_init(&c.image, PONS_F32, (int)image->extent[0], image->extent + 1,
-                          &golden_error));
+    MUST(pons_volume_init(&c.image, PONS_F32, (int)image->extent[0], image->extent + 1, &error));
     memcpy(c.image.voxels, values, (size_t)image->count * sizeof *values);
     if (label != NULL)
-        MUST(pons_volume_init(&c.label, PONS_U8, 1, label->extent + 1, &golden_error));
+        MUST(pons_volume_init(&c.label, PONS_U8, 1, label->extent + 1, &error));
     for (int64_t n = 0; label != NULL && n < label->count; n++)
         ((uint8_t *)c.label.voxels)[n] = (uint8_t)((int)ids[n] + more);
-    MUST(packed_case_init(p, &c, &spec, &golden_error));
+    MUST(packed_case_init(p, &c, &spec, &error));
     free(values);
     free(ids);
 }

@@ -23,7 +23,7 @@ static void volume_from(const safetensor *t, pons_type type, volume *v)
 {
     float *x = channels_last(t);
 
-    MUST(pons_volume_init(v, type, (int)t->extent[0], t->extent + 1, &golden_error));
+    MUST(pons_volume_init(v, type, (int)t->extent[0], t->extent + 1, &error));
     for (int64_t n = 0; n < t->count; n++)
         if (type == PONS_U8)
             ((uint8_t *)v->voxels)[n] = (uint8_t)x[n];
@@ -58,9 +58,9 @@ static void preprocess(const char *ini, pons_case *c, const char *name)
     config *file = open_ini(ini);
     pipeline *steps;
 
-    MUST(pipeline_open(file, "preprocess", false, c->image.channels, &steps, &golden_error));
-    ck_assert_msg(!pipeline_apply(steps, PIPELINE_ALL, c, NULL, &golden_error), "%s: %s", name,
-                  golden_error.text);
+    MUST(pipeline_open(file, "preprocess", false, c->image.channels, &steps, &error));
+    ck_assert_msg(!pipeline_apply(steps, PIPELINE_ALL, c, NULL, &error), "%s: %s", name,
+                  error.text);
     pipeline_close(steps);
     config_close(file);
 }
@@ -175,8 +175,8 @@ START_TEST(boxes_are_cut_and_resized_as_by_torchvision)
     packed_case packed, cut;
 
     volume_from(&source, PONS_F32, &c.image);
-    MUST(packed_case_init(&packed, &c, &spec, &golden_error));
-    MUST(patch_crop(&packed, &sample, expected.extent + 1, &cut, &golden_error));
+    MUST(packed_case_init(&packed, &c, &spec, &error));
+    MUST(patch_crop(&packed, &sample, expected.extent + 1, &cut, &error));
     assert_extent(&cut.image, &expected, name);
     assert_near(cut.codes, &expected, IMAGE_OF_RANGE, name);
     packed_case_clear(&cut);
@@ -193,8 +193,8 @@ static json_t *read_cases(const char *name)
     char *text;
     size_t size;
 
-    MUST(file_read(golden_path(name), 1 << 20, &text, &size, PONS_DATA, &golden_error));
-    MUST(json_parse(text, size, name, PONS_DATA, &document, &golden_error));
+    MUST(file_read(golden_path(name), 1 << 20, &text, &size, PONS_DATA, &error));
+    MUST(json_parse(text, size, name, PONS_DATA, &document, &error));
     free(text);
     return document;
 }
@@ -228,11 +228,11 @@ static void resample_case(const safetensors *arrays, const json_t *c, axis_mode 
     if (label) {
         const float *ids = one.image.voxels;
 
-        MUST(pons_volume_init(&one.label, PONS_U8, 1, one.image.extent, &golden_error));
+        MUST(pons_volume_init(&one.label, PONS_U8, 1, one.image.extent, &error));
         for (int64_t n = 0; n < pons_volume_count(&one.label); n++)
             ((uint8_t *)one.label.voxels)[n] = (uint8_t)(ids[n] + 1);
     }
-    MUST(nnunet_resample(&one, extent, &m, &golden_error));
+    MUST(nnunet_resample(&one, extent, &m, &error));
     snprintf(array, sizeof array, "%s/out", name);
     if (label) {
         for (int64_t n = 0; n < pons_volume_count(&one.label); n++)
@@ -307,8 +307,8 @@ static void read_planned_label(const struct planned *p, pons_case *c)
     volume ids;
 
     snprintf(path, sizeof path, "nnunet/preprocess/%s.nii.gz", p->name);
-    MUST(nifti_read_label(golden_path(path), &ids, NULL, &golden_error));
-    MUST(pons_volume_init(&c->label, PONS_U8, 1, ids.extent, &golden_error));
+    MUST(nifti_read_label(golden_path(path), &ids, NULL, &error));
+    MUST(pons_volume_init(&c->label, PONS_U8, 1, ids.extent, &error));
     volume_copy_position(&c->label, &ids);
     for (int64_t i = 0; i < pons_volume_count(&ids); i++)
         ((uint8_t *)c->label.voxels)[i] = (uint8_t)((int32_t *)ids.voxels)[i];
@@ -324,9 +324,9 @@ static void read_planned(const struct planned *p, pons_case *c)
         volume v;
 
         snprintf(path, sizeof path, "nnunet/preprocess/%s_%04d.nii.gz", p->name, n);
-        MUST(nifti_read_image(golden_path(path), &v, NULL, &golden_error));
+        MUST(nifti_read_image(golden_path(path), &v, NULL, &error));
         if (n == 0) {
-            MUST(pons_volume_init(&c->image, PONS_F32, p->channels, v.extent, &golden_error));
+            MUST(pons_volume_init(&c->image, PONS_F32, p->channels, v.extent, &error));
             volume_copy_position(&c->image, &v);
         }
         for (int64_t i = 0; i < pons_volume_count(&v); i++)
@@ -357,7 +357,7 @@ START_TEST(cases_are_preprocessed_as_by_nnunet)
              "mm = %g %g %g\nmethod = nnunet\n", p->steps, p->options, mm[0], mm[1], mm[2]);
     read_planned(p, &c);
     preprocess(ini, &c, p->name);
-    MUST(pons_volume_reorient(&c.image, order, flip, &golden_error));
+    MUST(pons_volume_reorient(&c.image, order, flip, &error));
     snprintf(name, sizeof name, "%s/data", p->name);
     assert_extent(&c.image, find_array(arrays, name), p->name);
     assert_near(c.image.voxels, find_array(arrays, name), IMAGE_OF_RANGE, p->name);

@@ -58,7 +58,7 @@ static void assert_facts(const char *path, const volume *v, int channels)
 {
     volume_facts facts;
 
-    MUST(volume_read_facts(path, &facts, &golden_error));
+    MUST(volume_read_facts(path, &facts, &error));
     for (int a = 0; a < 3; a++) {
         ck_assert_msg(facts.grid.extent[a] == v->extent[a], "%s: axis %d", path, a);
         ck_assert_msg(facts.grid.spacing[a] == 1 && facts.grid.affine[a][a] == 1, "%s: grid", path);
@@ -73,7 +73,7 @@ static void assert_image(const char *name, const safetensor *expected)
 
     ck_assert_ptr_nonnull(value);
     safetensor_doubles(expected, value);
-    MUST(volume_read_image(golden_path(name), &v, NULL, &golden_error));
+    MUST(volume_read_image(golden_path(name), &v, NULL, &error));
     ck_assert_msg(v.type == PONS_F32 && v.extent[0] == 1 && v.extent[1] == expected->extent[0]
                   && v.extent[2] == expected->extent[1] && v.channels == expected->extent[2],
                   "%s: shape", name);
@@ -99,9 +99,9 @@ static void assert_label(const char *name, const safetensor *expected)
 
     ck_assert_ptr_nonnull(value);
     safetensor_doubles(expected, value);
-    MUST(volume_read_label(golden_path(name), &v[0], NULL, &golden_error));
-    MUST(volume_read_label_compact(golden_path(name), &v[1], NULL, &golden_error));
-    MUST(volume_read_label_facts(golden_path(name), &facts, &golden_error));
+    MUST(volume_read_label(golden_path(name), &v[0], NULL, &error));
+    MUST(volume_read_label_compact(golden_path(name), &v[1], NULL, &error));
+    MUST(volume_read_label_facts(golden_path(name), &facts, &error));
     ck_assert_msg(facts.channels == 1, "%s: a label has %d channels", name, facts.channels);
     for (int64_t n = 0; n < expected->count; n++) {
         largest = value[n] > largest ? value[n] : largest;
@@ -186,8 +186,8 @@ static void assert_truncations_refused(const char *name, bool at_every_byte)
     volume whole;
     const char *path = in_root(name);
 
-    MUST(volume_read_image(golden_path(name), &whole, NULL, &golden_error));
-    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+    MUST(volume_read_image(golden_path(name), &whole, NULL, &error));
+    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
     for (size_t length = 0; length < size; length = next_byte(length, size)) {
         snprintf(where, sizeof where, "%s cut to %zu of %zu bytes", name, length, size);
         write_bytes(path, bytes, length);
@@ -213,7 +213,7 @@ START_TEST(a_changed_byte_is_refused_or_changes_pixels)
 
     for (const char *const *name = formats[_i].picture; *name != NULL; name++) {
         const char *path = in_root(*name);
-        MUST(file_read(golden_path(*name), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+        MUST(file_read(golden_path(*name), 1 << 20, &bytes, &size, PONS_DATA, &error));
         refused = 0;
         for (size_t at = 0; at < size; at = next_byte(at, size)) {
             snprintf(where, sizeof where, "%s with another byte %zu", *name, at);
@@ -259,9 +259,9 @@ START_TEST(a_picture_of_another_name_is_read_by_its_bytes)
     size_t size;
     volume v;
 
-    MUST(file_read(golden_path("rgb.png"), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+    MUST(file_read(golden_path("rgb.png"), 1 << 20, &bytes, &size, PONS_DATA, &error));
     write_bytes(in_root("n02105855_2933.JPEG"), bytes, size);
-    MUST(volume_read_image(in_root("n02105855_2933.JPEG"), &v, NULL, &golden_error));
+    MUST(volume_read_image(in_root("n02105855_2933.JPEG"), &v, NULL, &error));
     ck_assert_int_eq(v.channels, 3);
     pons_volume_clear(&v);
     free(bytes);
@@ -303,7 +303,7 @@ START_TEST(the_extents_of_a_jpeg_are_checked)
     char *bytes, *frame;
     size_t size;
 
-    MUST(file_read(golden_path("rgb.jpg"), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+    MUST(file_read(golden_path("rgb.jpg"), 1 << 20, &bytes, &size, PONS_DATA, &error));
     frame = memmem(bytes, size, "\xff\xc0\0\x11\x08", 5);
     ck_assert_ptr_nonnull(frame);
     memcpy(frame + 5, "\xff\xdc\xff\xdc", 4);
@@ -331,7 +331,7 @@ static const char *changed_copy(const char *name, const char *as,
     char *bytes;
     size_t size;
 
-    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &golden_error));
+    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
     size = change((unsigned char *)bytes, size);
     write_bytes(in_root(as), bytes, size);
     free(bytes);
@@ -376,7 +376,7 @@ START_TEST(inks_without_a_marker_are_those_of_adobe)
     const char *path = changed_copy("cmyk.jpg", "plain.jpg", drop_adobe);
     volume whole;
 
-    MUST(volume_read_image(golden_path("cmyk.jpg"), &whole, NULL, &golden_error));
+    MUST(volume_read_image(golden_path("cmyk.jpg"), &whole, NULL, &error));
     ck_assert(!is_refused(path, PONS_DATA, &whole, "CMYK without a marker"));
     pons_volume_clear(&whole);
 }
@@ -389,12 +389,12 @@ START_TEST(a_grey_picture_beside_coloured_ones_gets_three_channels)
     volume v = { .voxels = NULL };
     float value[] = { 3, 250 };
 
-    MUST(pons_volume_init(&v, PONS_F32, 1, (const int64_t[]){ 1, 1, 2 }, &golden_error));
+    MUST(pons_volume_init(&v, PONS_F32, 1, (const int64_t[]){ 1, 1, 2 }, &error));
     memcpy(v.voxels, value, sizeof value);
-    MUST(picture_match_channels("a.nii", 3, &v, &golden_error));
-    MUST(picture_match_channels("a.png", 1, &v, &golden_error));
+    MUST(picture_match_channels("a.nii", 3, &v, &error));
+    MUST(picture_match_channels("a.png", 1, &v, &error));
     ck_assert_int_eq(v.channels, 1);
-    MUST(picture_match_channels("a.png", 3, &v, &golden_error));
+    MUST(picture_match_channels("a.png", 3, &v, &error));
     ck_assert_int_eq(v.channels, 3);
     for (int n = 0; n < 6; n++)
         ck_assert(((const float *)v.voxels)[n] == value[n / 3]);

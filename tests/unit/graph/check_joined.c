@@ -5,6 +5,7 @@
  */
 #include "support/graph/descent.h"
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -19,10 +20,6 @@
 #include "graph/ir/node.h"
 #include "graph/ir/shape.h"
 
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 #define SHAPE(...)                                                                                \
     pons_shape_make((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)),                  \
                     (int64_t[]){ __VA_ARGS__ })

@@ -11,15 +11,12 @@
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
 #include "support/graph/descent.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 enum { VOXELS = 8, TARGET = 16, GRADIENT = VOXELS * TARGET, FITS = 2048 };
 
-static pons_error error;
 static device reference;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 typedef struct bench {
     storage *storage;

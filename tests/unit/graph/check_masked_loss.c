@@ -3,6 +3,7 @@
  * gradient, in double.
  */
 #include "support/graph/golden_program.h"
+#include "support/must.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -11,11 +12,6 @@
 
 #include "graph/ir/build.h"
 #include "graph/ir/leaf.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 enum { CASES = 2, DEPTH = 6, CUT = 4, PLANE = 5 * 3, CLASSES = 3, VOXELS = CASES * DEPTH * PLANE };
 

@@ -11,11 +11,8 @@
 #include "data/case/case_read.h"
 #include "plan/case_scan.h"
 #include "support/dataset_maker.h"
+#include "support/must.h"
 #include "support/suite.h"
-
-static pons_error error = PONS_ERROR_INIT;
-
-#define MUST(CALL) ck_assert_msg((CALL) == PONS_OK, "%s", error.text)
 
 /*
  * The fingerprint drew a million voxels from each case. The mean of n draws deviates by about

@@ -7,11 +7,8 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "support/must.h"
 #include "support/suite.h"
-
-static pons_error error = PONS_ERROR_INIT;
-
-#define MUST(CALL) ck_assert_msg((CALL) == PONS_OK, "%s", error.text)
 
 /* Names of the rules and of their planners in the golden file. */
 static const char *const rule_names[][2] = {

@@ -8,6 +8,7 @@
 #include "metric/image_quality.h"
 #include "support/graph/golden_program.h"
 #include "support/root.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <math.h>
@@ -24,11 +25,6 @@ static const double TABLE_RELATIVE = 1e-10;
 static const double STEP_OF_LARGEST = 1e-6;
 /* Ten evaluations of a network in float, each within some 1e-6 of the largest element. */
 static const double SAMPLE_OF_LARGEST = 1e-4;
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 static diffusion_options options_of(const char *betas)
 {

@@ -13,13 +13,10 @@
 #include "graph/ir/node.h"
 #include "graph/reference/reference.h"
 #include "support/graph/evaluate_nodes.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 enum { BATCH = 8, VOXELS = 2, CHANNELS = 3, STEPS = 300 };
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((call) == PONS_OK, "%s", error.text)
 
 /* The nodes of a training graph, and their values at one step. */
 typedef struct drawing {

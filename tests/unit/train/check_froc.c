@@ -230,10 +230,10 @@ static void write_map(const char *path)
 
     for (int64_t i = 0; i < facts.rows * row; i++)
         values[i] = value_at(i);
-    MUST(map_writer_open(path, &facts, &w, &golden_error));
-    MUST(map_writer_put(w, 1, values + MAP_TILE * row, &golden_error));
-    MUST(map_writer_put(w, 0, values, &golden_error));
-    MUST(map_writer_close(w, &golden_error));
+    MUST(map_writer_open(path, &facts, &w, &error));
+    MUST(map_writer_put(w, 1, values + MAP_TILE * row, &error));
+    MUST(map_writer_put(w, 0, values, &error));
+    MUST(map_writer_close(w, &error));
     free(values);
 }
 
@@ -242,7 +242,7 @@ START_TEST(a_map_of_several_classes_is_read_as_it_was_written)
     map_file m;
 
     write_map(in_root("map.tiff"));
-    MUST(map_file_read(in_root("map.tiff"), &m, &golden_error));
+    MUST(map_file_read(in_root("map.tiff"), &m, &error));
     ck_assert_int_eq(m.facts.rows, facts.rows);
     ck_assert_int_eq(m.facts.columns, facts.columns);
     ck_assert_int_eq(m.facts.class_count, 3);
@@ -291,9 +291,9 @@ static void write_bomb(const char *path)
     map_writer *w;
 
     high.rows = 1 << 20;
-    MUST(map_writer_open(path, &high, &w, &golden_error));
-    MUST(map_writer_put(w, 0, values, &golden_error));
-    MUST(map_writer_close(w, &golden_error));
+    MUST(map_writer_open(path, &high, &w, &error));
+    MUST(map_writer_put(w, 0, values, &error));
+    MUST(map_writer_close(w, &error));
     free(values);
 }
 
@@ -305,9 +305,9 @@ static void write_steps(const char *path)
     const float value = 0;
     map_writer *w;
 
-    MUST(map_writer_open(path, &far, &w, &golden_error));
-    MUST(map_writer_put(w, 0, &value, &golden_error));
-    MUST(map_writer_close(w, &golden_error));
+    MUST(map_writer_open(path, &far, &w, &error));
+    MUST(map_writer_put(w, 0, &value, &error));
+    MUST(map_writer_close(w, &error));
 }
 
 START_TEST(damaged_maps_are_refused_in_one_line)
@@ -316,7 +316,7 @@ START_TEST(damaged_maps_are_refused_in_one_line)
     size_t size;
 
     write_map(in_root("map.tiff"));
-    MUST(file_read(in_root("map.tiff"), 1 << 28, &data, &size, PONS_DATA, &golden_error));
+    MUST(file_read(in_root("map.tiff"), 1 << 28, &data, &size, PONS_DATA, &error));
     maker_write(in_root("cut.tiff"), data, size / 2);
     expect_no_map("cut.tiff", "cut.tiff");
     memset(data + 2000, 0x55, 500);
@@ -338,7 +338,7 @@ START_TEST(a_dropped_map_leaves_no_file)
     pons_error err = PONS_ERROR_INIT;
     map_writer *w;
 
-    MUST(map_writer_open(in_root("map.tiff"), &facts, &w, &golden_error));
+    MUST(map_writer_open(in_root("map.tiff"), &facts, &w, &error));
     pons_fail(&err, PONS_DATA, "the slide ends");
     ck_assert_int_eq(map_writer_close(w, &err), PONS_DATA);
     ck_assert_str_eq(err.text, "the slide ends");

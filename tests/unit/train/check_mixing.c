@@ -3,6 +3,7 @@
  * of the shares, images and targets voxel by voxel, refusals.
  */
 #include "replica/mixing_nodes.h"
+#include "support/must.h"
 #include "support/suite.h"
 
 #include <string.h>
@@ -12,11 +13,6 @@
 #include "graph/ir/shape.h"
 #include "graph/program/program.h"
 #include "graph/reference/reference.h"
-
-static pons_error error;
-
-#define MUST(call) ck_assert_msg((error = (pons_error)PONS_ERROR_INIT, (call)) == PONS_OK, "%s",  \
-                                 error.text)
 
 enum { SAMPLES = 65536, FEW = 512, OUT_IMAGE = 0, OUT_NODE, OUT_SHARE, OUT_OTHER, OUTPUTS };
 
