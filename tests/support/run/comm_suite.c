@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "plugin/plugin_load.h"
+#include "support/suite.h"
 
 static atomic_long nap_count;
 
@@ -38,6 +39,26 @@ const pons_comm_operations *comm_suite_load(void)
                     &p, &err) != PONS_OK)
         ck_abort_msg("%s", err.text);
     return p->operations;
+}
+
+processes *comm_suite_run(int count, double timeout_s, processes_work *work, void *context)
+{
+    processes *p = processes_new(count);
+
+    comm_suite_load();
+    if (timeout_s > 0)
+        p->patience = timeout_s;
+    processes_start(p, work, context);
+    processes_join(p, 30);
+    return p;
+}
+
+void comm_suite_pass(int count, processes_work *work, void *context)
+{
+    processes *p = comm_suite_run(count, 0, work, context);
+
+    processes_check(p);
+    processes_free(p);
 }
 
 pons_status comm_suite_join(processes *p, int rank, const char *address, comm_party *out,
@@ -167,13 +188,10 @@ static pons_status hang_and_abort(processes *p, int rank, void *context, pons_er
                                   : err->status;
 }
 
-void an_abort_ends_what_hangs(void)
+START_TEST(abort_ends_a_hanging_collective_on_all_ranks_in_a_second)
 {
-    processes *p = processes_new(3);
+    processes *p = comm_suite_run(3, 0, hang_and_abort, NULL);
 
-    comm_suite_load();
-    processes_start(p, hang_and_abort, NULL);
-    processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
         ck_assert_msg(p->err[r].status == PONS_COMMUNICATION, "rank %d: code %d, '%s'", r,
                       p->code[r], p->err[r].text);
@@ -181,6 +199,7 @@ void an_abort_ends_what_hangs(void)
     ck_assert_msg(p->note[0] < 1, "abort took %g s", p->note[0]);
     processes_free(p);
 }
+END_TEST
 
 /* ---- processes that are missing -------------------------------------------------------------- */
 
@@ -228,13 +247,19 @@ static bool die_among(int count)
 }
 
 /* A paused machine may delay one round; the third late round fails. */
-void a_death_ends_the_sums(int count)
+START_TEST(a_killed_process_ends_the_sums_of_the_others)
 {
-    int round = 0;
-
     comm_suite_load();
-    while (!die_among(count))
-        ck_assert_int_lt(++round, 3);
+    for (int count = 2; count <= 4; count++)
+        for (int round = 0; !die_among(count); round++)
+            ck_assert_int_lt(round, 2);
+}
+END_TEST
+
+void comm_suite_add_faults(TCase *c, bool holds, const char *what)
+{
+    suite_add_test_if(c, holds, what, abort_ends_a_hanging_collective_on_all_ranks_in_a_second);
+    suite_add_test_if(c, holds, what, a_killed_process_ends_the_sums_of_the_others);
 }
 
 static pons_status join_alone(processes *p, int rank, void *context, pons_error *err)
@@ -253,12 +278,8 @@ static pons_status join_alone(processes *p, int rank, void *context, pons_error 
 
 void who_never_comes_is_not_waited_for(const char *expected)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 0.5, join_alone, NULL);
 
-    comm_suite_load();
-    p->patience = 0.5;
-    processes_start(p, join_alone, NULL);
-    processes_join(p, 20);
     ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0],
                   p->err[0].text);
     ck_assert_msg(strstr(p->err[0].text, expected) != NULL, "%s", p->err[0].text);

@@ -28,6 +28,13 @@ extern const comm_backend comm_backend_tested; /* of the linked backend_*.c     
 double comm_suite_pace(void);
 
 const pons_comm_operations *comm_suite_load(void);
+/*
+ * Load the plugin, and run 'work' in 'count' processes until all have ended. 'timeout_s' limits
+ * their joining, 0: as processes_new. The caller frees the processes.
+ */
+processes *comm_suite_run(int count, double timeout_s, processes_work *work, void *context);
+/* The same for work without an error. */
+void comm_suite_pass(int count, processes_work *work, void *context);
 /* Join the group; 'address' NULL: a loopback address by p->per_node. */
 pons_status comm_suite_join(processes *p, int rank, const char *address, comm_party *out,
                             pons_error *err);
@@ -38,10 +45,11 @@ pons_status comm_suite_leave(processes *p, const comm_party *party, pons_error *
  * Run all trials on 1 to 'most' processes, which share one address.
  */
 void every_trial_is_passed(bool on_device, int most);
-/* Rank 0 sums alone, and another thread aborts the sum; the other ranks start theirs later. */
-void an_abort_ends_what_hangs(void);
-/* The last of 'count' processes dies in its fourth sum. */
-void a_death_ends_the_sums(int count);
+/*
+ * Add tests of faults, as suite_add_test_if: rank 0 sums alone, and another thread aborts the sum;
+ * the last of several processes dies in its fourth sum.
+ */
+void comm_suite_add_faults(TCase *c, bool holds, const char *what);
 /* 'expected' is part of the error of the process that joins. */
 void who_never_comes_is_not_waited_for(const char *expected);
 

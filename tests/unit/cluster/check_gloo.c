@@ -17,19 +17,6 @@ START_TEST(all_communicator_trials_pass_with_one_to_five_processes)
 }
 END_TEST
 
-START_TEST(abort_ends_a_hanging_collective_on_all_ranks_in_a_second)
-{
-    an_abort_ends_what_hangs();
-}
-END_TEST
-
-START_TEST(a_killed_process_ends_the_sums_of_the_others)
-{
-    for (int count = 2; count <= 4; count++)
-        a_death_ends_the_sums(count);
-}
-END_TEST
-
 static pons_status start_something_else(processes *p, int rank, void *context, pons_error *err)
 {
     double buffer[64] = { 0 };
@@ -53,11 +40,8 @@ static pons_status start_something_else(processes *p, int rank, void *context, p
 
 START_TEST(mismatched_collectives_are_reported_with_both_names)
 {
-    processes *p = processes_new(3);
+    processes *p = comm_suite_run(3, 0, start_something_else, NULL);
 
-    comm_suite_load();
-    processes_start(p, start_something_else, NULL);
-    processes_join(p, 20);
     for (int r = 0; r < 3; r++)
         ck_assert_msg(p->err[r].status == PONS_COMMUNICATION, "rank %d: code %d, '%s'", r,
                       p->code[r], p->err[r].text);
@@ -82,11 +66,8 @@ static pons_status come_elsewhere(processes *p, int rank, void *context, pons_er
 
 START_TEST(an_address_of_another_machine_is_refused)
 {
-    processes *p = processes_new(1);
+    processes *p = comm_suite_run(1, 0, come_elsewhere, NULL);
 
-    comm_suite_load();
-    processes_start(p, come_elsewhere, NULL);
-    processes_join(p, 20);
     ck_assert_msg(p->err[0].status == PONS_COMMUNICATION, "code %d, '%s'", p->code[0],
                   p->err[0].text);
     ck_assert_msg(strstr(p->err[0].text, "cannot connect the processes") != NULL, "%s",
@@ -143,13 +124,7 @@ static pons_status sum_among_strangers(processes *p, int rank, void *context, po
 
 START_TEST(unauthenticated_peers_are_refused_and_sums_stay_correct)
 {
-    processes *p = processes_new(3);
-
-    comm_suite_load();
-    processes_start(p, sum_among_strangers, NULL);
-    processes_join(p, 30);
-    processes_check(p);
-    processes_free(p);
+    comm_suite_pass(3, sum_among_strangers, NULL);
 }
 END_TEST
 
@@ -169,12 +144,8 @@ static pons_status come_with_another_secret(processes *p, int rank, void *contex
 
 START_TEST(a_process_without_the_secret_is_refused)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 0.5, come_with_another_secret, NULL);
 
-    comm_suite_load();
-    p->patience = 0.5;
-    processes_start(p, come_with_another_secret, NULL);
-    processes_join(p, 20);
     for (int r = 0; r < 2; r++)
         ck_assert_msg(p->err[r].status == PONS_COMMUNICATION
                       && strstr(p->err[r].text, "no connection with rank ") != NULL,
@@ -206,13 +177,7 @@ static pons_status open_with_a_broken_pipe(processes *p, int rank, void *context
 
 START_TEST(a_broken_pipe_during_the_join_ends_no_process)
 {
-    processes *p = processes_new(1);
-
-    comm_suite_load();
-    processes_start(p, open_with_a_broken_pipe, NULL);
-    processes_join(p, 20);
-    processes_check(p);
-    processes_free(p);
+    comm_suite_pass(1, open_with_a_broken_pipe, NULL);
 }
 END_TEST
 
@@ -243,11 +208,8 @@ static pons_status join_and_leave(processes *p, int rank, void *context, pons_er
 
 START_TEST(a_connection_that_ends_during_the_join_is_an_error)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 0, join_and_leave, NULL);
 
-    comm_suite_load();
-    processes_start(p, join_and_leave, NULL);
-    processes_join(p, 20);
     ck_assert_msg(p->err[0].status == PONS_OK, "code %d, '%s'", p->code[0], p->err[0].text);
     ck_assert_msg(p->err[1].status == PONS_COMMUNICATION
                   && strstr(p->err[1].text, "cannot connect the processes: ") != NULL,
@@ -261,8 +223,7 @@ int main(void)
     TCase *c = suite_new("gloo");
 
     tcase_add_test(c, all_communicator_trials_pass_with_one_to_five_processes);
-    tcase_add_test(c, abort_ends_a_hanging_collective_on_all_ranks_in_a_second);
-    tcase_add_test(c, a_killed_process_ends_the_sums_of_the_others);
+    comm_suite_add_faults(c, true, NULL);
     tcase_add_test(c, mismatched_collectives_are_reported_with_both_names);
     tcase_add_test(c, a_missing_process_is_awaited_until_the_timeout);
     tcase_add_test(c, an_address_of_another_machine_is_refused);

@@ -24,19 +24,6 @@ START_TEST(all_communicator_trials_pass_with_gpu_buffers)
 }
 END_TEST
 
-START_TEST(abort_ends_a_hanging_collective_on_all_ranks_in_a_second)
-{
-    an_abort_ends_what_hangs();
-}
-END_TEST
-
-START_TEST(a_killed_process_ends_the_sums_of_the_others)
-{
-    for (int count = 2; count <= 4; count++)
-        a_death_ends_the_sums(count);
-}
-END_TEST
-
 START_TEST(a_missing_process_is_awaited_until_the_timeout)
 {
     who_never_comes_is_not_waited_for("NCCL has not joined the 2 processes within 0.5 s");
@@ -129,12 +116,8 @@ static const fault bad_starts[] = {
 START_TEST(a_failed_nccl_start_is_reported_within_the_timeout)
 {
     const fault *f = &bad_starts[_i];
-    processes *p = processes_new(3);
+    processes *p = comm_suite_run(3, START_S, open_faulty, (void *)f);
 
-    comm_suite_load();
-    p->patience = START_S;
-    processes_start(p, open_faulty, (void *)f);
-    processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
         ck_assert_int_eq(p->err[r].status, r == f->rank ? f->status : PONS_COMMUNICATION);
         ck_assert_str_eq(p->err[r].text, r == f->rank ? f->expected : f->others);
@@ -191,11 +174,8 @@ static const fault bad_sums[] = {
 START_TEST(an_nccl_error_is_reported_with_its_message)
 {
     const fault *f = &bad_sums[_i];
-    processes *p = processes_new(3);
+    processes *p = comm_suite_run(3, 0, sum_faulty, (void *)f);
 
-    comm_suite_load();
-    processes_start(p, sum_faulty, (void *)f);
-    processes_join(p, 20);
     for (int r = 0; r < 3; r++) {
         const char *expected = r == f->rank ? f->expected : f->others;
         ck_assert_int_eq(p->err[r].status, r == f->rank ? f->status : PONS_COMMUNICATION);
@@ -257,11 +237,8 @@ static const char *const silent[] = { "mute", "mute abort-hangs" };
 
 START_TEST(concurrent_aborts_end_the_communicator_once)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 0, abort_by_many, (void *)silent[_i]);
 
-    comm_suite_load();
-    processes_start(p, abort_by_many, (void *)silent[_i]);
-    processes_join(p, 20);
     ck_assert_str_eq(p->err[0].text, "the communicator was aborted");
     ck_assert_int_eq(p->err[0].status, PONS_COMMUNICATION);
     /*
@@ -298,11 +275,8 @@ static pons_status start_something_else(processes *p, int rank, void *context, p
 /* NCCL does not detect the difference; the group does (check_group_nccl). */
 START_TEST(different_collectives_hang_until_the_abort)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 0, start_something_else, NULL);
 
-    comm_suite_load();
-    processes_start(p, start_something_else, NULL);
-    processes_join(p, 20);
     for (int r = 0; r < 2; r++)
         ck_assert_int_eq(p->err[r].status, PONS_COMMUNICATION);
     processes_free(p);
@@ -349,13 +323,7 @@ static pons_status sum_in_groups(processes *p, int rank, void *context, pons_err
 
 START_TEST(collectives_of_a_group_start_together)
 {
-    processes *p = processes_new(3);
-
-    comm_suite_load();
-    processes_start(p, sum_in_groups, NULL);
-    processes_join(p, 30);
-    processes_check(p);
-    processes_free(p);
+    comm_suite_pass(3, sum_in_groups, NULL);
 }
 END_TEST
 
@@ -426,13 +394,7 @@ static pons_status gather_mixed_buffers(processes *p, int rank, void *context, p
 
 START_TEST(a_gather_from_the_host_to_the_gpu_is_refused)
 {
-    processes *p = processes_new(1);
-
-    comm_suite_load();
-    processes_start(p, gather_mixed_buffers, NULL);
-    processes_join(p, 30);
-    processes_check(p);
-    processes_free(p);
+    comm_suite_pass(1, gather_mixed_buffers, NULL);
 }
 END_TEST
 
@@ -442,8 +404,7 @@ int main(void)
 
     tcase_add_test(c, all_communicator_trials_pass_with_host_buffers);
     tcase_add_test(c, all_communicator_trials_pass_with_gpu_buffers);
-    fakes_add_test(c, abort_ends_a_hanging_collective_on_all_ranks_in_a_second);
-    fakes_add_test(c, a_killed_process_ends_the_sums_of_the_others);
+    comm_suite_add_faults(c, !fakes_are_away(), "made-up cards");
     fakes_add_test(c, a_missing_process_is_awaited_until_the_timeout);
     fakes_add_test(c, missing_nccl_requirements_are_reported_in_one_line);
     tcase_add_test(c, nccl_refuses_cpu_devices);

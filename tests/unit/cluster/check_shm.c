@@ -20,19 +20,6 @@ START_TEST(all_communicator_trials_pass_with_one_to_five_processes)
 }
 END_TEST
 
-START_TEST(abort_ends_a_hanging_collective_on_all_ranks_in_a_second)
-{
-    an_abort_ends_what_hangs();
-}
-END_TEST
-
-START_TEST(a_killed_process_ends_the_sums_of_the_others)
-{
-    for (int count = 2; count <= 4; count++)
-        a_death_ends_the_sums(count);
-}
-END_TEST
-
 START_TEST(a_missing_process_is_awaited_until_the_timeout)
 {
     who_never_comes_is_not_waited_for("shm.");
@@ -103,12 +90,8 @@ static pons_status come_unreadable(processes *p, int rank, void *context, pons_e
 
 START_TEST(unreadable_process_memory_is_refused_with_a_hint)
 {
-    processes *p = processes_new(2);
+    processes *p = comm_suite_run(2, 2, come_unreadable, NULL);
 
-    comm_suite_load();
-    p->patience = 2;
-    processes_start(p, come_unreadable, NULL);
-    processes_join(p, 30);
     ck_assert_msg(p->err[0].status == PONS_COMMUNICATION
                   && strstr(p->err[0].text, "cannot read the memory of rank 1: ") != NULL
                   && strstr(p->err[0].text, "hint: --set distribute.backend=gloo") != NULL,
@@ -208,8 +191,7 @@ int main(void)
     TCase *c = suite_new("shm");
 
     tcase_add_test(c, all_communicator_trials_pass_with_one_to_five_processes);
-    tcase_add_test(c, abort_ends_a_hanging_collective_on_all_ranks_in_a_second);
-    tcase_add_test(c, a_killed_process_ends_the_sums_of_the_others);
+    comm_suite_add_faults(c, true, NULL);
     tcase_add_test(c, a_missing_process_is_awaited_until_the_timeout);
     tcase_add_loop_test(c, shm_sums_add_the_ranks_in_order, 0,
                         sizeof counts / sizeof *counts);

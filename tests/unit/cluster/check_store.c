@@ -73,12 +73,28 @@ static void run_ranks(rank *r, int count)
         pthread_join(r[i].thread, NULL);
 }
 
+/* All ranks open the store, work and close it without an error. */
+static void expect_ranks(rank *r, int count)
+{
+    run_ranks(r, count);
+    for (int i = 0; i < count; i++)
+        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+}
+
 static void make_ranks(rank *r, int count, int size, double timeout_s, void (*work)(rank *))
 {
     int port = free_port();
 
     for (int i = 0; i < count; i++)
         r[i] = (rank){ .place = place_of(i, size, port), .timeout_s = timeout_s, .work = work };
+}
+
+static void expect_work(int count, void (*work)(rank *r))
+{
+    rank r[5];
+
+    make_ranks(r, count, count, PATIENCE, work);
+    expect_ranks(r, count);
 }
 
 #define OK(R, CALL) \
@@ -133,12 +149,7 @@ static void exchange_values(rank *r)
 
 START_TEST(ranks_share_values_through_the_store)
 {
-    rank r[5];
-
-    make_ranks(r, 5, 5, PATIENCE, exchange_values);
-    run_ranks(r, 5);
-    for (int i = 0; i < 5; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(5, exchange_values);
 }
 END_TEST
 
@@ -160,19 +171,13 @@ START_TEST(ranks_join_over_ipv6)
     make_ranks(r, 2, 2, PATIENCE, exchange_values);
     strcpy(r[0].place.master, "::1");
     strcpy(r[1].place.master, "::1");
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_ranks(r, 2);
 }
 END_TEST
 
 START_TEST(one_rank_serves_itself)
 {
-    rank r[1];
-
-    make_ranks(r, 1, 1, PATIENCE, exchange_values);
-    run_ranks(r, 1);
-    ck_assert_msg(r[0].err.status == PONS_OK, "%s", r[0].err.text);
+    expect_work(1, exchange_values);
 }
 END_TEST
 
@@ -184,9 +189,7 @@ START_TEST(the_launchers_socket_is_served)
     make_ranks(r, 2, 2, PATIENCE, exchange_values);
     ck_assert_int_eq(socket_listen("127.0.0.1", r[0].place.port, listener), 1);
     r[0].place.listener = listener[0];
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_ranks(r, 2);
 }
 END_TEST
 
@@ -219,12 +222,7 @@ static void set_first(rank *r)
 
 START_TEST(the_first_value_set_for_a_key_is_kept)
 {
-    rank r[4];
-
-    make_ranks(r, 4, 4, PATIENCE, set_first);
-    run_ranks(r, 4);
-    for (int i = 0; i < 4; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(4, set_first);
 }
 END_TEST
 
@@ -263,12 +261,7 @@ static void wait_and_work(rank *r)
 
 START_TEST(a_waiting_get_blocks_no_other_call)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, wait_and_work);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, wait_and_work);
 }
 END_TEST
 
@@ -291,12 +284,7 @@ static void ask_for_nothing(rank *r)
 
 START_TEST(a_missing_value_is_named_after_the_timeout)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, ask_for_nothing);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, ask_for_nothing);
 }
 END_TEST
 
@@ -329,12 +317,7 @@ static void look_at_age(rank *r)
 
 START_TEST(a_value_has_the_age_of_its_last_setting)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, look_at_age);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, look_at_age);
 }
 END_TEST
 
@@ -372,12 +355,7 @@ static void set_large(rank *r)
 
 START_TEST(store_keys_and_values_have_size_limits)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, set_large);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, set_large);
 }
 END_TEST
 
@@ -417,9 +395,7 @@ START_TEST(a_rank_that_comes_late_is_waited_for)
 
     make_ranks(r, 2, 2, PATIENCE, exchange_values);
     r[_i].delay_s = 0.5;
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_ranks(r, 2);
 }
 END_TEST
 
@@ -587,12 +563,7 @@ static void join_with_duplicate(rank *r)
 
 START_TEST(a_late_duplicate_rank_is_refused)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, join_with_duplicate);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, join_with_duplicate);
 }
 END_TEST
 
@@ -776,12 +747,7 @@ static void leave_in_order(rank *r)
 
 START_TEST(a_rank_that_closes_its_store_is_not_lost)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, leave_in_order);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, leave_in_order);
 }
 END_TEST
 
@@ -897,9 +863,7 @@ START_TEST(no_descriptor_is_inherited_or_left_behind)
 
     make_ranks(r, 3, 3, PATIENCE, look_at_descriptors);
     int before = count_descriptors(&inherited);
-    run_ranks(r, 3);
-    for (int i = 0; i < 3; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_ranks(r, 3);
     ck_assert_int_eq(count_descriptors(&inherited), before);
 }
 END_TEST
@@ -1010,12 +974,7 @@ static void replay_response(rank *r)
 
 START_TEST(a_replayed_response_is_refused)
 {
-    rank r[2];
-
-    make_ranks(r, 2, 2, PATIENCE, replay_response);
-    run_ranks(r, 2);
-    for (int i = 0; i < 2; i++)
-        ck_assert_msg(r[i].err.status == PONS_OK, "rank %d: %s", i, r[i].err.text);
+    expect_work(2, replay_response);
 }
 END_TEST
 
