@@ -2,7 +2,8 @@
 MODULE_FLAGS = -module -avoid-version -shared -rpath /nowhere
 
 check_LTLIBRARIES += %D%/alarm.la %D%/comm_breaks_rule.la %D%/comm_has_options.la %D%/effect.la %D%/gloo.la %D%/held.la \
-	%D%/limit.la %D%/poison.la %D%/rank_key.la %D%/redirect.la %D%/sink_prints.la %D%/slow_patch.la %D%/slow_step.la \
+	%D%/limit.la %D%/poison.la %D%/rank_key.la %D%/redirect.la %D%/sink_prints.la %D%/sink_refuses.la \
+	%D%/slow_patch.la %D%/slow_step.la \
 	%D%/smaller.la %D%/stranger.la %D%/trouble.la %D%/unsound.la
 %C%_gloo_la_SOURCES = %D%/damaged_gloo.c
 %C%_alarm_la_SOURCES = %D%/alarm.c tests/support/process/process_state.c tests/support/process/process_state.h

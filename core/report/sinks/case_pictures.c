@@ -14,7 +14,7 @@
 #include "report/page/worst_cases.h"
 #include "report/picture/png_write.h"
 
-static const double SHARE = 0.02; /* of a processor                                               */
+static const double SHARE = 0.005; /* of a processor                                              */
 
 /* The slices of a validation, in the order of its cases. */
 typedef struct slice_set {

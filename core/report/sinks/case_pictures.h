@@ -3,9 +3,9 @@
  *
  * Every rank cuts slices of its cases. They are the same slices in each validation, so that the
  * pictures of a case show what has been learnt. Rank 0 has a thread of low priority that draws them
- * and gives them to the sinks. It spends at most 2 % of a processor: after a validation's pictures
- * it rests as long as its share asks for, and validations that end meanwhile have none but the last
- * one of the run.
+ * and gives them to the sinks. It spends at most 0.5 % of a processor: after the pictures of a
+ * validation it rests as long as its share asks for, and validations that end meanwhile have none
+ * but the last one of the run.
  */
 #ifndef CORE_REPORT_SINKS_CASE_PICTURES_H
 #define CORE_REPORT_SINKS_CASE_PICTURES_H

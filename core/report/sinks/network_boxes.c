@@ -56,14 +56,16 @@ static bool is_leaf(const pons_node *x)
     return x->kind == NODE_PARAMETER || x->kind == NODE_STATE;
 }
 
-/* Whether the extent of the result, not of an input, is that of the node's level. */
+/*
+ * Whether the extent of the result, not of an input, is that of the node's level. Crops and pads
+ * are steps between two operations of a level, such as the shifted windows of a transformer.
+ */
 static bool sets_extent(const pons_node *x)
 {
     return x->shape.rank == 5
            && (is_source(x) || x->kind == NODE_CONVOLUTION
                || x->kind == NODE_CONVOLUTION_INPUT_GRADIENT || x->kind == NODE_MATMUL
-               || x->kind == NODE_POOL || x->kind == NODE_RESIZE || x->kind == NODE_CROP
-               || x->kind == NODE_PAD);
+               || x->kind == NODE_POOL || x->kind == NODE_RESIZE);
 }
 
 static int64_t voxels_of(const seat *s)

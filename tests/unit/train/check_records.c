@@ -388,6 +388,29 @@ START_TEST(the_best_checkpoint_is_chosen_by_a_recorded_metric)
 }
 END_TEST
 
+/* Give the number of times that a text was said. */
+static int count_said(const char *text)
+{
+    int count = 0;
+
+    for (char *at = strstr(root_text("said"), text); at != NULL; at = strstr(at + 1, text))
+        count++;
+    return count;
+}
+
+START_TEST(a_sink_that_refuses_pictures_or_the_network_is_one_warning_each)
+{
+    make_experiment();
+    add_plugin("sink", "sink_refuses");
+    EXPECT(0, "warning: sink 'sink_refuses': no network of ", "train", "e.ini", "--set",
+           "log.sinks=sink_refuses", "--set", "log.report=no");
+    ck_assert_int_eq(count_said("sink 'sink_refuses': no picture of phantom_002; it gets no more "
+                                "pictures of this run"), png_available());
+    ck_assert_int_eq(count_said("sink 'sink_refuses'"), 1 + png_available());
+    remove_root();
+}
+END_TEST
+
 int main(void)
 {
     TCase *c = suite_new("records");
@@ -401,6 +424,7 @@ int main(void)
     tcase_add_test(c, an_unmarked_checkpoint_is_marked_at_the_next_start);
     tcase_add_test(c, a_deferred_validation_can_exhaust_the_patience);
     tcase_add_test(c, the_best_checkpoint_is_chosen_by_a_recorded_metric);
+    tcase_add_test(c, a_sink_that_refuses_pictures_or_the_network_is_one_warning_each);
     tcase_add_test(c, an_early_signal_gives_one_line_and_no_partial_file);
     return suite_run();
 }

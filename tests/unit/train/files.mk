@@ -8,7 +8,7 @@ PROGRAM_TESTS += %D%/check_bench %D%/check_diffusion %D%/check_diffusion_nodes \
 	%D%/check_window_blend
 %C%_check_bench_LDADD = $(DEVICE_LDADD)
 %C%_check_records_LDADD = libevents.la libwandb_records.la $(LDADD)
-EXTRA_%C%_check_records_DEPENDENCIES = tests/plugins/alarm.la
+EXTRA_%C%_check_records_DEPENDENCIES = tests/plugins/alarm.la tests/plugins/sink_refuses.la
 EXTRA_%C%_check_steady_DEPENDENCIES = tests/plugins/slow_patch.la tests/plugins/slow_step.la
 %C%_check_profile_LDADD = $(LDADD) -lm
 %C%_check_tensorboard_LDADD = libevents.la $(LDADD)
