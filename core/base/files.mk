@@ -25,7 +25,8 @@ libcore_la_SOURCES += core/base/profile/profile.c core/base/profile/profile.h \
 libcore_la_SOURCES += core/base/system/boot_id.c core/base/system/boot_id.h \
 	core/base/system/cgroup.c core/base/system/cgroup.h \
 	core/base/system/cpu_quota.c core/base/system/cpu_quota.h \
-	core/base/system/cxx_memory.c core/base/system/cxx_memory.h core/base/system/huge_pages.c \
+	core/base/system/cxx_memory.c core/base/system/cxx_memory.h \
+	core/base/system/host_facts.c core/base/system/host_facts.h core/base/system/huge_pages.c \
 	core/base/system/huge_pages.h core/base/system/memory_limit.c core/base/system/memory_limit.h \
 	core/base/system/shared_library.c core/base/system/shared_library.h \
 	core/base/system/signal_name.c core/base/system/signal_name.h core/base/system/subprocess.c \

@@ -19,9 +19,9 @@ typedef struct report_flags {
 
 static const pons_option flags[] = {
     PONS_TEXT(report_flags, output, "",
-              "The page; if it is not given RUN/report.html, or comparison.html of several runs. A "
-              "name that ends in .csv is a table of the curves in place of the page: a row for each "
-              "record, a column for each value."),
+              "The page; if it is not given RUN/report.html, or comparison.html of several runs. "
+              "A name that ends in .csv is a table of the curves in place of the page: a row for "
+              "each record, a column for each value."),
     PONS_FLAG(report_flags, send, "no",
               "Write no page, but send numbers that a sink such as mlflow could not send."),
     PONS_OPTIONS_END

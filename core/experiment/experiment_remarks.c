@@ -1,6 +1,6 @@
 /*
- * experiment_remarks.c - comments at the top of resolved.ini: the plugins that are needed to
- * repeat the run.
+ * experiment_remarks.c - comments at the top of resolved.ini: the machine, and the plugins that are
+ * needed to repeat the run.
  */
 #include <config.h>
 
@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "base/system/host_facts.h"
+#include "base/text/text.h"
+#include "cluster/group/group.h"
 #include "graph/program/explain.h"
 #include "plugin/plugin_search.h"
 
@@ -41,6 +44,40 @@ static void add_pipeline_comments(experiment *e, const pipeline *chain)
                     chain->step[i].sha256, chain->step[i].path);
 }
 
+/* Record the machine: "host name, processor, 16 processors, 31.2 GiB". */
+static void add_host_comment(experiment *e)
+{
+    host_facts h;
+
+    host_facts_read(&h);
+    config_add_comment(e->config, arena_format(e->memory, "host %s, %s%s%d processor%s, %.1f GiB",
+                                               h.name, h.processor,
+                                               h.processor[0] != '\0' ? ", " : "", h.processors,
+                                               text_plural(h.processors), h.memory * 0x1p-30));
+}
+
+/* Record devices with memory of their own: "devices 8 x NVIDIA H200, 139.8 GiB". */
+static void add_device_comment(experiment *e)
+{
+    int count = e->devices != NULL && !e->device.facts.host_memory ? e->device_count : 0;
+    int processes = e->group != NULL ? group_size(e->group) : 1;
+    const char *text = "devices";
+
+    for (int first = 0, end; first < count; first = end) {
+        const pons_device_facts *f = &e->devices[first].facts;
+
+        end = first + 1;
+        while (end < count && strcmp(e->devices[end].facts.name, f->name) == 0)
+            end++;
+        text = arena_format(e->memory, "%s%s %d x %s, %.1f GiB", text, first > 0 ? ";" : "",
+                            end - first, f->name, (double)f->memory_size * 0x1p-30);
+    }
+    if (count > 0 && processes > 1)
+        text = arena_format(e->memory, "%s in each of %d processes", text, processes);
+    if (count > 0)
+        config_add_comment(e->config, text);
+}
+
 void experiment_add_remarks(experiment *e)
 {
     const plugin *all[] = { e->model.plugin, e->loss.plugin, e->optimizer.plugin,
@@ -50,6 +87,8 @@ void experiment_add_remarks(experiment *e)
     if (!e->device.reference)
         plugin_load(PONS_KIND_DEVICE, "cpu", 0, NULL, &all[4], &ignored);
     config_add_comment(e->config, "pons " PACKAGE_VERSION);
+    add_host_comment(e);
+    add_device_comment(e);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i] != NULL)
             add_plugin_comment(e, all[i]);

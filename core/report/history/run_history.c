@@ -43,7 +43,8 @@ static history_series *add_series(history_reader *r, const char *name)
         h->room = h->room > 0 ? 2 * h->room : 16;
         h->series = arena_grow(r->memory, h->series, used, (size_t)h->room * sizeof *h->series);
     }
-    h->series[h->count] = (history_series){ .kind = r->kind, .name = arena_string(r->memory, name) };
+    h->series[h->count] = (history_series){ .kind = r->kind,
+                                            .name = arena_string(r->memory, name) };
     return &h->series[h->count++];
 }
 

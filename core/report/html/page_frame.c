@@ -41,6 +41,9 @@ static const char style[] =
     "overflow-x:auto;font-size:13px;margin:.4em 0}summary{cursor:pointer;padding:4px 0}"
     ".mosaic{width:100%;height:auto;image-rendering:auto;display:block;background:#000;"
     "margin-bottom:4px}"
+    ".pair{display:grid;gap:10px;grid-template-columns:repeat(auto-fit,"
+    "minmax(min(100%,300px),1fr))}.pair figure{padding:0;border:0}.card+.card{margin-top:14px}"
+    ".grid-box .card+.card{margin-top:0}"
     "footer{color:var(--soft);margin:2em auto;font-size:13px}\n";
 
 void page_begin(FILE *to, const char *title)

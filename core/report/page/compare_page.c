@@ -1,19 +1,23 @@
 /*
- * compare_page.c - pair the cases of runs by name, and write what differs.
+ * compare_page.c - pair the cases of runs by name, and write what differs, with pictures.
  */
 #include "report/page/compare_page.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file/file.h"
+#include "base/integer.h"
 #include "base/text/text.h"
 #include "metric/metric.h"
 #include "metric/paired_test.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
 #include "report/page/page_internal.h"
+
+enum { SHOWN_MAX = 6 };       /* cases with pictures                                             */
 
 typedef struct comparison_page {
     FILE *to;
@@ -228,6 +232,110 @@ static void put_cases(const comparison_page *p)
     page_section(p->to, NULL, NULL);
 }
 
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* A case of the first run, and the range of its mean over the runs that show a picture of it. */
+typedef struct case_spread {
+    int number;
+    double spread;
+} case_spread;
+
+/* The case of run 'r' that belongs to case 'number' of the first run; -1: it lacks it. */
+static int case_in(const case_pairs *c, int number)
+{
+    return c->a == NULL ? -1 : c->other[number];
+}
+
+static double mean_in(const case_pairs *c, int number)
+{
+    return case_scores_value(c->b, c->other[number], c->b->class_count - 1, c->metric_b);
+}
+
+static bool has_picture(const report_run *r, int number)
+{
+    return access(case_scores_picture(r->memory, r->path, number), F_OK) == 0;
+}
+
+/* 0 where fewer than two runs have a value and a picture. */
+static double find_spread(const comparison_page *p, const case_pairs *c, int number)
+{
+    double least = INFINITY, greatest = -INFINITY;
+
+    for (int r = 0; r < p->count; r++) {
+        int other = case_in(&c[r], number);
+        double mean = other < 0 ? NAN : mean_in(&c[r], number);
+
+        if (!isfinite(mean) || !has_picture(&p->run[r], other))
+            continue;
+        least = fmin(least, mean);
+        greatest = fmax(greatest, mean);
+    }
+    return greatest > least ? greatest - least : 0;
+}
+
+/* Keep the cases with the largest spreads, the largest first; of equal ones the first. */
+static int choose_shown(const comparison_page *p, const case_pairs *c, case_spread *shown)
+{
+    int count = 0;
+
+    for (int n = 0; n < p->run->cases.case_count; n++) {
+        case_spread s = { n, find_spread(p, c, n) };
+        int at = count;
+
+        while (at > 0 && shown[at - 1].spread < s.spread)
+            at--;
+        if (s.spread <= 0 || at == SHOWN_MAX)
+            continue;
+        count = min_int(count + 1, SHOWN_MAX);
+        memmove(&shown[at + 1], &shown[at], (size_t)(count - 1 - at) * sizeof *shown);
+        shown[at] = s;
+    }
+    return count;
+}
+
+static void put_shown(const comparison_page *p, const case_pairs *c, int number, size_t *used)
+{
+    fputs("<article class=\"card\">\n<h3>", p->to);
+    html_put_text(p->to, p->run->cases.name[number]);
+    fputs("</h3>\n<div class=\"pair\">\n", p->to);
+    for (int r = 0; r < p->count; r++) {
+        int other = case_in(&c[r], number);
+
+        if (other < 0 || !has_picture(&p->run[r], other))
+            continue;
+        fputs("<figure><figcaption>", p->to);
+        html_put_text(p->to, p->run[r].name);
+        fprintf(p->to, " <small>%.4f</small></figcaption>\n", mean_in(&c[r], number));
+        page_put_picture(p->to, &p->run[r], other, used);
+        fputs("</figure>\n", p->to);
+    }
+    fputs("</div>\n</article>\n", p->to);
+}
+
+static void put_pictures(const comparison_page *p)
+{
+    case_pairs *c = arena_alloc(p->memory, (size_t)p->count * sizeof *c);
+    case_spread shown[SHOWN_MAX];
+    size_t used = 0;
+    int count;
+
+    for (int r = 0; r < p->count; r++)
+        if (!pair_cases(p, p->run, &p->run[r], &c[r]))
+            c[r].a = NULL;
+    count = choose_shown(p, c, shown);
+    if (count == 0)
+        return;
+    page_section(p->to, "pictures", "Cases that differ most");
+    fprintf(p->to, "<p>The %d case%s whose means of ", count, text_plural(count));
+    html_put_text(p->to, p->run->cases.metric[report_run_metric(p->run)]);
+    fputs(" differ most between the runs. Each picture has the slices with most wrong voxels of "
+          "its own run.</p>\n", p->to);
+    page_put_legend(p->to, p->run);
+    for (int n = 0; n < count; n++)
+        put_shown(p, c, shown[n].number, &used);
+    page_section(p->to, NULL, NULL);
+}
+
 /* ---- page ------------------------------------------------------------------------------------ */
 
 static void put_runs(const comparison_page *p)
@@ -262,6 +370,7 @@ static void put_page(const comparison_page *p)
     put_settings(p);
     page_put_curves(p->to, p->memory, p->count, p->run);
     put_cases(p);
+    put_pictures(p);
     page_end(p->to);
 }
 

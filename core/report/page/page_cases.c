@@ -94,34 +94,34 @@ static void put_color(FILE *to, const uint8_t *color, const char *name)
     fputs("</li>", to);
 }
 
-static void put_legend(const case_list *l)
+void page_put_legend(FILE *to, const report_run *r)
 {
-    int classes = l->scores->class_count - 1;
+    int classes = r->cases.class_count - 1;
 
-    if (l->scores->label != NULL)
+    if (r->cases.label != NULL)
         return;
-    if (strcmp(report_run_setting(l->run, "experiment", "task"), "synthesis") == 0) {
+    if (strcmp(report_run_setting(r, "experiment", "task"), "synthesis") == 0) {
         fputs("<p class=\"soft\">Columns of a picture: image, the modality to be made, the made "
               "one and their difference, white at half the range. Rows: the slices with the "
-              "largest differences across axes 0, 1 and 2.</p>\n", l->to);
+              "largest differences across axes 0, 1 and 2.</p>\n", to);
         return;
     }
     fputs("<p class=\"soft\">Columns of a picture: image, label, prediction and error. Rows: the "
           "slices with most wrong voxels across axes 0, 1 and 2.</p>\n<ul class=\"legend\" "
-          "aria-label=\"Colours of the pictures\">", l->to);
+          "aria-label=\"Colours of the pictures\">", to);
     for (int c = 0; c < classes && c < CLASSES_MAX; c++)
-        put_color(l->to, mark_class_color(c), l->scores->class[c]);
+        put_color(to, mark_class_color(c), r->cases.class[c]);
     for (int n = MARK_MISSED; n < MARK_ERROR_COUNT; n++)
-        put_color(l->to, mark_error_color((mark_error)n),
-                  arena_format(l->run->memory, "error: %s", mark_error_name((mark_error)n)));
-    fputs("</ul>\n", l->to);
+        put_color(to, mark_error_color((mark_error)n),
+                  arena_format(r->memory, "error: %s", mark_error_name((mark_error)n)));
+    fputs("</ul>\n", to);
 }
 
 /* ---- cards ----------------------------------------------------------------------------------- */
 
-static void put_picture(case_list *l, int number)
+void page_put_picture(FILE *to, const report_run *r, int number, size_t *used)
 {
-    const char *path = case_scores_picture(l->run->memory, l->run->path, number);
+    const char *path = case_scores_picture(r->memory, r->path, number);
     pons_error ignored = PONS_ERROR_INIT;
     char *data = NULL;
     size_t size;
@@ -129,15 +129,15 @@ static void put_picture(case_list *l, int number)
     if (access(path, F_OK) != 0
         || file_read(path, picture_limit, &data, &size, PONS_DATA, &ignored) != PONS_OK)
         return;
-    if (l->pictures + size <= pictures_limit) {
-        l->pictures += size;
-        fputs("<img class=\"mosaic\" alt=\"Slices of ", l->to);
-        html_put_text(l->to, l->scores->name[number]);
-        fputs("\" src=\"data:image/png;base64,", l->to);
-        html_put_base64(l->to, data, size);
-        fputs("\">\n", l->to);
+    if (*used + size <= pictures_limit) {
+        *used += size;
+        fputs("<img class=\"mosaic\" alt=\"Slices of ", to);
+        html_put_text(to, r->cases.name[number]);
+        fputs("\" src=\"data:image/png;base64,", to);
+        html_put_base64(to, data, size);
+        fputs("\">\n", to);
     } else {
-        fprintf(l->to, "<p class=\"soft\">Its picture is validation/case_%04d.png.</p>\n",
+        fprintf(to, "<p class=\"soft\">Its picture is validation/case_%04d.png.</p>\n",
                 number + 1);
     }
     free(data);
@@ -185,7 +185,7 @@ static void put_card(case_list *l, int place)
     fprintf(l->to, "<article class=\"card\" id=\"case-%d\">\n<h3>", number + 1);
     html_put_text(l->to, l->scores->name[number]);
     fputs("</h3>\n", l->to);
-    put_picture(l, number);
+    page_put_picture(l->to, l->run, number, &l->pictures);
     if (l->scores->label != NULL)
         put_decision(l, number);
     put_scores(l, number);
@@ -214,7 +214,7 @@ void page_put_cases(FILE *to, const report_run *r)
         fprintf(to, "; %d are shown, and all are in validation/cases.csv", l.shown);
     fputs(".</p>\n", to);
     put_table(&l);
-    put_legend(&l);
+    page_put_legend(to, r);
     fputs("<div class=\"grid-box\">\n", to);
     for (int place = 0; place < l.shown; place++)
         put_card(&l, place);

@@ -59,12 +59,11 @@ static void put_versions(FILE *to, const report_run *r)
         page_cell(to, r->fact[i].value);
         page_row(to, NULL);
     }
-    for (int i = 0; i < r->comment_count; i++)
-        if (strncmp(r->comment[i], "run ", 4) == 0) {
-            page_row(to, "run");
-            page_cell(to, r->comment[i] + 4);
-            page_row(to, NULL);
-        }
+    if (report_run_comment(r, "run") != NULL) {
+        page_row(to, "run");
+        page_cell(to, report_run_comment(r, "run"));
+        page_row(to, NULL);
+    }
     page_table_end(to);
 }
 

@@ -12,6 +12,13 @@
 void page_put_curves(FILE *to, arena *memory, int count, const report_run *run);
 /* page_cases.c: the table of the last validation, and a card with a picture for each case. */
 void page_put_cases(FILE *to, const report_run *r);
+/*
+ * The picture of a case of the last validation. 'used' counts the bytes of the pictures in a page,
+ * which has room for 3.5 MiB; behind that its file is named. A case without a picture has nothing.
+ */
+void page_put_picture(FILE *to, const report_run *r, int number, size_t *used);
+/* The columns, rows and colours of the pictures of a run. */
+void page_put_legend(FILE *to, const report_run *r);
 /* page_network.c: the levels of the network. */
 void page_put_network(FILE *to, const report_run *r);
 /* page_time.c: how long the phases took, and the sensors of the devices. */

@@ -49,6 +49,23 @@ static void put_times(FILE *to, const report_run *r)
     fputs("</p>\n", to);
 }
 
+/* The host and its devices. Runs of earlier versions do not have them. */
+static void put_machine(FILE *to, const report_run *r)
+{
+    const char *host = report_run_comment(r, "host");
+    const char *devices = report_run_comment(r, "devices");
+
+    if (host == NULL)
+        return;
+    fputs("<p>On ", to);
+    html_put_text(to, host);
+    if (devices != NULL) {
+        fputs("; ", to);
+        html_put_text(to, devices);
+    }
+    fputs("</p>\n", to);
+}
+
 static void put_head(FILE *to, const report_run *r)
 {
     static const char *const part[][2] = {
@@ -64,6 +81,7 @@ static void put_head(FILE *to, const report_run *r)
     }
     fprintf(to, ", epoch %" PRId64 "</p>\n", r->history.epochs);
     put_times(to, r);
+    put_machine(to, r);
     put_best(to, r);
     fputs("<nav aria-label=\"Parts of the page\"><ul>", to);
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)

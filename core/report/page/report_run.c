@@ -107,6 +107,16 @@ const char *report_run_setting(const report_run *r, const char *section, const c
     return found != NULL ? found->value : "";
 }
 
+const char *report_run_comment(const report_run *r, const char *word)
+{
+    size_t size = strlen(word);
+
+    for (int i = 0; i < r->comment_count; i++)
+        if (strncmp(r->comment[i], word, size) == 0 && r->comment[i][size] == ' ')
+            return r->comment[i] + size + 1;
+    return NULL;
+}
+
 int report_run_metric(const report_run *r)
 {
     const char *best = report_run_setting(r, "train", "best");

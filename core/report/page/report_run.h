@@ -39,6 +39,8 @@ const run_setting *report_run_find(const report_run *r, const char *section, con
 const char *report_run_setting(const report_run *r, const char *section, const char *key);
 /* The number of the metric that the run's best checkpoint is chosen by, else of the first. */
 int report_run_metric(const report_run *r);
+/* What follows a first word in the comments of resolved.ini, as of "host"; NULL: none has it. */
+const char *report_run_comment(const report_run *r, const char *word);
 /*
  * The place of the best value in the series of validations that the best checkpoint is chosen by;
  * -1: it has none. *series is NULL for a run without such a series.

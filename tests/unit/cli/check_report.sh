@@ -16,7 +16,8 @@ while [ $i -le 300 ]; do
     i=$((i + 1))
 done >"$run/metrics.jsonl"
 echo '{"kind":"st' >>"$run/metrics.jsonl"
-printf '%s\n' "; pons 0.2.0" "; model un<b>et 1.0 sha256 0123" "" "[experiment]" "name = a<b>c ; x.ini:2" "[train]" \
+printf '%s\n' "; pons 0.2.0" "; host <i>h, A & B, 16 processors, 31.2 GiB" "; devices 8 x H200, 139.8 GiB" \
+    "; model un<b>et 1.0 sha256 0123" "" "[experiment]" "name = a<b>c ; x.ini:2" "[train]" \
     "steps = 400 ; default" "best = dice.mean ; default" >"$run/resolved.ini"
 printf '%s\n' "case,class,dice,iou,step" "good,<b>liver,0.75,0.5,300" "good,(mean),0.75,0.5,300" \
     '"<script>alert(2)</script>&""",<b>liver,0.25,,300' '"<script>alert(2)</script>&""",(mean),0.25,,300' \
@@ -36,6 +37,7 @@ check "a part of many steps has mean, least and largest" has "Training loss: 598
 check "the cut last line is passed over" has "Step 300 of 400"
 dated() { grep -qE "<p>200 s of steps and validations, the last one at 20[0-9-]{8} [0-9:]{8}</p>" "$page"; }
 check "the time of all and the date of the last record" dated
+check "the host and its devices" has "<p>On &lt;i&gt;h, A &amp; B, 16 processors, 31.2 GiB; 8 x H200, 139.8 GiB</p>"
 check "the best validation" has "<strong>0.3000</strong> after step 300"
 check "the sum of steps without data" has "steps without waiting for data</th><td class=\"n\">112.5</td>"
 check "the sum of validations" has "validation</th><td class=\"n\">50</td>"
@@ -86,6 +88,19 @@ check "the metric, its best and its last value" has \
 check "settings that differ" has '[train] steps</th><td class="wrap">400</td><td class="wrap">500</td>'
 check "settings that are equal are left out" sh -c '! grep -qF "[train] best" comparison.html'
 check "a curve has both runs" sh -c 'tr "\n" " " <comparison.html | grep -qF "step 150 one: 0.15 two: 0.15"'
+check "without pictures there is no section of them" sh -c '! grep -qF "Cases that differ most" comparison.html'
+for number in 2 5 6; do
+    echo picture >one/validation/case_000$number.png
+done
+cp one/validation/case_000[26].png two/validation/
+check "a comparison with pictures" "$program" report one two
+shown() { sed -n '/id="pictures"/,$p' comparison.html | grep -o "$1" | tr '\n' ' '; }
+check "has those of the cases that two runs have, the largest difference first" \
+    [ "$(shown 'alt="Slices of c[0-9]*"')" = \
+    'alt="Slices of c6" alt="Slices of c6" alt="Slices of c2" alt="Slices of c2" ' ]
+check "beside each other with run and value" \
+    [ "$(shown '<figcaption>[a-z]* <small>[0-9.]*')" = "<figcaption>one <small>0.0938 <figcaption>two <small>0.8438 \
+<figcaption>one <small>0.0312 <figcaption>two <small>0.2812 " ]
 more='{"kind":"epoch","step":300,"epoch":1,"a,b":null,"memory_bytes":7}'
 check "a run with a name of its own" sh -c 'echo "$1" >>two/metrics.jsonl' - "$more"
 check "a table of two runs" "$program" report one "two" -o two.csv
@@ -115,7 +130,8 @@ bits_of_run() {
 }
 page=runs/run/report.html
 check "a training" train run
-check "leaves a page of all its steps" has "Step 4 of 4"
+check "leaves a page with its host" has "<p>On $(uname -n), "
+check "and of all its steps" has "Step 4 of 4"
 check "and a picture of each case" picture runs/run/validation/case_0002.png
 scores() { sed -n 's/.*,(mean),\([^,]*\),.*,4$/\1/p' runs/run/validation/cases.csv; }
 recorded() { sed -n 's/.*"step":4,.*"dice":{"mean":\([^,}]*\).*/\1/p' runs/run/metrics.jsonl; }
