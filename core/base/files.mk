@@ -3,7 +3,8 @@ libcore_la_SOURCES += core/base/arena.c core/base/arena.h core/base/avx2_clone.h
 	core/base/broken_pipe.c core/base/broken_pipe.h core/base/build_feature.c \
 	core/base/build_feature.h core/base/clock.h core/base/errno_status.c \
 	core/base/errno_status.h core/base/error.c core/base/finite.h core/base/integer.h \
-	core/base/log.c core/base/log.h core/base/numpy_shuffle.c core/base/numpy_shuffle.h \
+	core/base/log.c core/base/log.h core/base/number_order.h \
+	core/base/numpy_shuffle.c core/base/numpy_shuffle.h \
 	core/base/pairwise_sum.c core/base/pairwise_sum.h core/base/progress.c core/base/progress.h \
 	core/base/random.c core/base/random.h core/base/random_normal.h core/base/terminal.c \
 	core/base/terminal.h core/base/whole.h

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/number_order.h"
 #include "base/random.h"
 #include "bench/training_cases.h"
 #include "cluster/watchdog/watchdog.h"
@@ -37,13 +38,6 @@ static program *program_of(const bench *b, const replica *r)
     return b->settings->forward ? r->evaluation : r->training;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 double measure_median(int count, const double *value)
 {
     double sorted[MEASURE_STEPS_MAX];
@@ -51,7 +45,7 @@ double measure_median(int count, const double *value)
     if (count == 0)
         return NAN;
     memcpy(sorted, value, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_numbers);
+    qsort(sorted, (size_t)count, sizeof *sorted, order_doubles);
     return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
 }
 

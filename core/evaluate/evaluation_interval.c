@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number_order.h"
 #include "base/random.h"
 
 enum { SAMPLES = 2000 };
@@ -59,13 +60,6 @@ static void put_means(const evaluation *e, const int *times, int kind, int64_t r
         out[e->class_count * row] = defined > 0 ? sum / defined : NAN;
 }
 
-static int compare_means(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static double percentile(const double *sorted, int count, double share)
 {
     double at = share * (count - 1);
@@ -83,7 +77,7 @@ static mean_interval interval_of(double *mean)
             mean[count++] = mean[i];
     if (count == 0)
         return (mean_interval){ NAN, NAN };
-    qsort(mean, (size_t)count, sizeof *mean, compare_means);
+    qsort(mean, (size_t)count, sizeof *mean, order_doubles);
     return (mean_interval){ percentile(mean, count, 0.025), percentile(mean, count, 0.975) };
 }
 

@@ -6,8 +6,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "cluster/group/group.h"
 #include "plugin/plugin_status.h"
 
@@ -18,20 +18,12 @@ bool trainer_sensors_due(const trainer *t)
     return every > 0 && !t->sensors_unavailable && (t->state.step + 1) % every == 0;
 }
 
-static double calendar_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void trainer_read_sensors(trainer *t, const replica *r)
 {
     const device *d = r->device;
     device_reading *out = &t->devices[r->index];
 
-    *out = (device_reading){ .time = calendar_now(), .step = t->state.step + 1,
+    *out = (device_reading){ .time = seconds_of_calendar(), .step = t->state.step + 1,
                              .replica = r->number, .error = PONS_ERROR_INIT,
                              .state = { .engine_active = NAN, .tensor_active = NAN,
                                         .pcie_sent = NAN, .pcie_received = NAN } };

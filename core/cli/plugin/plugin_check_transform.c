@@ -16,6 +16,7 @@
 
 #include "base/random.h"
 #include "base/thread/parallel.h"
+#include "data/case/case_read.h"
 #include "data/transform/case_check.h"
 #include "plugin/plugin_status.h"
 
@@ -65,13 +66,6 @@ static float noise(int64_t i)
     return random_uniform(word[0]) + 1;
 }
 
-static void case_clear_all(pons_case *c)
-{
-    pons_volume_clear(&c->image);
-    pons_volume_clear(&c->label);
-    pons_volume_clear(&c->valid);
-}
-
 static pons_status make_case(pons_case *c, pons_error *err)
 {
     int64_t at[3], voxel = 0;
@@ -81,7 +75,7 @@ static pons_status make_case(pons_case *c, pons_error *err)
     if (pons_volume_init(&c->image, PONS_F32, CHANNELS, extent, err) != PONS_OK
         || pons_volume_init(&c->label, PONS_U8, 1, extent, err) != PONS_OK
         || pons_volume_init(&c->valid, PONS_U8, 1, extent, err) != PONS_OK) {
-        case_clear_all(c);
+        case_clear(c);
         return err->status;
     }
     for (int v = 0; v < 3; v++)
@@ -249,7 +243,7 @@ static pons_status check_again(const pons_transform_operations *o, const void *c
             || !volumes_equal(&once->valid, &again.valid)))
         pons_fail(err, PONS_PLUGIN, "the same case is changed otherwise %s",
                   threads == 1 ? "the second time" : "by several threads");
-    case_clear_all(&again);
+    case_clear(&again);
     return err->status;
 }
 
@@ -267,8 +261,8 @@ static pons_status check_channels(const pons_transform_operations *o, const void
         else
             check_unmoved(&before, &once, scope, err);
     }
-    case_clear_all(&before);
-    case_clear_all(&once);
+    case_clear(&before);
+    case_clear(&once);
     return err->status;
 }
 

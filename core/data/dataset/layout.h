@@ -134,6 +134,9 @@ bool layout_idx_is(const char *folder);
 /* Whether the names in 'folder', or up to two levels below it, are those of BraTS. */
 bool layout_brats_is(const char *folder);
 
+/* The stem of a case's first image without the suffix "_0000" of channel 0. */
+const char *layout_image_stem(arena *memory, const char *image);
+
 /* PONS_OK if a name is usable as a case id, which also names folders. */
 pons_status layout_check_id(const char *id, const char *file, pons_error *err);
 

@@ -100,17 +100,6 @@ static pons_status read_images(const layout_json *r, const char *field, const js
     return PONS_OK;
 }
 
-/* The case id: stem of the first image without the suffix "_0000" of channel 0. */
-static const char *case_id(arena *memory, const char *image)
-{
-    const char *stem = volume_file_stem(memory, image);
-    size_t size = strlen(stem);
-
-    if (size > 5 && strcmp(stem + size - 5, "_0000") == 0)
-        stem = arena_format(memory, "%.*s", (int)(size - 5), stem);
-    return stem;
-}
-
 static bool is_hidden(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -134,7 +123,7 @@ static pons_status read_image_and_id(const layout_json *r, const char *field, co
     if (read_images(r, object ? arena_format(r->memory, "%s.image", field) : field,
                     object ? json_object_get(item, "image") : item, c, err) != PONS_OK)
         return err->status;
-    c->id = case_id(r->memory, c->image[0]);
+    c->id = layout_image_stem(r->memory, c->image[0]);
     *listed = !is_hidden(c->image[0]);
     return *listed ? layout_check_id(c->id, c->image[0], err) : PONS_OK;
 }

@@ -111,8 +111,7 @@ static pons_status remove_duplicates(layout_list *l, const char *(*key_of)(const
 
 /* ---- case ids -------------------------------------------------------------------------------- */
 
-/* The stem of the first image without the suffix "_0000" of channel 0. */
-static const char *image_stem(arena *memory, const char *image)
+const char *layout_image_stem(arena *memory, const char *image)
 {
     const char *stem = volume_file_stem(memory, image);
     size_t size = strlen(stem);
@@ -130,7 +129,7 @@ static pons_status compare_stems(layout_list *l, bool *repeated, bool *one, pons
     *repeated = false;
     *one = l->count > 1;
     for (int i = 0; i < l->count; i++) {
-        const char *stem = image_stem(l->out->memory, first_image(entry_case(l, i)));
+        const char *stem = layout_image_stem(l->out->memory, first_image(entry_case(l, i)));
         int earlier = name_index_add(&stems, "", stem, i);
         if (earlier < 0) {
             name_index_clear(&stems);
@@ -168,10 +167,10 @@ static const char *path_name(arena *memory, const char *image, size_t common, bo
     char *name;
 
     if (slash < image + common)
-        return image_stem(memory, image);
+        return layout_image_stem(memory, image);
     name = one ? arena_format(memory, "%.*s", (int)(slash - image - (long)common), image + common)
                : arena_format(memory, "%.*s%s", (int)(slash + 1 - image - (long)common),
-                              image + common, image_stem(memory, image));
+                              image + common, layout_image_stem(memory, image));
     for (char *c = name; *c != '\0'; c++)
         if (*c == '/')
             *c = '_';
@@ -191,7 +190,7 @@ static pons_status name_cases(layout_list *l, pons_error *err)
         data_case *c = entry_case(l, i);
         if (c->id == NULL)
             c->id = repeated ? path_name(l->out->memory, c->image[0], common, one)
-                             : image_stem(l->out->memory, c->image[0]);
+                             : layout_image_stem(l->out->memory, c->image[0]);
         if (layout_check_id(c->id, c->image[0], &cause) == PONS_OK)
             l->entry[kept++] = l->entry[i];
         else

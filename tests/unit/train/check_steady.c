@@ -5,6 +5,7 @@
  *
  * The delays in this test sleep, so that a busy machine matters little.
  */
+#include "base/number_order.h"
 #include "support/run/run_pons.h"
 #include "support/run/tiny_run.h"
 #include "support/suite.h"
@@ -39,13 +40,6 @@ static int numbers_of_steps(const char *key, double *out)
     return count;
 }
 
-static int order_numbers(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* ---- patches --------------------------------------------------------------------------------- */
 
 #define PATCH_SECONDS 0.01
@@ -71,7 +65,7 @@ static double wait_for_patches(const char *threads)
     EXPECT(0, NULL, "train", "slow.ini", "--fresh", "--set", threads);
     count = numbers_of_steps("data_seconds", waited);
     ck_assert_int_eq(count, 20);
-    qsort(waited, (size_t)count, sizeof *waited, order_numbers);
+    qsort(waited, (size_t)count, sizeof *waited, order_doubles);
     return waited[count / 2];
 }
 
