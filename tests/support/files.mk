@@ -2,7 +2,7 @@
 check_LTLIBRARIES += tests/libsupport.la
 tests_libsupport_la_SOURCES = %D%/asserts.h %D%/dataset_maker.c %D%/dataset_maker.h \
 	%D%/disk_preload.c %D%/disk_preload.h %D%/disk_shim.h %D%/finite_weights.c %D%/finite_weights.h \
-	%D%/guarded.c %D%/guarded.h %D%/must.h %D%/nifti_maker.c %D%/nifti_maker.h %D%/pause.c %D%/pause.h \
+	%D%/golden_file.c %D%/golden_file.h %D%/guarded.c %D%/guarded.h %D%/must.h %D%/nifti_maker.c %D%/nifti_maker.h %D%/pause.c %D%/pause.h \
 	%D%/root.c %D%/root.h %D%/soak.c %D%/soak.h %D%/spoil.c %D%/spoil.h %D%/suite.c %D%/suite.h \
 	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h %D%/whole_resample.c %D%/whole_resample.h
 tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h \

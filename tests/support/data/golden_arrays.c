@@ -3,7 +3,7 @@
  */
 #include "support/data/golden_arrays.h"
 
-#include "support/run/run_pons.h"
+#include "support/golden_file.h"
 
 #include <math.h>
 #include <stdlib.h>

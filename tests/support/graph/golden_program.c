@@ -16,21 +16,17 @@
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
 #include "graph/reference/reference.h"
+#include "support/golden_file.h"
 #include "support/must.h"
 
 void golden_open(golden *g, const char *name)
 {
-    const char *folder = getenv("srcdir");
-    char path[1024], *text;
-    size_t size;
+    char file[256];
 
-    folder = folder != NULL ? folder : ".";
-    snprintf(path, sizeof path, "%s/tests/golden/%s.json", folder, name);
-    MUST(file_read(path, 1 << 24, &text, &size, PONS_DATA, &error));
-    MUST(json_parse(text, size, path, PONS_DATA, &g->cases, &error));
-    free(text);
-    snprintf(path, sizeof path, "%s/tests/golden/%s.safetensors", folder, name);
-    MUST(safetensors_open(path, &g->arrays, &error));
+    snprintf(file, sizeof file, "%s.json", name);
+    g->cases = golden_json(file);
+    snprintf(file, sizeof file, "%s.safetensors", name);
+    MUST(safetensors_open(golden_path(file), &g->arrays, &error));
 }
 
 void golden_close(golden *g)

@@ -92,14 +92,3 @@ void add_plugin(const char *kind, const char *name)
              "%s/plugins/%s", root, kind, name, root, kind);
     ck_assert_int_eq(system(command), 0);
 }
-
-const char *golden_path(const char *name)
-{
-    static char path[8192];
-    const char *folder = getenv("srcdir");
-    char joined[4096];
-
-    snprintf(joined, sizeof joined, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
-    ck_assert_msg(realpath(joined, path) != NULL, "no %s", joined);
-    return path;
-}

@@ -5,6 +5,7 @@
 #define TESTS_RUN_PONS_H
 
 #include "base/clock.h"
+#include "support/golden_file.h"
 #include "support/process/fork_child.h"
 #include "support/root.h"
 
@@ -51,7 +52,5 @@ void search_first(const char *folder);
 
 /* Copy a plugin of tests/plugins to root/plugins. */
 void add_plugin(const char *kind, const char *name);
-
-const char *golden_path(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 #include "checkpoint/weights/weights_file.h"
 
 #include "fuzz/fuzz_file.h"
+#include "support/golden_file.h"
 #include "support/suite.h"
 #include "support/data/torch_maker.h"
 
@@ -23,13 +24,12 @@ enum { FILES = sizeof files / sizeof files[0] };
 
 static unsigned char *file_bytes(int index, size_t *size)
 {
-    const char *source = getenv("srcdir");
     static unsigned char bytes[1 << 16];
-    char path[1024];
+    char name[64];
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/tests/golden/torch/%s", source ? source : ".", files[index]);
-    f = fopen(path, "rb");
+    snprintf(name, sizeof name, "torch/%s", files[index]);
+    f = fopen(golden_path(name), "rb");
     ck_assert_ptr_nonnull(f);
     *size = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
@@ -38,13 +38,12 @@ static unsigned char *file_bytes(int index, size_t *size)
 
 static torch_file *open_file(int index)
 {
-    const char *source = getenv("srcdir");
     pons_error err = PONS_ERROR_INIT;
     torch_file *f = NULL;
-    char path[1024];
+    char name[64];
 
-    snprintf(path, sizeof path, "%s/tests/golden/torch/%s", source ? source : ".", files[index]);
-    ck_assert_msg(torch_file_open(path, &f, &err) == PONS_OK, "%s", err.text);
+    snprintf(name, sizeof name, "torch/%s", files[index]);
+    ck_assert_msg(torch_file_open(golden_path(name), &f, &err) == PONS_OK, "%s", err.text);
     return f;
 }
 

@@ -10,20 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *read_golden(void)
-{
-    pons_error err = PONS_ERROR_INIT;
-    json_t *all = NULL;
-    char *text;
-    size_t size;
-
-    ck_assert_msg(file_read(golden_path("smartcache.json"), 1 << 20, &text, &size, PONS_DATA, &err)
-                  == PONS_OK, "%s", err.text);
-    ck_assert_int_eq(json_parse(text, size, "smartcache.json", PONS_DATA, &all, &err), PONS_OK);
-    free(text);
-    return all;
-}
-
 static int number_of(const json_t *object, const char *key)
 {
     return (int)json_integer_value(json_object_get(object, key));
@@ -64,7 +50,7 @@ static void assert_epochs(const json_t *one)
 
 START_TEST(windows_are_those_of_monai)
 {
-    json_t *all = read_golden(), *one;
+    json_t *all = golden_json("smartcache.json"), *one;
     size_t i;
     int seen = 0;
 

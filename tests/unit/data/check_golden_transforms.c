@@ -2,6 +2,7 @@
  * check_golden_transforms.c - single transforms with given parameters against the values of MONAI
  * and nnU-Net: what [preprocess] makes of a whole case.
  */
+#include "data/case/case_read.h"
 #include "support/data/golden_arrays.h"
 #include "support/run/run_pons.h"
 #include "support/suite.h"
@@ -65,13 +66,6 @@ static void preprocess(const char *ini, pons_case *c, const char *name)
     config_close(file);
 }
 
-static void clear_case(pons_case *c)
-{
-    pons_volume_clear(&c->image);
-    pons_volume_clear(&c->label);
-    pons_volume_clear(&c->valid);
-}
-
 /* ---- [preprocess], MONAI --------------------------------------------------------------------- */
 
 /* Cases of transforms_more: name of the result, its source, and the steps with their options. */
@@ -115,7 +109,7 @@ START_TEST(preprocess_steps_equal_those_of_monai)
         assert_labels(c.label.voxels, expected, 0, w->name);
     else
         assert_near(c.image.voxels, expected, IMAGE_OF_RANGE, w->name);
-    clear_case(&c);
+    case_clear(&c);
     safetensors_close(arrays);
 }
 END_TEST
@@ -144,7 +138,7 @@ START_TEST(pictures_are_resized_and_normalised_as_by_torchvision)
     preprocess(ini, &c, name);
     assert_extent(&c.image, &expected, name);
     assert_near(c.image.voxels, &expected, IMAGE_OF_RANGE, name);
-    clear_case(&c);
+    case_clear(&c);
     safetensors_close(arrays);
 }
 END_TEST
@@ -186,18 +180,6 @@ START_TEST(boxes_are_cut_and_resized_as_by_torchvision)
 END_TEST
 
 /* ---- [preprocess], nnU-Net ------------------------------------------------------------------- */
-
-static json_t *read_cases(const char *name)
-{
-    json_t *document;
-    char *text;
-    size_t size;
-
-    MUST(file_read(golden_path(name), 1 << 20, &text, &size, PONS_DATA, &error));
-    MUST(json_parse(text, size, name, PONS_DATA, &document, &error));
-    free(text);
-    return document;
-}
 
 static double number_at(const json_t *c, const char *key, int n)
 {
@@ -241,13 +223,13 @@ static void resample_case(const safetensors *arrays, const json_t *c, axis_mode 
     } else {
         assert_near(one.image.voxels, find_array(arrays, array), NNUNET_OF_RANGE, name);
     }
-    clear_case(&one);
+    case_clear(&one);
 }
 
 START_TEST(images_and_labels_are_resampled_as_by_nnunet)
 {
     safetensors *arrays = open_arrays("nnunet/resample.safetensors");
-    json_t *cases = read_cases("nnunet/resample.json");
+    json_t *cases = golden_json("nnunet/resample.json");
     int count = 0;
 
     for (size_t n = 0; n < json_array_size(cases); n++) {
@@ -341,7 +323,7 @@ START_TEST(cases_are_preprocessed_as_by_nnunet)
 {
     const struct planned *p = &planned_cases[_i];
     safetensors *arrays = open_arrays("nnunet/preprocess.safetensors");
-    json_t *cases = read_cases("nnunet/preprocess.json");
+    json_t *cases = golden_json("nnunet/preprocess.json");
     const json_t *plan = find_case(cases, p->name);
     int order[3];
     bool flip[3] = { false, false, false };
@@ -361,7 +343,7 @@ START_TEST(cases_are_preprocessed_as_by_nnunet)
     snprintf(name, sizeof name, "%s/data", p->name);
     assert_extent(&c.image, find_array(arrays, name), p->name);
     assert_near(c.image.voxels, find_array(arrays, name), IMAGE_OF_RANGE, p->name);
-    clear_case(&c);
+    case_clear(&c);
     json_decref(cases);
     safetensors_close(arrays);
 }

@@ -3,6 +3,7 @@
  * (tests/golden/pictures.py), and damaged ones are refused in one line.
  */
 #include "support/data/golden_arrays.h"
+#include "support/golden_file.h"
 #include "support/root.h"
 #include "support/suite.h"
 
@@ -35,13 +36,12 @@ static bool has_format(int format)
     return build_feature_missing("", formats[format].library) == NULL;
 }
 
-static const char *golden_path(const char *name)
+static const char *picture_path(const char *name)
 {
-    static char path[512];
-    const char *folder = getenv("srcdir");
+    char joined[128];
 
-    snprintf(path, sizeof path, "%s/tests/golden/pictures/%s", folder != NULL ? folder : ".", name);
-    return path;
+    snprintf(joined, sizeof joined, "pictures/%s", name);
+    return golden_path(joined);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -73,11 +73,11 @@ static void assert_image(const char *name, const safetensor *expected)
 
     ck_assert_ptr_nonnull(value);
     safetensor_doubles(expected, value);
-    MUST(volume_read_image(golden_path(name), &v, NULL, &error));
+    MUST(volume_read_image(picture_path(name), &v, NULL, &error));
     ck_assert_msg(v.type == PONS_F32 && v.extent[0] == 1 && v.extent[1] == expected->extent[0]
                   && v.extent[2] == expected->extent[1] && v.channels == expected->extent[2],
                   "%s: shape", name);
-    assert_facts(golden_path(name), &v, v.channels);
+    assert_facts(picture_path(name), &v, v.channels);
     for (int64_t n = 0; n < expected->count; n++)
         ck_assert_msg((double)((const float *)v.voxels)[n] == value[n], "%s: value %d is %g, "
                       "expected %g", name, (int)n, (double)((const float *)v.voxels)[n], value[n]);
@@ -99,9 +99,9 @@ static void assert_label(const char *name, const safetensor *expected)
 
     ck_assert_ptr_nonnull(value);
     safetensor_doubles(expected, value);
-    MUST(volume_read_label(golden_path(name), &v[0], NULL, &error));
-    MUST(volume_read_label_compact(golden_path(name), &v[1], NULL, &error));
-    MUST(volume_read_label_facts(golden_path(name), &facts, &error));
+    MUST(volume_read_label(picture_path(name), &v[0], NULL, &error));
+    MUST(volume_read_label_compact(picture_path(name), &v[1], NULL, &error));
+    MUST(volume_read_label_facts(picture_path(name), &facts, &error));
     ck_assert_msg(facts.channels == 1, "%s: a label has %d channels", name, facts.channels);
     for (int64_t n = 0; n < expected->count; n++) {
         largest = value[n] > largest ? value[n] : largest;
@@ -186,8 +186,8 @@ static void assert_truncations_refused(const char *name, bool at_every_byte)
     volume whole;
     const char *path = in_root(name);
 
-    MUST(volume_read_image(golden_path(name), &whole, NULL, &error));
-    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
+    MUST(volume_read_image(picture_path(name), &whole, NULL, &error));
+    MUST(file_read(picture_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
     for (size_t length = 0; length < size; length = next_byte(length, size)) {
         snprintf(where, sizeof where, "%s cut to %zu of %zu bytes", name, length, size);
         write_bytes(path, bytes, length);
@@ -213,7 +213,7 @@ START_TEST(a_changed_byte_is_refused_or_changes_pixels)
 
     for (const char *const *name = formats[_i].picture; *name != NULL; name++) {
         const char *path = in_root(*name);
-        MUST(file_read(golden_path(*name), 1 << 20, &bytes, &size, PONS_DATA, &error));
+        MUST(file_read(picture_path(*name), 1 << 20, &bytes, &size, PONS_DATA, &error));
         refused = 0;
         for (size_t at = 0; at < size; at = next_byte(at, size)) {
             snprintf(where, sizeof where, "%s with another byte %zu", *name, at);
@@ -259,7 +259,7 @@ START_TEST(a_picture_of_another_name_is_read_by_its_bytes)
     size_t size;
     volume v;
 
-    MUST(file_read(golden_path("rgb.png"), 1 << 20, &bytes, &size, PONS_DATA, &error));
+    MUST(file_read(picture_path("rgb.png"), 1 << 20, &bytes, &size, PONS_DATA, &error));
     write_bytes(in_root("n02105855_2933.JPEG"), bytes, size);
     MUST(volume_read_image(in_root("n02105855_2933.JPEG"), &v, NULL, &error));
     ck_assert_int_eq(v.channels, 3);
@@ -273,7 +273,7 @@ START_TEST(a_label_with_colours_is_refused)
     pons_error err = PONS_ERROR_INIT;
     volume v = { .voxels = NULL };
 
-    ck_assert_int_eq(volume_read_label(golden_path("rgb.png"), &v, NULL, &err), PONS_DATA);
+    ck_assert_int_eq(volume_read_label(picture_path("rgb.png"), &v, NULL, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "has 3 channels, expected 1: grey, or indices"));
     ck_assert_ptr_null(v.voxels);
 }
@@ -303,7 +303,7 @@ START_TEST(the_extents_of_a_jpeg_are_checked)
     char *bytes, *frame;
     size_t size;
 
-    MUST(file_read(golden_path("rgb.jpg"), 1 << 20, &bytes, &size, PONS_DATA, &error));
+    MUST(file_read(picture_path("rgb.jpg"), 1 << 20, &bytes, &size, PONS_DATA, &error));
     frame = memmem(bytes, size, "\xff\xc0\0\x11\x08", 5);
     ck_assert_ptr_nonnull(frame);
     memcpy(frame + 5, "\xff\xdc\xff\xdc", 4);
@@ -331,7 +331,7 @@ static const char *changed_copy(const char *name, const char *as,
     char *bytes;
     size_t size;
 
-    MUST(file_read(golden_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
+    MUST(file_read(picture_path(name), 1 << 20, &bytes, &size, PONS_DATA, &error));
     size = change((unsigned char *)bytes, size);
     write_bytes(in_root(as), bytes, size);
     free(bytes);
@@ -376,7 +376,7 @@ START_TEST(inks_without_a_marker_are_those_of_adobe)
     const char *path = changed_copy("cmyk.jpg", "plain.jpg", drop_adobe);
     volume whole;
 
-    MUST(volume_read_image(golden_path("cmyk.jpg"), &whole, NULL, &error));
+    MUST(volume_read_image(picture_path("cmyk.jpg"), &whole, NULL, &error));
     ck_assert(!is_refused(path, PONS_DATA, &whole, "CMYK without a marker"));
     pons_volume_clear(&whole);
 }
@@ -407,7 +407,7 @@ START_TEST(a_format_that_the_build_lacks_is_named)
     pons_error err = PONS_ERROR_INIT;
     volume v = { .voxels = NULL };
 
-    ck_assert_int_eq(volume_read_image(golden_path(formats[_i].picture[0]), &v, NULL, &err),
+    ck_assert_int_eq(volume_read_image(picture_path(formats[_i].picture[0]), &v, NULL, &err),
                      PONS_CONFIG);
     ck_assert_ptr_nonnull(strstr(err.text, formats[_i].library));
     ck_assert_ptr_nonnull(strstr(err.text, "which is not in this build"));

@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(drawn_folds_are_those_of_nnunet)
 {
-    json_t *golden = json_load_file(golden_path("nnunet/folds.json"), 0, NULL);
+    json_t *golden = golden_json("nnunet/folds.json");
 
     ck_assert_uint_eq(json_array_size(golden), 33);
     for (size_t row = 0; row < json_array_size(golden); row++) {

@@ -3,11 +3,13 @@
  * MONAI's results. Further cases are a missing foreground, restricted channels and refused
  * options.
  */
+#include "support/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "data/case/case_read.h"
 #include "data/nifti/nifti_read.h"
 #include "data/transform/pipeline.h"
 #include "data/volume/volume.h"
@@ -15,15 +17,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *golden(const char *name)
-{
-    static char path[1024];
-    const char *folder = getenv("srcdir");
-
-    snprintf(path, sizeof path, "%s/tests/golden/%s", folder ? folder : ".", name);
-    return path;
-}
 
 static config *open_ini(const char *text)
 {
@@ -50,21 +43,14 @@ static void read_pair(const char *prefix, pons_case *out)
     out->size = sizeof *out;
     out->name = prefix;
     snprintf(name, sizeof name, "transforms/%s_image.nii.gz", prefix);
-    ck_assert_msg(!nifti_read_image(golden(name), &out->image, NULL, &err), "%s", err.text);
+    ck_assert_msg(!nifti_read_image(golden_path(name), &out->image, NULL, &err), "%s", err.text);
     snprintf(name, sizeof name, "transforms/%s_label.nii.gz", prefix);
-    ck_assert_msg(!nifti_read_label(golden(name), &ids, NULL, &err), "%s", err.text);
+    ck_assert_msg(!nifti_read_label(golden_path(name), &ids, NULL, &err), "%s", err.text);
     ck_assert(!pons_volume_init(&out->label, PONS_U8, 1, ids.extent, &err));
     volume_copy_position(&out->label, &ids);
     for (int64_t n = 0; n < pons_volume_count(&ids); n++)
         ((uint8_t *)out->label.voxels)[n] = (uint8_t)((int32_t *)ids.voxels)[n];
     pons_volume_clear(&ids);
-}
-
-static void clear_pair(pons_case *c)
-{
-    pons_volume_clear(&c->image);
-    pons_volume_clear(&c->label);
-    pons_volume_clear(&c->valid);
 }
 
 static void assert_images_equal(const volume *found, const volume *expected, const char *name)
@@ -119,24 +105,17 @@ static void assert_chain(const char *volume_name, const char *chain_name, const 
                   err.text);
     assert_images_equal(&found.image, &expected.image, prefix);
     assert_labels_equal(&found.label, &expected.label, prefix);
-    clear_pair(&found);
-    clear_pair(&expected);
+    case_clear(&found);
+    case_clear(&expected);
     pipeline_close(chain);
     config_close(c);
 }
 
 START_TEST(golden_pipelines_give_the_volumes_of_monai)
 {
-    char *text;
-    size_t size;
-    pons_error err = PONS_ERROR_INIT;
-    json_t *document;
+    json_t *document = golden_json("transforms.json");
     int count = 0;
 
-    ck_assert_msg(!file_read(golden("transforms.json"), 1 << 20, &text, &size, PONS_DATA, &err),
-                  "%s", err.text);
-    ck_assert_msg(!json_parse(text, size, "transforms.json", PONS_DATA, &document, &err), "%s",
-                  err.text);
     for (size_t n = 0; n < json_array_size(document); n++) {
         const json_t *row = json_array_get(document, n);
         const char *ini = json_string_value(json_object_get(row, "ini"));
@@ -149,7 +128,6 @@ START_TEST(golden_pipelines_give_the_volumes_of_monai)
     }
     ck_assert_int_eq(count, 40);
     json_decref(document);
-    free(text);
 }
 END_TEST
 
@@ -168,17 +146,25 @@ static void make_case(pons_case *c, int channels)
         ((float *)c->image.voxels)[n] = (float)(n / channels + 1) * (n % channels ? 10 : 1);
 }
 
-static pons_status run_ini(const char *ini, int channels, pons_case *c, logger *l, pons_error *err)
+static pons_status run_ini(const char *ini, pons_case *c, logger *l, pons_error *err)
 {
     config *ini_config = open_ini(ini);
     pipeline *chain = NULL;
-    pons_status status = pipeline_open(ini_config, "preprocess", false, channels, &chain, err);
+    pons_status status = pipeline_open(ini_config, "preprocess", false, c->image.channels, &chain,
+                                       err);
 
     if (!status)
         status = pipeline_apply(chain, PIPELINE_ALL, c, l, err);
     pipeline_close(chain);
     config_close(ini_config);
     return status;
+}
+
+static void apply_ini(pons_case *c, const char *ini)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    ck_assert_msg(!run_ini(ini, c, NULL, &err), "%s", err.text);
 }
 
 START_TEST(a_case_without_foreground_is_kept_with_a_warning)
@@ -192,12 +178,12 @@ START_TEST(a_case_without_foreground_is_kept_with_a_warning)
 
     make_case(&c, 1);
     memset(c.image.voxels, 0, pons_volume_size(&c.image));
-    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n", 1, &c, &l, &err));
+    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n", &c, &l, &err));
     fclose(stream);
     ck_assert_int_eq(pons_volume_count(&c.image), 60);
     ck_assert_msg(strstr(text, "case 'made'") && strstr(text, "no voxel above 0"), "%s", text);
     free(text);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -212,64 +198,59 @@ START_TEST(percentiles_of_no_voxel_change_nothing_and_warn)
 
     make_case(&c, 1);
     ck_assert(!run_ini("[preprocess]\nsteps = scale_percentiles\n"
-                       "[preprocess.scale_percentiles]\nfrom = 1 99\nabove = 60\n", 1, &c, &l,
+                       "[preprocess.scale_percentiles]\nfrom = 1 99\nabove = 60\n", &c, &l,
                        &err));
     fclose(stream);
     ck_assert_float_eq(((float *)c.image.voxels)[59], 60);
     ck_assert_msg(strstr(text, "no voxel above 60") != NULL, "%s", text);
     free(text);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 START_TEST(a_transform_changes_only_its_channels)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
 
     make_case(&c, 2);
-    ck_assert_msg(!run_ini("[preprocess]\nsteps = second\n[preprocess.second]\n"
-                           "plugin = scale_range\nchannels = 1\nfrom = 10 600\nto = 0 1\n", 2, &c,
-                           NULL, &err), "%s", err.text);
+    apply_ini(&c, "[preprocess]\nsteps = second\n[preprocess.second]\n"
+                  "plugin = scale_range\nchannels = 1\nfrom = 10 600\nto = 0 1\n");
     ck_assert_float_eq(((float *)c.image.voxels)[118], 60);
     ck_assert_float_eq(((float *)c.image.voxels)[119], 1);
     ck_assert_float_eq(((float *)c.image.voxels)[1], 0);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 START_TEST(channels_are_clipped_at_their_own_limits)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
 
     make_case(&c, 2);
-    ck_assert_msg(!run_ini("[preprocess]\nsteps = clip\n[preprocess.clip]\nlower = 7\n"
-                           "upper = 50 500\n", 2, &c, NULL, &err), "%s", err.text);
+    apply_ini(&c, "[preprocess]\nsteps = clip\n[preprocess.clip]\nlower = 7\nupper = 50 500\n");
     for (int n = 0; n < 60; n++) {
         const float *x = (const float *)c.image.voxels + 2 * n;
 
         ck_assert_float_eq(x[0], fminf(fmaxf((float)(n + 1), 7), 50));
         ck_assert_float_eq(x[1], fminf(fmaxf((float)(10 * n + 10), 7), 500));
     }
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 START_TEST(channels_are_normalised_together_or_separately)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
 
     make_case(&c, 2);
-    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
-                       "channel_wise = yes\n", 2, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                  "channel_wise = yes\n");
     ck_assert_float_eq_tol(((float *)c.image.voxels)[0], ((float *)c.image.voxels)[1], 1e-6f);
-    clear_pair(&c);
+    case_clear(&c);
     make_case(&c, 2);
-    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n", 2, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = normalize\n");
     ck_assert(((float *)c.image.voxels)[0] < ((float *)c.image.voxels)[1]);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -324,7 +305,6 @@ START_TEST(masked_scores_change_what_is_not_0_holes_and_labels)
         bool zero[CUBE], outside[CUBE] = { false };
         double sum = 0, squares = 0, mean;
         int count = 0;
-        pons_error err = PONS_ERROR_INIT;
         pons_case before, c;
 
         make_sparse_case(&before, seed);
@@ -346,17 +326,16 @@ START_TEST(masked_scores_change_what_is_not_0_holes_and_labels)
             squares += taken ? (double)x[2 * n] * x[2 * n] : 0;
         }
         mean = sum / count;
-        ck_assert_msg(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
-                               "scheme = zscore\nuse_mask_for_norm = yes\n", 2, &c, NULL, &err),
-                      "%s", err.text);
+        apply_ini(&c, "[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                      "scheme = zscore\nuse_mask_for_norm = yes\n");
         for (int n = 0; n < CUBE; n++) {
             bool taken = !outside[n] || label[n];
             double wanted = (x[2 * n] - mean) / sqrt(squares / count - mean * mean);
 
             ck_assert_double_eq_tol(((float *)c.image.voxels)[2 * n], taken ? wanted : 0, 1e-5);
         }
-        clear_pair(&before);
-        clear_pair(&c);
+        case_clear(&before);
+        case_clear(&c);
     }
     ck_assert_int_gt(holes, 0);
     ck_assert_int_gt(kept, 0);
@@ -370,29 +349,27 @@ START_TEST(colours_are_divided_by_255_or_refused)
     pons_case c;
 
     make_case(&c, 1);
-    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
-                       "scheme = rgb_to_0_1\n", 1, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
+                  "scheme = rgb_to_0_1\n");
     for (int n = 0; n < 60; n++)
         ck_assert_float_eq(((float *)c.image.voxels)[n], (float)(n + 1) / 255);
     ((float *)c.image.voxels)[7] = 255.5f;
     ck_assert_int_eq(run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
-                             "scheme = rgb_to_0_1\n", 1, &c, NULL, &err), PONS_CONFIG);
+                             "scheme = rgb_to_0_1\n", &c, NULL, &err), PONS_CONFIG);
     ck_assert_msg(strstr(err.text, "expected 0 to 255") != NULL, "%s", err.text);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 START_TEST(a_channel_without_scheme_stays)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
 
     make_case(&c, 1);
-    ck_assert(!run_ini("[preprocess]\nsteps = normalize\n[preprocess.normalize]\n"
-                       "scheme = nonorm\n", 1, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = normalize\n[preprocess.normalize]\nscheme = nonorm\n");
     for (int n = 0; n < 60; n++)
         ck_assert_float_eq(((float *)c.image.voxels)[n], (float)(n + 1));
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -400,24 +377,22 @@ END_TEST
 
 START_TEST(a_crop_is_padded_to_a_multiple)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
 
     make_case(&c, 1);
-    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n[preprocess.crop_foreground]\n"
-                       "k_divisible = 4\n", 1, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = crop_foreground\n[preprocess.crop_foreground]\n"
+                  "k_divisible = 4\n");
     ck_assert_int_eq(c.image.extent[0], 4);
     ck_assert_int_eq(c.image.extent[1], 4);
     ck_assert_int_eq(c.image.extent[2], 8);
     ck_assert_int_eq(c.image.inside_start[2], 1); /* three voxels are added, one of them in front */
     ck_assert_int_eq(c.image.inside_extent[2], 5);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 START_TEST(a_crop_to_voxels_other_than_0_keeps_negative_ones)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
     float *x;
 
@@ -426,11 +401,11 @@ START_TEST(a_crop_to_voxels_other_than_0_keeps_negative_ones)
     memset(x, 0, pons_volume_size(&c.image));
     x[(1 * 4 + 1) * 5 + 2] = -1;
     x[(1 * 4 + 2) * 5 + 2] = 1;
-    ck_assert(!run_ini("[preprocess]\nsteps = crop_foreground\n[preprocess.crop_foreground]\n"
-                       "select = nonzero\n", 1, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = crop_foreground\n[preprocess.crop_foreground]\n"
+                  "select = nonzero\n");
     ck_assert_int_eq(pons_volume_count(&c.image), 2);
     ck_assert(((float *)c.image.voxels)[0] == -1 && ((float *)c.image.voxels)[1] == 1);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -443,20 +418,19 @@ START_TEST(the_middle_is_cut_as_by_torchvision)
     ck_assert(!pons_volume_init(&c.image, PONS_F32, 1, (const int64_t[]){ 1, 7, 5 }, &err));
     for (int n = 0; n < 35; n++)
         ((float *)c.image.voxels)[n] = (float)n;
-    ck_assert(!run_ini("[preprocess]\nsteps = center_crop\n[preprocess.center_crop]\n"
-                       "extent = 0 4 8\nvalue = -1\n", 1, &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = center_crop\n[preprocess.center_crop]\n"
+                  "extent = 0 4 8\nvalue = -1\n");
     ck_assert(c.image.extent[0] == 1 && c.image.extent[1] == 4 && c.image.extent[2] == 8);
     ck_assert(((float *)c.image.voxels)[0] == -1 && ((float *)c.image.voxels)[1] == 10);
     ck_assert(((float *)c.image.voxels)[5] == 14 && ((float *)c.image.voxels)[6] == -1);
     ck_assert(((float *)c.image.voxels)[8 + 1] == 15 && ((float *)c.image.voxels)[3 * 8 + 5] == 29);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
 /* The corners of the first and the last voxel stay where they are. */
 START_TEST(a_resized_case_fills_the_same_box)
 {
-    pons_error err = PONS_ERROR_INIT;
     pons_case c;
     volume was;
 
@@ -465,8 +439,7 @@ START_TEST(a_resized_case_fills_the_same_box)
     c.image.affine[1][2] = 0.5;
     was = c.image;
     was.voxels = NULL;
-    ck_assert(!run_ini("[preprocess]\nsteps = resize\n[preprocess.resize]\nextent = 7 2 0\n", 1,
-                       &c, NULL, &err));
+    apply_ini(&c, "[preprocess]\nsteps = resize\n[preprocess.resize]\nextent = 7 2 0\n");
     ck_assert_int_eq(c.image.extent[0] * 100 + c.image.extent[1] * 10 + c.image.extent[2], 725);
     ck_assert_int_eq(c.image.inside_extent[0] * 100 + c.image.inside_extent[1] * 10, 720);
     for (int r = 0; r < 3; r++) {
@@ -480,7 +453,7 @@ START_TEST(a_resized_case_fills_the_same_box)
         ck_assert_double_eq_tol(first + c.image.affine[r][3] - was.affine[r][3], 0, 1e-12);
         ck_assert_double_eq_tol(last + c.image.affine[r][3] - was.affine[r][3], 0, 1e-12);
     }
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -524,11 +497,11 @@ START_TEST(falling_and_empty_ranges_are_scaled_as_by_monai)
     memcpy(c.image.voxels, f->value, sizeof f->value);
     snprintf(ini, sizeof ini, "[preprocess]\nsteps = %s\n[preprocess.%s]\n%s", f->step, f->step,
              f->options);
-    ck_assert_msg(!run_ini(ini, 1, &c, NULL, &err), "%s", err.text);
+    apply_ini(&c, ini);
     for (int n = 0; n < 7; n++)
         ck_assert_float_eq_tol(((float *)c.image.voxels)[n], f->expected[n],
                                (float)SCALED_VALUE * fmaxf(1, fabsf(f->expected[n])));
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 
@@ -589,10 +562,10 @@ START_TEST(an_option_that_cannot_work_is_refused_and_named)
     pons_status status;
 
     make_case(&c, 1);
-    status = run_ini(r->ini, 1, &c, NULL, &err);
+    status = run_ini(r->ini, &c, NULL, &err);
     ck_assert_msg(status == PONS_CONFIG, "status %d: %s", status, err.text);
     ck_assert_msg(strstr(err.text, r->phrase) != NULL, "%s", err.text);
-    clear_pair(&c);
+    case_clear(&c);
 }
 END_TEST
 

@@ -11,6 +11,7 @@
 #include "data/case/case_read.h"
 #include "plan/case_scan.h"
 #include "support/dataset_maker.h"
+#include "support/golden_file.h"
 #include "support/must.h"
 #include "support/suite.h"
 
@@ -20,30 +21,6 @@
  */
 enum { CASES = 3 };
 #define DRAWN 1e-3
-
-static const char *golden_path(const char *name)
-{
-    static char path[2][1024];
-    static int next;
-    const char *folder = getenv("srcdir");
-
-    next = !next;
-    snprintf(path[next], sizeof path[0], "%s/tests/golden/nnunet/%s", folder ? folder : ".",
-             name);
-    return path[next];
-}
-
-static json_t *golden_cases(void)
-{
-    json_t *document;
-    char *text;
-    size_t size;
-
-    MUST(file_read(golden_path("fingerprint.json"), 1 << 20, &text, &size, PONS_DATA, &error));
-    MUST(json_parse(text, size, "fingerprint.json", PONS_DATA, &document, &error));
-    free(text);
-    return document;
-}
 
 static dataset *open_golden(const char *name, int channels)
 {
@@ -56,8 +33,9 @@ static dataset *open_golden(const char *name, int channels)
 
     for (int c = 0; c < channels; c++)
         snprintf(image[c], sizeof image[0], "%s/%s/imagesTr/*_%04d.nii.gz",
-                 golden_path("fingerprint"), name, c);
-    snprintf(label, sizeof label, "%s/%s/labelsTr/*.nii.gz", golden_path("fingerprint"), name);
+                 golden_path("nnunet/fingerprint"), name, c);
+    snprintf(label, sizeof label, "%s/%s/labelsTr/*.nii.gz", golden_path("nnunet/fingerprint"),
+             name);
     MUST(dataset_open(&s, &d, &error));
     return d;
 }
@@ -115,7 +93,7 @@ static void assert_intensity(const intensity_statistics *s, const json_t *print,
 
 START_TEST(statistics_are_those_of_the_fingerprint)
 {
-    json_t *golden = golden_cases(), *one;
+    json_t *golden = golden_json("nnunet/fingerprint.json"), *one;
     size_t n;
 
     json_array_foreach(golden, n, one) {

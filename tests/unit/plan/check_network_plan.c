@@ -7,6 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "support/golden_file.h"
 #include "support/must.h"
 #include "support/suite.h"
 
@@ -15,20 +16,6 @@ static const char *const rule_names[][2] = {
     { "nnunet", "default" }, { "resenc_m", "ResEncM" }, { "resenc_l", "ResEncL" },
     { "resenc_xl", "ResEncXL" }
 };
-
-static json_t *golden_plans(void)
-{
-    const char *folder = getenv("srcdir");
-    char path[1024], *text;
-    json_t *document;
-    size_t size;
-
-    snprintf(path, sizeof path, "%s/tests/golden/nnunet/plans.json", folder ? folder : ".");
-    MUST(file_read(path, 1 << 20, &text, &size, PONS_DATA, &error));
-    MUST(json_parse(text, size, "plans.json", PONS_DATA, &document, &error));
-    free(text);
-    return document;
-}
 
 static const json_t *at(const json_t *o, const char *key)
 {
@@ -123,7 +110,7 @@ static int assert_planner(const json_t *one, const plan_rule *rule, const json_t
 
 START_TEST(plans_are_those_of_nnunet)
 {
-    json_t *golden = golden_plans(), *one;
+    json_t *golden = golden_json("nnunet/plans.json"), *one;
     int compared = 0;
     size_t n;
 
@@ -142,7 +129,7 @@ START_TEST(schemes_and_masks_are_those_of_nnunet)
     static const char *const names[] = { "ZScoreNormalization", "CTNormalization",
                                          "NoNormalization", "RescaleTo01Normalization",
                                          "RGBTo01Normalization" };
-    json_t *golden = golden_plans(), *one;
+    json_t *golden = golden_json("nnunet/plans.json"), *one;
     size_t n, c;
     json_t *scheme;
 

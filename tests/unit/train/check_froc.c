@@ -31,8 +31,7 @@ static safetensors *arrays;
 
 static void open_golden(void)
 {
-    rows = json_load_file(golden_path("froc.json"), 0, NULL);
-    ck_assert_ptr_nonnull(rows);
+    rows = golden_json("froc.json");
     arrays = open_arrays("froc.safetensors");
 }
 

@@ -12,6 +12,7 @@
 #include "metric/metric.h"
 
 #include "data/nifti/nifti_read.h"
+#include "support/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -178,15 +179,6 @@ START_TEST(regions_are_counted_by_channel)
 }
 END_TEST
 
-static const char *golden(const char *name)
-{
-    static char path[1024];
-    const char *folder = getenv("srcdir");
-
-    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
-    return path;
-}
-
 /* Class indices of a golden label file. */
 static uint8_t *read_classes(const char *number, const char *what, int64_t *voxels)
 {
@@ -196,7 +188,7 @@ static uint8_t *read_classes(const char *number, const char *what, int64_t *voxe
 
     memset(&v, 0, sizeof v);
     snprintf(name, sizeof name, "metrics/%s_%s.nii.gz", number, what);
-    ck_assert_msg(nifti_read_label(golden(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
+    ck_assert_msg(nifti_read_label(golden_path(name), &v, NULL, &err) == PONS_OK, "%s", err.text);
     *voxels = pons_volume_count(&v);
     uint8_t *classes = malloc((size_t)*voxels);
     for (int64_t i = 0; i < *voxels; i++)
@@ -215,17 +207,10 @@ static void compare_golden_case(const json_t *expected, double found)
 
 START_TEST(golden_pairs_have_the_values_of_monai)
 {
-    static char text[1 << 16];
-    json_t *d = NULL;
+    json_t *d = golden_json("metrics.json");
     const json_t *c;
     size_t n;
-    pons_error err = PONS_ERROR_INIT;
-    FILE *file = fopen(golden("metrics.json"), "rb");
 
-    ck_assert_ptr_nonnull(file);
-    size_t size = fread(text, 1, sizeof text, file);
-    fclose(file);
-    ck_assert_int_eq(json_parse(text, size, "metrics.json", PONS_DATA, &d, &err), PONS_OK);
     ck_assert_int_ge((int)json_array_size(d), 5);
     json_array_foreach(d, n, c) {
         const char *number = json_string_value(json_object_get(c, "name"));

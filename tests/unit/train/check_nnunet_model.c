@@ -35,16 +35,6 @@ static volume read_volume(const char *path)
     return v;
 }
 
-static const char *golden_of(const char *name)
-{
-    static char path[2][1024];
-    static int at;
-
-    at = 1 - at;
-    snprintf(path[at], sizeof path[at], "%s", golden_path(name));
-    return path[at];
-}
-
 /* ---- golden predictions ---------------------------------------------------------------------- */
 
 static int count_different(const volume *a, const volume *b)
@@ -148,18 +138,14 @@ static void crop_to(volume *v, const safetensor *t, const int order[3])
 START_TEST(predictions_equal_nnunets)
 {
     static const int order[3] = { 2, 0, 1 }; /* of the residual model: transpose_forward 1 0 2 */
-    char *text;
-    size_t size, number;
+    size_t number;
     pons_error err = PONS_ERROR_INIT;
-    json_t *list = NULL, *c;
+    json_t *list = golden_json("nnunet/models.json"), *c;
     safetensors *file = NULL;
     int cases = 0, logits = 0;
 
     make_root();
-    ck_assert_int_eq(file_read(golden_of("nnunet/models.json"), 1 << 20, &text, &size, PONS_DATA,
-                               &err), PONS_OK);
-    ck_assert_int_eq(json_parse(text, size, "models.json", PONS_DATA, &list, &err), PONS_OK);
-    ck_assert_int_eq(safetensors_open(golden_of("nnunet/models.safetensors"), &file, &err),
+    ck_assert_int_eq(safetensors_open(golden_path("nnunet/models.safetensors"), &file, &err),
                      PONS_OK);
     json_array_foreach(list, number, c) {
         char name[256];
@@ -184,7 +170,6 @@ START_TEST(predictions_equal_nnunets)
     ck_assert_int_eq(logits, 2);
     safetensors_close(file);
     json_decref(list);
-    free(text);
     remove_root();
 }
 END_TEST
@@ -250,12 +235,12 @@ static void begin_model(void)
     make_root();
     ck_assert_int_eq(folder_make(in_root("m/fold_0"), &err), PONS_OK);
     ck_assert_int_eq(folder_make(in_root("in"), &err), PONS_OK);
-    copy_file(golden_of("nnunet/models/residual/plans.json"), "m/plans.json");
-    copy_file(golden_of("nnunet/models/residual/dataset.json"), "m/dataset.json");
-    copy_file(golden_of("nnunet/models/residual/fold_0/checkpoint_final.pth"),
+    copy_file(golden_path("nnunet/models/residual/plans.json"), "m/plans.json");
+    copy_file(golden_path("nnunet/models/residual/dataset.json"), "m/dataset.json");
+    copy_file(golden_path("nnunet/models/residual/fold_0/checkpoint_final.pth"),
               "m/fold_0/checkpoint_final.pth");
-    copy_file(golden_of("nnunet/models/images/residual_1_0000.nii.gz"), "in/a_0000.nii.gz");
-    copy_file(golden_of("nnunet/models/images/residual_1_0001.nii.gz"), "in/a_0001.nii.gz");
+    copy_file(golden_path("nnunet/models/images/residual_1_0000.nii.gz"), "in/a_0000.nii.gz");
+    copy_file(golden_path("nnunet/models/images/residual_1_0001.nii.gz"), "in/a_0001.nii.gz");
 }
 
 static bool is_in_root(const char *name)
@@ -681,7 +666,7 @@ START_TEST(plans_before_version_2_4_are_equal)
 
     begin_model();
     EXPECT(0, NULL, "predict", "m", "in", "-o", "new");
-    copy_file(golden_of("nnunet/models/residual/plans_old_format.json"), "m/plans.json");
+    copy_file(golden_path("nnunet/models/residual/plans_old_format.json"), "m/plans.json");
     EXPECT(0, NULL, "predict", "m", "in", "-o", "old");
     one = read_volume(in_root("new/a.nii.gz"));
     other = read_volume(in_root("old/a.nii.gz"));
@@ -904,8 +889,8 @@ static void begin_bids(void)
     begin_model();
     for (int n = 0; n < 4; n++) {
         ck_assert_int_eq(folder_make_for(in_root(stem[n]), &err), PONS_OK);
-        copy_file(golden_of(n % 2 == 0 ? "nnunet/models/images/residual_1_0000.nii.gz"
-                                       : "nnunet/models/images/residual_1_0001.nii.gz"), stem[n]);
+        copy_file(golden_path(n % 2 == 0 ? "nnunet/models/images/residual_1_0000.nii.gz"
+                                         : "nnunet/models/images/residual_1_0001.nii.gz"), stem[n]);
     }
 }
 
@@ -975,9 +960,9 @@ static void begin_cascade_dataset(void)
         }
         snprintf(to, sizeof to, "d/labelsTr/%s.nii.gz", id[n]);
         ck_assert_int_eq(folder_make_for(in_root(to), &err), PONS_OK);
-        copy_file(golden_of("nnunet/cascade/cascade.nii.gz"), to);
+        copy_file(golden_path("nnunet/cascade/cascade.nii.gz"), to);
     }
-    copy_file(golden_of("nnunet/cascade/" STAGE "lowres/dataset.json"), "d/dataset.json");
+    copy_file(golden_path("nnunet/cascade/" STAGE "lowres/dataset.json"), "d/dataset.json");
     write_file("d/splits_final.json", "[{\"train\": [\"other\"], \"val\": [\"case\"]}]", 39);
 }
 

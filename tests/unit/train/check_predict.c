@@ -653,15 +653,13 @@ static void compare_golden_number(const json_t *found, const json_t *expected, c
 /* Evaluate the pairs of a golden set, and compare the metrics of both classes. */
 static void compare_golden_set(const char *set, const golden_metric *metrics, int count)
 {
-    pons_error err = PONS_ERROR_INIT;
-    json_t *golden = NULL;
+    json_t *golden;
     const json_t *c;
-    size_t i, size = 0;
-    char *text = NULL, prediction[8192], label[8192], name[128], path[128];
+    size_t i;
+    char prediction[8192], label[8192], name[128], path[128];
 
     snprintf(name, sizeof name, "%s.json", set);
-    ck_assert_int_eq(file_read(golden_path(name), 1 << 20, &text, &size, PONS_DATA, &err), PONS_OK);
-    ck_assert_int_eq(json_parse(text, size, "metrics", PONS_DATA, &golden, &err), PONS_OK);
+    golden = golden_json(name);
     json_array_foreach(golden, i, c) {
         const char *number = json_string_value(json_object_get(c, "name"));
 
@@ -689,7 +687,6 @@ static void compare_golden_set(const char *set, const golden_metric *metrics, in
         json_decref(d);
     }
     json_decref(golden);
-    free(text);
 }
 
 START_TEST(golden_pairs_are_scored_as_monai_does)

@@ -14,20 +14,6 @@
 
 static rate_curve curve;
 
-static json_t *golden_cases(void)
-{
-    pons_error err = PONS_ERROR_INIT;
-    json_t *d = NULL;
-    size_t size;
-    char *text;
-
-    ck_assert_msg(file_read(golden_path("schedules_more.json"), 1 << 20, &text, &size, PONS_DATA,
-                            &err) == PONS_OK, "%s", err.text);
-    ck_assert_int_eq(json_parse(text, size, "schedules_more.json", PONS_DATA, &d, &err), PONS_OK);
-    free(text);
-    return d;
-}
-
 static double number_of(const json_t *c, const char *list, int i)
 {
     return json_number_value(json_array_get(json_at(c, list), (size_t)i));
@@ -63,7 +49,7 @@ static void check_sweep(const json_t *c)
 
 START_TEST(sweeps_end_and_suggest_as_those_of_fastai)
 {
-    json_t *d = golden_cases();
+    json_t *d = golden_json("schedules_more.json");
     const json_t *c;
     size_t i;
     int cases = 0;

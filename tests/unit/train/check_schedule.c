@@ -18,20 +18,6 @@ static const char ini[] =
     "[patch]\nextent = 8 8 8\n[model]\nplugin = unet\nchannels = 4 8\nstrides = 2\n"
     "[loss]\nplugin = dice\n[optimizer]\nplugin = adam\n[train]\nsteps = 1\n";
 
-static json_t *golden_schedules(const char *file)
-{
-    json_t *d = NULL;
-    pons_error err = PONS_ERROR_INIT;
-    size_t size;
-    char *text;
-
-    ck_assert_msg(file_read(golden_path(file), 1 << 20, &text, &size, PONS_DATA, &err)
-                  == PONS_OK, "%s", err.text);
-    ck_assert_int_eq(json_parse(text, size, file, PONS_DATA, &d, &err), PONS_OK);
-    free(text);
-    return d;
-}
-
 /* Members of a case that are no settings. */
 static bool is_result(const char *member)
 {
@@ -138,7 +124,7 @@ static void compare_case(const json_t *c)
 
 static void check_file(const char *file, int expected)
 {
-    json_t *d = golden_schedules(file), *c;
+    json_t *d = golden_json(file), *c;
     size_t i;
     int cases = 0;
 

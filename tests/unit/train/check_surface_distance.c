@@ -5,11 +5,13 @@
 #include <config.h>
 
 #include "base/file/json.h"
+#include "base/number_order.h"
 #include "base/random.h"
 #include "base/thread/parallel.h"
 #include "data/nifti/nifti_read.h"
 #include "metric/surface_distance.h"
 
+#include "support/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -62,19 +64,12 @@ static double nearest_of(const voxel_box *b, point from, const point *to, int co
     return sqrt(best);
 }
 
-static int compare_values(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 static double sorted_percentile(double *value, int count)
 {
     double rank = 0.95 * (count - 1);
     int below = (int)rank;
 
-    qsort(value, (size_t)count, sizeof *value, compare_values);
+    qsort(value, (size_t)count, sizeof *value, order_doubles);
     if (below + 1 == count)
         return value[below];
     return value[below] + (rank - below) * (value[below + 1] - value[below]);
@@ -161,15 +156,6 @@ END_TEST
 
 /* ---- golden values --------------------------------------------------------------------------- */
 
-static const char *golden_path(const char *name)
-{
-    static char path[1024];
-    const char *folder = getenv("srcdir");
-
-    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
-    return path;
-}
-
 static void read_ids(const char *set, const char *name, const char *what, volume *out)
 {
     char file[128];
@@ -224,23 +210,9 @@ static void compare_case(const char *set, const json_t *c, double tolerance, con
     pons_volume_clear(&g);
 }
 
-static json_t *read_golden(const char *file)
-{
-    pons_error err = PONS_ERROR_INIT;
-    static char text[1 << 16];
-    json_t *d = NULL;
-    FILE *from = fopen(golden_path(file), "rb");
-
-    ck_assert_ptr_nonnull(from);
-    size_t size = fread(text, 1, sizeof text, from);
-    fclose(from);
-    ck_assert_int_eq(json_parse(text, size, file, PONS_DATA, &d, &err), PONS_OK);
-    return d;
-}
-
 START_TEST(golden_surfaces_have_the_values_of_monai)
 {
-    json_t *d = read_golden("metrics.json");
+    json_t *d = golden_json("metrics.json");
     const json_t *c;
     size_t n;
 
@@ -253,7 +225,7 @@ END_TEST
 
 START_TEST(golden_shapes_have_the_values_of_monai_at_three_tolerances)
 {
-    json_t *d = read_golden("metrics_more.json");
+    json_t *d = golden_json("metrics_more.json");
     const json_t *c;
     size_t n;
 

@@ -10,6 +10,7 @@
 #include "window/window_blend.h"
 
 #include "graph/reference/reference.h"
+#include "support/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 
@@ -17,30 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *golden(const char *name)
-{
-    static char path[1024];
-    const char *folder = getenv("srcdir");
-
-    snprintf(path, sizeof path, "%s/tests/golden/%s", folder != NULL ? folder : ".", name);
-    return path;
-}
-
-static json_t *golden_json(const char *name)
-{
-    static char text[1 << 20];
-    json_t *document = NULL;
-    pons_error err = PONS_ERROR_INIT;
-    FILE *file = fopen(golden(name), "rb");
-
-    ck_assert_msg(file != NULL, "no %s", golden(name));
-    size_t size = fread(text, 1, sizeof text, file);
-    fclose(file);
-    ck_assert_msg(json_parse(text, size, name, PONS_DATA, &document, &err) == PONS_OK, "%s",
-                  err.text);
-    return document;
-}
 
 static bool window_starts_of(const char *text, const char *with)
 {
@@ -98,7 +75,7 @@ START_TEST(importance_maps_equal_monais)
     size_t number;
     int cases = 0;
 
-    ck_assert_int_eq(safetensors_open(golden("windows.safetensors"), &file, &err), PONS_OK);
+    ck_assert_int_eq(safetensors_open(golden_path("windows.safetensors"), &file, &err), PONS_OK);
     json_array_foreach(d, number, c) {
         const char *name = json_string_value(json_object_get(c, "name"));
         if (!window_starts_of(name, "importance_"))
@@ -182,7 +159,8 @@ START_TEST(windows_of_mode_nnunet_equal_nnunets)
     size_t number;
     int starts = 0, maps = 0;
 
-    ck_assert_int_eq(safetensors_open(golden("nnunet/windows.safetensors"), &file, &err), PONS_OK);
+    ck_assert_int_eq(safetensors_open(golden_path("nnunet/windows.safetensors"), &file, &err),
+                     PONS_OK);
     json_array_foreach(d, number, c) {
         if (json_object_get(c, "starts") != NULL) {
             check_nnunet_starts(c);
