@@ -55,6 +55,29 @@ void maker_volume(const char *name, int64_t n0, int64_t n1, int64_t n2,
     pons_volume_clear(&v);
 }
 
+dataset *maker_open(const dataset_settings *settings)
+{
+    pons_error err = PONS_ERROR_INIT;
+    dataset *d = NULL;
+
+    ck_assert_msg(dataset_open(settings, &d, &err) == PONS_OK, "%s", err.text);
+    return d;
+}
+
+void maker_refused(const dataset_settings *settings, pons_status status, const char *phrase)
+{
+    pons_error err = PONS_ERROR_INIT;
+    const char *second;
+    dataset *d = NULL;
+
+    ck_assert_msg(dataset_open(settings, &d, &err) == status, "status %d: %s", err.status,
+                  err.text);
+    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
+    second = strchr(err.text, '\n');
+    ck_assert_msg(second == NULL || strncmp(second, "\nhint: ", 7) == 0, "%s", err.text);
+    ck_assert_ptr_null(d);
+}
+
 int maker_cases_held(const cache *c)
 {
     int count = 0;

@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "data/cache/cache.h"
+#include "data/dataset/dataset.h"
 #include "data/nifti/nifti_write.h"
 #include "data/volume/volume.h"
 #include "support/root.h"
@@ -30,6 +31,12 @@ typedef double maker_value(int64_t i, int64_t j, int64_t k);
  */
 void maker_volume(const char *name, int64_t n0, int64_t n1, int64_t n2,
                   maker_value *value, double shift, int datatype);
+
+/* Open a dataset without an error. */
+dataset *maker_open(const dataset_settings *settings);
+
+/* Opening ends with 'status' and one line, with or without a hint, which has the phrase. */
+void maker_refused(const dataset_settings *settings, pons_status status, const char *phrase);
 
 /* The number of cases that a cache holds. */
 int maker_cases_held(const cache *c);

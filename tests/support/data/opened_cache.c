@@ -65,7 +65,7 @@ void open_data(opened *o, const char *folder, const char *steps)
     maker_text(ini, steps);
     ck_assert_int_eq(config_open(maker_path("%s", ini), 0, NULL, &o->ini, &err), PONS_OK);
     ck_assert_int_eq(pipeline_open(o->ini, "preprocess", false, 1, &o->chain, &err), PONS_OK);
-    ck_assert_int_eq(dataset_open(&data, &o->data, &err), PONS_OK);
+    o->data = maker_open(&data);
 }
 
 /*

@@ -16,24 +16,6 @@ static dataset_settings bids_settings(void)
     return (dataset_settings){ .source = root, .validation = "none" };
 }
 
-static dataset *open_tree(const dataset_settings *s)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
-}
-
-static void assert_tree_refused(const dataset_settings *s, pons_status status, const char *phrase)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == status, "status %d: %s", err.status, err.text);
-    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
-}
-
 START_TEST(raw_images_and_labels_of_derivatives_are_paired)
 {
     dataset_settings s = bids_settings();
@@ -41,7 +23,7 @@ START_TEST(raw_images_and_labels_of_derivatives_are_paired)
     dataset_report *report = NULL;
 
     bids_tree_make(root);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->layout, "bids");
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_str_eq(d->cases[0].id, "sub-01");
@@ -74,17 +56,17 @@ START_TEST(several_endings_are_channels_in_their_order)
     bids_tree_make(root);
     unlink(maker_path("sub-03/anat/sub-03_T1w.nii.gz"));
     s.image_suffix = (pons_texts){ 2, suffix };
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->channels, 2);
     ck_assert_str_eq(d->channel_names[0], "FLAIR");
     ck_assert_str_eq(d->cases[0].image[0], maker_path("sub-01/anat/sub-01_FLAIR.nii.gz"));
     ck_assert_str_eq(d->cases[0].image[1], maker_path("sub-01/anat/sub-01_T1w.nii.gz"));
     dataset_close(d);
     unlink(maker_path("sub-01/anat/sub-01_FLAIR.nii.gz"));
-    assert_tree_refused(&s, PONS_DATA, "case 'sub-01': found '");
-    assert_tree_refused(&s, PONS_DATA, "expected 'sub-01_FLAIR.nii.gz' beside it");
+    maker_refused(&s, PONS_DATA, "case 'sub-01': found '");
+    maker_refused(&s, PONS_DATA, "expected 'sub-01_FLAIR.nii.gz' beside it");
     s.channels_optional = true;
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_ptr_null(d->cases[0].image[0]);
     ck_assert_str_eq(d->cases[0].image[1], maker_path("sub-01/anat/sub-01_T1w.nii.gz"));
     dataset_close(d);
@@ -97,7 +79,7 @@ START_TEST(a_subject_without_label_is_a_case_where_labels_are_optional)
 
     bids_tree_make(root);
     s.labels_optional = true;
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_ptr_null(d->cases[3].label);
     ck_assert_int_eq(d->warning_count, 0);
@@ -113,7 +95,7 @@ START_TEST(a_mask_beside_its_image_needs_no_table)
     tree_mask(maker_path("sub-01/anat/sub-01_acq-x_label-lesion_mask.nii.gz"), 2, mask_ids);
     s.layout = "bids";
     s.label_suffix = "mask";
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->cases[0].id, "sub-01_acq-x");
     ck_assert_int_eq(d->class_count, 2);
     ck_assert_str_eq(d->classes[1].name, "mask");
@@ -130,14 +112,14 @@ START_TEST(a_derivative_is_a_dataset_of_its_own)
     s.source = maker_path("derivatives/manual");
     s.layout = "bids";
     s.image_suffix = (pons_texts){ 1, suffix };
-    assert_tree_refused(&s, PONS_DATA, "has no image sub-*_desc-preproc_T1w.nii.gz");
+    maker_refused(&s, PONS_DATA, "has no image sub-*_desc-preproc_T1w.nii.gz");
     tree_image(maker_path(MANUAL "sub-01/anat/sub-01_desc-preproc_T1w.nii.gz"), 0);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 1);
     ck_assert_str_eq(d->classes[1].name, "grey matter");
     dataset_close(d);
     s.source = root;
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_str_eq(d->cases[0].image[0],
                      maker_path(MANUAL "sub-01/anat/sub-01_desc-preproc_T1w.nii.gz"));
     dataset_close(d);
@@ -150,12 +132,12 @@ START_TEST(a_label_of_another_space_is_not_the_label_of_the_scan)
 
     bids_tree_make(root);
     tree_mask(maker_path(MANUAL "sub-01/anat/sub-01_space-MNI152_dseg.nii.gz"), 2, mask_ids);
-    dataset_close(open_tree(&s));
+    dataset_close(maker_open(&s));
     tree_mask(maker_path(MANUAL "sub-01/anat/sub-01_space-orig_dseg.nii.gz"), 2, mask_ids);
-    assert_tree_refused(&s, PONS_DATA, "case 'sub-01': found the labels '");
-    assert_tree_refused(&s, PONS_DATA, "'label_suffix' such as desc-manual_dseg selects it");
+    maker_refused(&s, PONS_DATA, "case 'sub-01': found the labels '");
+    maker_refused(&s, PONS_DATA, "'label_suffix' such as desc-manual_dseg selects it");
     s.label_suffix = "desc-manual_dseg";
-    dataset_close(open_tree(&s));
+    dataset_close(maker_open(&s));
 }
 END_TEST
 
@@ -167,20 +149,20 @@ START_TEST(the_nearest_table_names_the_classes)
     maker_text(MANUAL "desc-manual_dseg.tsv", "name\tindex\nbrain\t2\nventricle\t5\nair\t0\n");
     maker_text(MANUAL "desc-auto_dseg.tsv", "name\tindex\nother\t2\n");
     maker_text("dseg.tsv", "name\tindex\nfarther\t2\n");
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->classes[0].name, "air");
     ck_assert_str_eq(d->classes[1].name, "brain");
     dataset_close(d);
     maker_text(MANUAL "sub-01/anat/sub-01_desc-manual_dseg.tsv", "name\tindex\nliver\t2\n");
-    assert_tree_refused(&s, PONS_DATA, "name different classes");
+    maker_refused(&s, PONS_DATA, "name different classes");
     unlink(maker_path(MANUAL "sub-01/anat/sub-01_desc-manual_dseg.tsv"));
     unlink(maker_path(MANUAL "desc-manual_dseg.tsv"));
     unlink(maker_path(MANUAL "dseg.tsv"));
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_str_eq(d->classes[1].name, "farther");
     dataset_close(d);
     unlink(maker_path("dseg.tsv"));
-    assert_tree_refused(&s, PONS_CONFIG, "'labels' is not given in [data]");
+    maker_refused(&s, PONS_CONFIG, "'labels' is not given in [data]");
 }
 END_TEST
 
@@ -208,8 +190,8 @@ START_TEST(a_broken_table_is_refused_and_named)
 
     bids_tree_make(root);
     maker_text(MANUAL "dseg.tsv", broken_tables[_i].table);
-    assert_tree_refused(&s, PONS_DATA, "manual/dseg.tsv");
-    assert_tree_refused(&s, PONS_DATA, broken_tables[_i].phrase);
+    maker_refused(&s, PONS_DATA, "manual/dseg.tsv");
+    maker_refused(&s, PONS_DATA, broken_tables[_i].phrase);
 }
 END_TEST
 
@@ -219,17 +201,17 @@ START_TEST(damaged_trees_are_refused_and_named)
 
     bids_tree_make(root);
     tree_image(maker_path("sub-01/anat/sub-01_T1w.nii"), 0);
-    assert_tree_refused(&s, PONS_DATA, "case 'sub-01': found '");
+    maker_refused(&s, PONS_DATA, "case 'sub-01': found '");
     unlink(maker_path("sub-01/anat/sub-01_T1w.nii"));
     tree_image(maker_path("sub-02/ses-a/anat/sub-01_ses-a_T1w.nii.gz"), 0);
-    assert_tree_refused(&s, PONS_DATA, "expected a name that begins with 'sub-02_ses-a_'");
+    maker_refused(&s, PONS_DATA, "expected a name that begins with 'sub-02_ses-a_'");
     unlink(maker_path("sub-02/ses-a/anat/sub-01_ses-a_T1w.nii.gz"));
     s.label_suffix = "mask";
-    assert_tree_refused(&s, PONS_DATA, "has a label *_mask.nii.gz with its entities");
+    maker_refused(&s, PONS_DATA, "has a label *_mask.nii.gz with its entities");
     s.layout = "globs";
     s.source = NULL;
     s.image = (pons_texts){ 1, (const char *const[]){ "*.nii" } };
-    assert_tree_refused(&s, PONS_CONFIG, "'label_suffix' is given for the layout 'globs'");
+    maker_refused(&s, PONS_CONFIG, "'label_suffix' is given for the layout 'globs'");
 }
 END_TEST
 
@@ -239,7 +221,7 @@ START_TEST(a_table_holds_quotes_and_line_ends_of_windows)
 
     bids_tree_make(root);
     maker_text(MANUAL "dseg.tsv", "\xef\xbb\xbfindex\tname\r\n\r\n 2 \t\"a \"\"b\"\"\"\r\n5\tc");
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->classes[1].name, "a \"b\"");
     ck_assert_str_eq(d->classes[2].name, "c");
     dataset_close(d);

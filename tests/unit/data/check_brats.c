@@ -13,26 +13,6 @@ static dataset_settings tree_settings(void)
     return (dataset_settings){ .source = root, .layout = "brats", .validation = "none" };
 }
 
-static dataset *open_tree(const dataset_settings *s)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
-}
-
-static void assert_tree_refused(const dataset_settings *s, const char *phrase)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == PONS_DATA, "status %d: %s", err.status, err.text);
-    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
-    ck_assert_msg(strchr(err.text, '\n') == NULL || strstr(err.text, "\nhint: ") != NULL, "%s",
-                  err.text);
-}
-
 /* The list as the text of an INI file. */
 static const char *list_text(arena *memory, int count, const data_class *list)
 {
@@ -55,7 +35,7 @@ START_TEST(every_year_gives_its_family_channels_and_ids)
     dataset_report *report = NULL;
 
     brats_tree_make(t, root);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->recognised, arena_format(d->memory, "%s, ids %s", t->name, t->labels));
     ck_assert_str_eq(list_text(d->memory, d->class_count, d->classes), t->labels);
     ck_assert_str_eq(list_text(d->memory, d->region_count, d->regions),
@@ -85,7 +65,7 @@ START_TEST(a_tree_is_recognised_without_its_layout_being_named)
 
     brats_tree_make(t, root);
     s.layout = "auto";
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->layout, "brats");
     const char *line = dataset_layout_text(d);
     ck_assert_msg(strncmp(line, "layout: brats, by '", 19) == 0
@@ -103,7 +83,7 @@ static void check_target_of_4(const char *name, const uint8_t *expected, int reg
     pons_case c;
 
     brats_tree_make(brats_tree_of(name), root);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_msg(case_read(d, 0, &c, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(c.label.channels, regions);
     int i = d->class_count - 1;
@@ -141,7 +121,7 @@ START_TEST(id_4_of_a_family_without_it_is_an_error)
 
     brats_tree_make(t, root);
     tree_mask(brats_tree_path(t, root, 1, 4), 3, ids);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "case 'BraTS-GLI-00002-001'"));
     ck_assert_ptr_nonnull(strstr(err.text, "has id 4 in 128 voxels, which 'labels' does not list"));
@@ -158,7 +138,7 @@ START_TEST(the_misnamed_mask_of_case_355_is_taken)
 
     brats_tree_make(t, root);
     ck_assert_int_eq(rename(brats_tree_path(t, root, 1, 4), odd), 0);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->cases[1].id, "BraTS20_Training_355");
     ck_assert_str_eq(d->cases[1].label, odd);
     ck_assert_int_eq(d->warning_count, 1);
@@ -166,8 +146,8 @@ START_TEST(the_misnamed_mask_of_case_355_is_taken)
     ck_assert_ptr_nonnull(strstr(d->warning[0].text, "is taken as the mask"));
     dataset_close(d);
     tree_image(maker_path("%s/another.nii", t->case_path[1]), 0);
-    assert_tree_refused(&s, "case 'BraTS20_Training_355': found '");
-    assert_tree_refused(&s, "BraTS20_Training_355_seg.nii.gz' beside it");
+    maker_refused(&s, PONS_DATA, "case 'BraTS20_Training_355': found '");
+    maker_refused(&s, PONS_DATA, "BraTS20_Training_355_seg.nii.gz' beside it");
 }
 END_TEST
 
@@ -182,19 +162,19 @@ START_TEST(a_missing_file_of_a_case_is_named)
     unlink(brats_tree_path(t, root, 1, _i % 5));
     const char *id = strrchr(t->case_path[1], '/');
     id = id != NULL ? id + 1 : t->case_path[1];
-    assert_tree_refused(&s, maker_path("%s", t->case_path[1]));
+    maker_refused(&s, PONS_DATA, maker_path("%s", t->case_path[1]));
     char expected[256];
     snprintf(expected, sizeof expected, "/%s%s.nii.gz' beside it", id, t->suffix[_i % 5]);
-    assert_tree_refused(&s, expected);
+    maker_refused(&s, PONS_DATA, expected);
     s.labels_optional = true;
     if (_i % 5 == 4) {
-        dataset *d = open_tree(&s);
+        dataset *d = maker_open(&s);
         ck_assert_ptr_null(d->cases[1].label);
         dataset_close(d);
         return;
     }
     s.channels_optional = true;
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->cases[1].image_count, d->cases[0].image_count);
     for (int c = 0, absent = 0; c < d->channels; c++) {
         absent += d->cases[1].image[c] == NULL;
@@ -212,10 +192,10 @@ START_TEST(two_meanings_of_an_id_do_not_mix)
 
     brats_tree_make(brats_tree_of("BraTS 2021, glioma"), root);
     brats_tree_make(brats_tree_of("BraTS 2023, meningioma"), root);
-    assert_tree_refused(&s, "(background:0 NCR:1 ED:2 ET:3) and 'BraTS2021_00000' of BraTS 2021, "
-                            "glioma (background:0 NCR:1 ED:2 ET:4), expected one meaning");
+    maker_refused(&s, PONS_DATA, "(background:0 NCR:1 ED:2 ET:3) and 'BraTS2021_00000' of BraTS "
+                  "2021, glioma (background:0 NCR:1 ED:2 ET:4), expected one meaning");
     s.labels = (pons_texts){ 4, labels };
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_int_eq(d->region_count, 0);
     dataset_close(d);
@@ -228,7 +208,7 @@ START_TEST(families_of_equal_ids_mix_and_the_wider_one_decides)
 
     brats_tree_make(brats_tree_of("BraTS 2018, glioma"), root);
     brats_tree_make(brats_tree_of("BraTS 2020, glioma"), root);
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_int_eq(d->classes[3].id[0], 4);
     ck_assert_int_eq(d->warning_count, 0);
@@ -238,7 +218,7 @@ START_TEST(families_of_equal_ids_mix_and_the_wider_one_decides)
     s = tree_settings();
     brats_tree_make(brats_tree_of("BraTS 2023, glioma"), root);
     brats_tree_make(brats_tree_of("BraTS 2024, glioma after treatment"), root);
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 4);
     ck_assert_str_eq(d->classes[4].name, "RC");
     ck_assert_int_eq(d->warning_count, 1);
@@ -259,12 +239,12 @@ START_TEST(a_paediatric_case_needs_a_year_or_labels)
 
     brats_tree_make(t, root);
     ck_assert_int_eq(rename(maker_path("BraTS-PEDs2024_Training"), maker_path("BraTS-PEDs")), 0);
-    assert_tree_refused(&s, "without a year, expected a folder's name with BraTS and 2023");
+    maker_refused(&s, PONS_DATA, "without a year, expected a folder's name with BraTS and 2023");
     s.labels = (pons_texts){ 2, labels };
-    dataset_close(open_tree(&s));
+    dataset_close(maker_open(&s));
     ck_assert_int_eq(rename(maker_path("BraTS-PEDs"), maker_path("BraTS-2023-PED")), 0);
     s = tree_settings();
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->classes[1].name, "NCR");
     dataset_close(d);
 }
@@ -278,7 +258,7 @@ START_TEST(the_archives_paediatric_cases_have_the_ids_of_2024)
 
     brats_tree_make(t, root);
     ck_assert_int_eq(rename(maker_path("BraTS-PEDs2024_Training"), maker_path("BraTS-PEDs-v1")), 0);
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_str_eq(d->classes[3].name, "CC");
     dataset_close(d);
 }
@@ -289,24 +269,24 @@ START_TEST(damaged_trees_are_refused_and_named)
     const brats_tree *t = brats_tree_of("BraTS 2021, glioma");
     dataset_settings s = tree_settings();
 
-    assert_tree_refused(&s, "holds no case of BraTS");
+    maker_refused(&s, PONS_DATA, "holds no case of BraTS");
     brats_tree_make(t, root);
     maker_text("BraTS2021_00000/._BraTS2021_00000_t1.nii.gz", "resource fork");
-    dataset_close(open_tree(&s));
+    dataset_close(maker_open(&s));
     tree_image(maker_path("BraTS2021_00000/BraTS2021_00000_t1.nii"), 0);
-    assert_tree_refused(&s, "case 'BraTS2021_00000': found '");
+    maker_refused(&s, PONS_DATA, "case 'BraTS2021_00000': found '");
     unlink(maker_path("BraTS2021_00000/BraTS2021_00000_t1.nii"));
     tree_image(maker_path("patient/x_flair.nii"), 0);
-    assert_tree_refused(&s, "/patient/x_flair.nii', expected a case's name of BraTS");
+    maker_refused(&s, PONS_DATA, "/patient/x_flair.nii', expected a case's name of BraTS");
     unlink(maker_path("patient/x_flair.nii"));
     tree_image(maker_path("stray_seg.nii.gz"), 0);
-    assert_tree_refused(&s, "/stray_seg.nii.gz', expected a case's name of BraTS");
+    maker_refused(&s, PONS_DATA, "/stray_seg.nii.gz', expected a case's name of BraTS");
     unlink(maker_path("stray_seg.nii.gz"));
     tree_image(maker_path("BraTS2021_00002_seg.nii.gz"), 0);
-    assert_tree_refused(&s, "case 'BraTS2021_00002': found '");
-    assert_tree_refused(&s, maker_path("BraTS2021_00002_seg.nii.gz"));
+    maker_refused(&s, PONS_DATA, "case 'BraTS2021_00002': found '");
+    maker_refused(&s, PONS_DATA, maker_path("BraTS2021_00002_seg.nii.gz"));
     s.source = maker_path("absent");
-    assert_tree_refused(&s, "cannot find the dataset");
+    maker_refused(&s, PONS_DATA, "cannot find the dataset");
 }
 END_TEST
 
@@ -318,14 +298,14 @@ START_TEST(labels_of_the_ini_replace_ids_and_regions)
 
     brats_tree_make(brats_tree_of("BraTS 2019, glioma"), root);
     s.labels = (pons_texts){ 2, labels };
-    dataset *d = open_tree(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->class_count, 2);
     ck_assert_int_eq(d->region_count, 0);
     ck_assert_str_eq(d->recognised, "BraTS 2019, glioma");
     dataset_close(d);
     s = tree_settings();
     s.regions = (pons_texts){ 1, regions };
-    d = open_tree(&s);
+    d = maker_open(&s);
     ck_assert_int_eq(d->class_count, 4);
     ck_assert_int_eq(d->region_count, 1);
     dataset_close(d);

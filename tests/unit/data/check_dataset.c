@@ -77,26 +77,6 @@ static dataset_settings globs_of(const char *image, const char *label)
                                .labels = { 2, two_labels }, .validation = "none" };
 }
 
-static dataset *open_dataset_checked(const dataset_settings *s)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
-}
-
-static void assert_dataset_refused(const dataset_settings *s, pons_status status,
-                                   const char *phrase)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == status, "status %d: %s", err.status, err.text);
-    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
-    ck_assert_ptr_null(d);
-}
-
 /* ---- patterns -------------------------------------------------------------------------------- */
 
 START_TEST(the_star_of_a_pattern_gives_the_case_id)
@@ -104,7 +84,7 @@ START_TEST(the_star_of_a_pattern_gives_the_case_id)
     make_pairs();
     maker_text("img/._a_t1.nii.gz", "resource fork");
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_str_eq(d->cases[0].id, "a");
     ck_assert_str_eq(d->cases[2].id, "c");
@@ -123,7 +103,7 @@ START_TEST(several_stars_form_one_case_id)
     maker_text("x/s1/seg.nii", "");
     maker_text("x/s2/seg.nii", "");
     dataset_settings s = globs_of("x/*/*_t1.nii", "x/*/seg.nii");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 2);
     ck_assert_str_eq(d->cases[0].id, "s1");
     ck_assert_str_eq(d->cases[1].label, maker_path("x/s2/seg.nii"));
@@ -135,7 +115,7 @@ START_TEST(brackets_in_names_are_plain_characters)
 {
     maker_text("q/[1]a?.nii", "");
     dataset_settings s = globs_of("q/[1]*?.nii", NULL);
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->cases[0].id, "a");
     dataset_close(d);
 }
@@ -145,7 +125,7 @@ START_TEST(patterns_without_a_star_name_one_case)
 {
     make_pairs();
     dataset_settings s = globs_of("img/a_t1.nii.gz", "lab/c.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 1);
     ck_assert_str_eq(d->cases[0].id, "a_t1");
     dataset_close(d);
@@ -158,10 +138,10 @@ START_TEST(every_unpaired_file_is_listed)
     maker_text("img/z_t1.nii.gz", "");
     maker_text("lab/y.nii.gz", "");
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    assert_dataset_refused(&s, PONS_DATA, "2 problems, the first: case 'z': found '");
-    assert_dataset_refused(&s, PONS_DATA, "/lab/z.nii.gz' beside it");
+    maker_refused(&s, PONS_DATA, "2 problems, the first: case 'z': found '");
+    maker_refused(&s, PONS_DATA, "/lab/z.nii.gz' beside it");
     s.keep_problems = true;
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 5);
     ck_assert_int_eq(d->problem_count, 2);
     ck_assert_str_eq(d->problem[0].case_id, "z");
@@ -171,7 +151,7 @@ START_TEST(every_unpaired_file_is_listed)
     s.keep_problems = false;
     unlink(maker_path("img/z_t1.nii.gz"));
     unlink(maker_path("lab/y.nii.gz"));
-    dataset_close(open_dataset_checked(&s));
+    dataset_close(maker_open(&s));
 }
 END_TEST
 
@@ -181,20 +161,20 @@ START_TEST(broken_patterns_are_refused)
     maker_text("img/b/d_t1.nii.gz", "");
     maker_text("img/b_d_t1.nii.gz", "");
     dataset_settings s = globs_of("img/*_t2.nii.gz", NULL);
-    assert_dataset_refused(&s, PONS_DATA, "no file matches");
+    maker_refused(&s, PONS_DATA, "no file matches");
     s = globs_of("img/**.nii.gz", NULL);
-    assert_dataset_refused(&s, PONS_CONFIG, "holds '**'");
+    maker_refused(&s, PONS_CONFIG, "holds '**'");
     s = globs_of("none/*.nii.gz", NULL);
-    assert_dataset_refused(&s, PONS_DATA, "cannot read folder");
+    maker_refused(&s, PONS_DATA, "cannot read folder");
     s = globs_of("img/*_t1.nii.gz", "lab/a.nii.gz");
-    assert_dataset_refused(&s, PONS_CONFIG, "has no '*' but another pattern has one");
+    maker_refused(&s, PONS_CONFIG, "has no '*' but another pattern has one");
     s = globs_of("*/*_*_t1.nii.gz", NULL);
-    dataset_close(open_dataset_checked(&s));
+    dataset_close(maker_open(&s));
     maker_text("i/x_y/z", "");
     maker_text("i/x/y_z", "");
     s = globs_of("i/*/*", NULL);
-    assert_dataset_refused(&s, PONS_DATA, "case 'x_y_z': '");
-    assert_dataset_refused(&s, PONS_DATA, "are both this case of '");
+    maker_refused(&s, PONS_DATA, "case 'x_y_z': '");
+    maker_refused(&s, PONS_DATA, "are both this case of '");
 }
 END_TEST
 
@@ -203,22 +183,22 @@ START_TEST(source_and_image_exclude_each_other)
     make_pairs();
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     s.source = root;
-    assert_dataset_refused(&s, PONS_CONFIG, "'source' and 'image' are both given");
+    maker_refused(&s, PONS_CONFIG, "'source' and 'image' are both given");
     s.image.count = 0;
-    assert_dataset_refused(&s, PONS_CONFIG, "'source' and 'label' are both given");
+    maker_refused(&s, PONS_CONFIG, "'source' and 'label' are both given");
     s.label = NULL;
-    assert_dataset_refused(&s, PONS_DATA, "has no dataset.json");
+    maker_refused(&s, PONS_DATA, "has no dataset.json");
     s.source = maker_path("absent");
-    assert_dataset_refused(&s, PONS_DATA, "cannot find the dataset");
+    maker_refused(&s, PONS_DATA, "cannot find the dataset");
     s.source = NULL;
-    assert_dataset_refused(&s, PONS_CONFIG, "neither 'source' nor 'image'");
+    maker_refused(&s, PONS_CONFIG, "neither 'source' nor 'image'");
     s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     s.layout = "decathlon";
-    assert_dataset_refused(&s, PONS_CONFIG, "layout 'decathlon' needs 'source'");
+    maker_refused(&s, PONS_CONFIG, "layout 'decathlon' needs 'source'");
     s.layout = "csv";
-    assert_dataset_refused(&s, PONS_CONFIG, "layout 'csv' needs 'source'");
+    maker_refused(&s, PONS_CONFIG, "layout 'csv' needs 'source'");
     s.layout = "globs";
-    dataset_close(open_dataset_checked(&s));
+    dataset_close(maker_open(&s));
 }
 END_TEST
 
@@ -270,7 +250,7 @@ START_TEST(broken_labels_are_refused_and_named)
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     s.labels = words_of(labels, label);
     s.regions = words_of(regions, region);
-    assert_dataset_refused(&s, PONS_CONFIG, broken_labels[_i].phrase);
+    maker_refused(&s, PONS_CONFIG, broken_labels[_i].phrase);
 }
 END_TEST
 
@@ -297,7 +277,7 @@ START_TEST(several_ids_form_a_class_and_the_first_is_background)
     maker_volume("lab/a.nii", 4, 5, 4, four_ids, 0, 2);
     dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
     s.labels = (pons_texts){ 3, labels };
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     pons_task task = { 0 };
     dataset_task(d, &task);
     ck_assert_int_eq(task.classes, 3);
@@ -315,7 +295,7 @@ static void check_rest(int count, const char *const *labels, const uint8_t *expe
     maker_volume("lab/a.nii", 4, 5, 4, four_ids, 0, 2);
     dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
     s.labels = (pons_texts){ count, labels };
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     check_target(d, 1, expected);
     dataset_close(d);
 }
@@ -343,7 +323,7 @@ START_TEST(the_rest_above_0_leaves_0_unlisted)
     maker_volume("lab/a.nii", 4, 5, 4, four_ids, 0, 2);
     dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
     s.labels = (pons_texts){ 2, labels };
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->classes[1].id[0], 2);
     ck_assert_int_eq(case_read(d, 0, &c, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "case 'a': '"));
@@ -407,10 +387,10 @@ START_TEST(tables_and_maps_give_ids_their_classes)
         s.label_table = maker_path("table.csv");
     }
     if (mapped[_i].status != PONS_OK) {
-        assert_dataset_refused(&s, mapped[_i].status, mapped[_i].phrase);
+        maker_refused(&s, mapped[_i].status, mapped[_i].phrase);
         return;
     }
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     check_target(d, 1, mapped[_i].expected);
     dataset_close(d);
 }
@@ -428,7 +408,7 @@ START_TEST(tables_of_many_classes_are_read)
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
     s.labels.count = 0;
     s.label_table = maker_path("table.csv");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->class_count, counts[_i]);
     ck_assert_str_eq(d->classes[0].name, "background");
     ck_assert_str_eq(d->classes[5].name, "class_5");
@@ -447,7 +427,7 @@ START_TEST(regions_overlap_and_have_a_channel_each)
     dataset_settings s = globs_of("img/*.nii", "lab/*.nii");
     s.labels.count = 0;
     s.regions = (pons_texts){ 3, regions };
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     pons_task task = { 0 };
     dataset_task(d, &task);
     ck_assert_int_eq(task.classes, 3);
@@ -468,7 +448,7 @@ START_TEST(a_decathlon_folder_is_read)
 {
     maker_text("dataset.json", GOOD);
     dataset_settings s = source_of(root);
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->layout, "decathlon");
     ck_assert_int_eq(d->case_count, 2);
     ck_assert_str_eq(d->cases[0].id, "s_10");
@@ -478,7 +458,7 @@ START_TEST(a_decathlon_folder_is_read)
     ck_assert_int_eq(d->validation_count, 1);
     dataset_close(d);
     s = source_of(maker_path("dataset.json"));
-    dataset_close(open_dataset_checked(&s));
+    dataset_close(maker_open(&s));
 }
 END_TEST
 
@@ -489,7 +469,7 @@ START_TEST(labels_of_the_ini_override_dataset_json)
     maker_text("dataset.json", GOOD);
     dataset_settings s = source_of(root);
     s.labels = (pons_texts){ 2, labels };
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->classes[1].name, "organ");
     dataset_close(d);
 }
@@ -500,13 +480,13 @@ START_TEST(a_validation_list_is_held_out_unless_the_ini_says_otherwise)
     maker_text("dataset.json", HEAD "\"training\": [" ITEM("a") "," ITEM("b") "], "
                                "\"validation\": [" ITEM("c") ", {\"image\": \"d.nii\"}] }");
     dataset_settings s = source_of(root);
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_int_eq(d->validation_count, 1);
     ck_assert_str_eq(d->cases[d->validation[0]].id, "c");
     dataset_close(d);
     s.validation = "names:a";
-    d = open_dataset_checked(&s);
+    d = maker_open(&s);
     ck_assert_str_eq(d->cases[d->validation[0]].id, "a");
     ck_assert_int_eq(d->training_count, 2);
     dataset_close(d);
@@ -521,7 +501,7 @@ START_TEST(a_list_of_channel_files_is_one_case_without_their_suffix)
                "\"training\": [{\"image\": [\"a_0000.nii\", \"a_0001.nii\"], "
                "\"label\": \"l/a.nii\"}] }");
     dataset_settings s = source_of(root);
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->cases[0].id, "a");
     ck_assert_int_eq(d->cases[0].image_count, 2);
     ck_assert_int_eq(d->channels, 2);
@@ -536,9 +516,9 @@ START_TEST(a_broken_dataset_json_is_refused_and_named)
     dataset_settings s = source_of(root);
 
     maker_text("dataset.json", json_gallery[_i].text);
-    assert_dataset_refused(&s, json_gallery[_i].status, json_gallery[_i].phrase);
+    maker_refused(&s, json_gallery[_i].status, json_gallery[_i].phrase);
     maker_text("dataset.json", GOOD);
-    dataset_close(open_dataset_checked(&s));
+    dataset_close(maker_open(&s));
 }
 END_TEST
 
@@ -548,7 +528,7 @@ END_TEST
 static void found_by_check(const char *id, const char *phrase, bool warning)
 {
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     pons_error err = PONS_ERROR_INIT;
     dataset_report *report = NULL;
     bool found = false;
@@ -570,7 +550,7 @@ START_TEST(a_valid_dataset_passes_with_its_label_histogram)
 
     make_pairs();
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
     ck_assert_int_eq(report->problem_count, 0);
     ck_assert_int_eq(report->id_count, 2);
@@ -604,7 +584,7 @@ START_TEST(an_unlisted_id_is_reported_with_its_voxel_count)
     found_by_check("b", "has id 7 in 1 voxel, which 'labels' does not list", false);
 
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     pons_error err = PONS_ERROR_INIT;
     pons_case c;
     ck_assert_int_eq(case_read(d, 1, &c, &err), PONS_DATA);
@@ -634,7 +614,7 @@ static void assert_mapped(const char *label, maker_value *id_of)
 
     maker_volume(label, 6, 5, 4, id_of, 0, 512);
     s.labels = labels;
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_msg(case_read(d, 1, &c, &err) == PONS_OK, "%s", err.text);
     for (int n = 0; n < 6 * 5 * 4; n++) {
         int id = (int)id_of(n / 20, n / 4 % 5, n % 4);
@@ -693,7 +673,7 @@ START_TEST(problems_of_the_list_and_of_the_files_are_listed_together)
     s.image = (pons_texts){ 2, (const char *const[]){ s.image.item[0],
                                                       maker_path("img/*_t2.nii.gz") } };
     s.keep_problems = true;
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_int_eq(report->error_count, 5);
     for (int i = 0; i < report->problem_count && i < 5; i++) {
@@ -712,9 +692,9 @@ START_TEST(every_broken_entry_of_a_list_is_named)
 
     maker_text("dataset.json", HEAD "\"training\": [" ITEM("a") ", 3, {\"image\": \"b.nii\"}, "
                                ITEM("a") ", {\"image\": \"/c.nii\", \"label\": \"c\"}] }");
-    assert_dataset_refused(&s, PONS_DATA, "4 problems, the first: ");
+    maker_refused(&s, PONS_DATA, "4 problems, the first: ");
     s.keep_problems = true;
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->case_count, 2);
     ck_assert_int_eq(d->problem_count, 4);
     ck_assert_ptr_nonnull(strstr(d->problem[0].text, "'training[1]' is a number"));
@@ -741,7 +721,7 @@ START_TEST(a_class_that_no_case_has_is_named)
     for (int i = 0; i < 2; i++) {
         pons_error err = PONS_ERROR_INIT;
         dataset_report *report = NULL;
-        dataset *d = open_dataset_checked(&s);
+        dataset *d = maker_open(&s);
         ck_assert_msg(dataset_check(d, NULL, &report, &err) == PONS_OK, "%s", err.text);
         ck_assert_int_eq(report->problem_count, 1);
         ck_assert(report->problem[0].warning);
@@ -765,7 +745,7 @@ START_TEST(all_problems_are_listed_at_once)
     maker_volume("lab/b.nii.gz", 6, 5, 4, one_stray, 0, 2);
     maker_volume("lab/c.nii.gz", 5, 6, 4, corner_label, 1, 2);
     dataset_settings s = globs_of("img/*_t1.nii.gz", "lab/*.nii.gz");
-    dataset *d = open_dataset_checked(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(dataset_check(d, NULL, &report, &err), PONS_DATA);
     ck_assert_int_eq(report->error_count, 3);
     ck_assert_ptr_nonnull(strstr(err.text, "3 problems, the first: case 'a'"));

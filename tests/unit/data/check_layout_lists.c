@@ -38,25 +38,6 @@ static dataset_settings source_of(const char *name)
                                .labels = { 2, two_labels } };
 }
 
-static dataset *open_source(const dataset_settings *s)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
-}
-
-static void assert_refused(const dataset_settings *s, pons_status status, const char *phrase)
-{
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
-    ck_assert_msg(dataset_open(s, &d, &err) == status, "status %d: %s", err.status, err.text);
-    ck_assert_msg(strstr(err.text, phrase) != NULL, "'%s' lacks '%s'", err.text, phrase);
-    ck_assert_ptr_null(d);
-}
-
 /* The ids of all cases, with a '*' before each that is held out. */
 static void assert_cases(const dataset *d, const char *expected)
 {
@@ -74,7 +55,7 @@ static void assert_cases(const dataset *d, const char *expected)
 
 static void assert_source(const dataset_settings *s, const char *layout, const char *cases)
 {
-    dataset *d = open_source(s);
+    dataset *d = maker_open(s);
 
     ck_assert_str_eq(d->layout, layout);
     assert_cases(d, cases);
@@ -89,7 +70,7 @@ START_TEST(a_datalist_names_images_labels_and_a_validation_list)
     maker_text("d.json", "{\"training\": [" LIST_ITEM("a", "") ", " LIST_ITEM("b", "") "], "
                "\"validation\": [" LIST_ITEM("c", "") "], \"testing\": [{\"image\": \"x\"}]}");
     dataset_settings s = source_of("d.json");
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     ck_assert_str_eq(d->layout, "datalist");
     assert_cases(d, "a b *c");
     ck_assert_str_eq(d->cases[1].image[0], maker_path("img/b.nii.gz"));
@@ -101,7 +82,7 @@ START_TEST(a_datalist_names_images_labels_and_a_validation_list)
     assert_source(&s, "datalist", "*a b c");
     s.validation = NULL;
     s.fold = &(int64_t){ 0 };
-    assert_refused(&s, PONS_CONFIG, "'fold' is 0, but '");
+    maker_refused(&s, PONS_CONFIG, "'fold' is 0, but '");
 }
 END_TEST
 
@@ -113,14 +94,14 @@ START_TEST(folds_of_a_datalist_are_chosen_by_number)
                LIST_ITEM("c", ", \"fold\": 1") ", " LIST_ITEM("d", "") "]}");
     dataset_settings s = source_of("d.json");
     s.labels.count = 0;
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     assert_cases(d, "a *b *c d");
     ck_assert_str_eq(d->classes[1].name, "organ");
     dataset_close(d);
     s.fold = &(int64_t){ 2 };
     assert_source(&s, "datalist", "*a b c d");
     s.fold = &(int64_t){ 0 };
-    assert_refused(&s, PONS_CONFIG, "has no case of it, expected a fold of 1 to 2");
+    maker_refused(&s, PONS_CONFIG, "has no case of it, expected a fold of 1 to 2");
     s.fold = NULL;
     s.validation = "own";
     assert_source(&s, "datalist", "a *b *c d");
@@ -129,7 +110,7 @@ START_TEST(folds_of_a_datalist_are_chosen_by_number)
     maker_text("d.json", "{\"training\": [" LIST_ITEM("a", "") "]}");
     s = source_of("d.json");
     s.validation = "own";
-    assert_refused(&s, PONS_CONFIG, "'validation' is 'own', but '");
+    maker_refused(&s, PONS_CONFIG, "'validation' is 'own', but '");
 }
 END_TEST
 
@@ -144,7 +125,7 @@ START_TEST(a_list_of_images_gives_channels_and_folders_give_ids)
                "\"label\": \"p/s2/lab/t.nii.gz\"}]}");
     dataset_settings s = source_of("d.json");
     s.validation = "none";
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->channels, 2);
     assert_cases(d, "s1_img s2_img");
     ck_assert_str_eq(d->cases[0].image[1], maker_path("p/s1/img/f.nii.gz"));
@@ -173,7 +154,7 @@ START_TEST(a_broken_datalist_is_refused_and_named)
     make_files("", "ab");
     s.layout = "datalist";
     maker_text("datalist.json", datalist_gallery[_i].text);
-    assert_refused(&s, datalist_gallery[_i].status, datalist_gallery[_i].phrase);
+    maker_refused(&s, datalist_gallery[_i].status, datalist_gallery[_i].phrase);
     maker_text("datalist.json", LIST_GOOD);
     assert_source(&s, "datalist", "*a b");
 }
@@ -218,25 +199,25 @@ START_TEST(columns_of_images_are_channels)
                "img/d.nii.gz,lab/c.nii.gz,img/c.nii.gz\n");
     dataset_settings s = source_of("t.csv");
     s.validation = "none";
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     assert_cases(d, "a c");
     ck_assert_int_eq(d->channels, 2);
     ck_assert_ptr_null(d->channel_names);
     ck_assert_str_eq(d->cases[0].image[1], maker_path("img/b.nii.gz"));
     dataset_close(d);
     maker_text("t.csv", "image_t2,image_t1,label\nimg/b.nii.gz,img/a.nii.gz,lab/a.nii.gz\n");
-    d = open_source(&s);
+    d = maker_open(&s);
     assert_cases(d, "b");
     ck_assert_str_eq(d->channel_names[0], "t2");
     ck_assert_str_eq(d->channel_names[1], "t1");
     dataset_close(d);
     maker_text("t.csv", "who,t2,flair,label\nx,img/b.nii.gz,img/a.nii.gz,lab/a.nii.gz\n");
-    d = open_source(&s);
+    d = maker_open(&s);
     ck_assert_int_eq(d->channels, 2);
     ck_assert_str_eq(d->channel_names[1], "flair");
     dataset_close(d);
     maker_text("t.csv", "img/b.nii.gz,img/a.nii.gz,lab/a.nii.gz\n");
-    d = open_source(&s);
+    d = maker_open(&s);
     ck_assert_int_eq(d->channels, 2);
     ck_assert_str_eq(d->cases[0].label, maker_path("lab/a.nii.gz"));
     dataset_close(d);
@@ -254,7 +235,7 @@ START_TEST(a_quoted_name_holds_delimiters_and_quotes)
     maker_text("t.csv", name);
     dataset_settings s = source_of("t.csv");
     s.validation = "none";
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     assert_cases(d, "x, \"y\"");
     dataset_close(d);
 }
@@ -265,9 +246,9 @@ START_TEST(every_wrong_row_of_a_table_is_listed)
     make_files("", "ab");
     maker_text("t.csv", CSV_GOOD "img/a.nii.gz,lab/b.nii.gz\nimg/z.nii.gz,lab/a.nii.gz\nx\n");
     dataset_settings s = source_of("t.csv");
-    assert_refused(&s, PONS_DATA, "3 problems, the first: ");
+    maker_refused(&s, PONS_DATA, "3 problems, the first: ");
     s.keep_problems = true;
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     ck_assert_int_eq(d->problem_count, 3);
     dataset_close(d);
 }
@@ -280,7 +261,7 @@ START_TEST(a_broken_table_is_refused_and_named)
     make_files("", "ab");
     s.layout = "csv";
     maker_text("train.csv", csv_gallery[_i].text);
-    assert_refused(&s, csv_gallery[_i].status, csv_gallery[_i].phrase);
+    maker_refused(&s, csv_gallery[_i].status, csv_gallery[_i].phrase);
     maker_text("train.csv", CSV_GOOD);
     s.validation = "names:a";
     assert_source(&s, "csv", "*a b");
@@ -298,12 +279,12 @@ START_TEST(a_layout_is_recognised_by_one_file_of_a_folder)
     maker_text("notes.json", "{\"who\": \"me\"}");
     maker_text("ages.csv", "name,age\nx,3\n");
     dataset_settings s = source_of("");
-    dataset *d = open_source(&s);
+    dataset *d = maker_open(&s);
     snprintf(text, sizeof text, "layout: datalist, by '%s'", maker_path("folds.json"));
     ck_assert_str_eq(dataset_layout_text(d), text);
     dataset_close(d);
     s.layout = "datalist";
-    d = open_source(&s);
+    d = maker_open(&s);
     snprintf(text, sizeof text, "layout: datalist, as given, of '%s'", maker_path("folds.json"));
     ck_assert_str_eq(dataset_layout_text(d), text);
     dataset_close(d);
@@ -317,10 +298,10 @@ START_TEST(two_candidates_are_refused_with_the_way_to_choose)
                LIST_ITEM("a", "") "]}");
     maker_text("folds.json", LIST_GOOD);
     dataset_settings s = source_of("");
-    assert_refused(&s, PONS_CONFIG, "has 2 datasets: decathlon by '");
-    assert_refused(&s, PONS_CONFIG, "folds.json', expected one\nhint: --set data.source=");
+    maker_refused(&s, PONS_CONFIG, "has 2 datasets: decathlon by '");
+    maker_refused(&s, PONS_CONFIG, "folds.json', expected one\nhint: --set data.source=");
     maker_text("train.csv", CSV_GOOD);
-    assert_refused(&s, PONS_CONFIG, "has 3 datasets: decathlon by '");
+    maker_refused(&s, PONS_CONFIG, "has 3 datasets: decathlon by '");
     s.layout = "decathlon";
     assert_source(&s, "decathlon", "a");
     s.layout = "datalist";
@@ -336,9 +317,9 @@ START_TEST(a_folder_without_a_sign_is_refused_with_what_was_looked_for)
 {
     make_files("", "a");
     dataset_settings s = source_of("");
-    assert_refused(&s, PONS_DATA, "has no dataset.json, no .json with 'training', no .csv");
+    maker_refused(&s, PONS_DATA, "has no dataset.json, no .json with 'training', no .csv");
     s = source_of("img/a.nii.gz");
-    assert_refused(&s, PONS_DATA, "is no dataset, expected a folder");
+    maker_refused(&s, PONS_DATA, "is no dataset, expected a folder");
 }
 END_TEST
 

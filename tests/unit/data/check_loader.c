@@ -66,11 +66,8 @@ static dataset *open_dataset(void)
     const char *image[] = { maker_path("x/*_0.nii"), maker_path("x/*_1.nii") };
     dataset_settings s = { .image = { 2, image }, .label = maker_path("y/*.nii"),
                            .labels = { 2, labels }, .validation = "none" };
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
 
-    ck_assert_msg(dataset_open(&s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
+    return maker_open(&s);
 }
 
 static void bench_open(bench *b, cache_mode mode, sampling_mode sampling, const char *augment)
@@ -615,7 +612,7 @@ START_TEST(a_case_without_a_label_cannot_be_trained_on)
     loader *l;
 
     write_cases();
-    ck_assert_int_eq(dataset_open(&s, &d, &err), PONS_OK);
+    d = maker_open(&s);
     ck_assert_int_eq(cache_open(d, NULL, CASES, d->training, &keep, NULL, &held, &err), PONS_OK);
     ck_assert_int_eq(loader_open(held, CASES, d->training, NULL, &load, &l, &err), PONS_CONFIG);
     ck_assert_ptr_nonnull(strstr(err.text, "case 'case0' has no label to learn from"));

@@ -3,6 +3,7 @@
  * every deterministic transform, inverse resampling, cache and written files, with extents of 1
  * and odd ones.
  */
+#include "support/dataset_maker.h"
 #include "support/root.h"
 #include "support/suite.h"
 #include "support/whole_resample.h"
@@ -334,15 +335,14 @@ END_TEST
 
 static const phantom_settings phantoms = { 3, { 67, 61, 53 }, 2, 4, 7 };
 
-static void open_phantoms(bool regions, dataset **d)
+static dataset *open_phantoms(bool regions)
 {
     static const char *const both[] = { "outer:1,2,3", "inner:2" };
     dataset_settings settings = { .source = in_root("data") };
-    pons_error err = PONS_ERROR_INIT;
 
     if (regions)
         settings.regions = (pons_texts){ 2, both };
-    ck_assert_msg(!dataset_open(&settings, d, &err), "%s", err.text);
+    return maker_open(&settings);
 }
 
 static void assert_bytes(const void *a, const void *b, size_t size)
@@ -381,7 +381,7 @@ START_TEST(cached_cases_do_not_depend_on_the_thread_count)
         dataset *d;
         const int ranks[] = { 0, 1, 2 };
 
-        open_phantoms(kind & 1, &d);
+        d = open_phantoms(kind & 1);
         for (int t = 0; t < THREADS; t++) {
             cache_settings s = { .mode = CACHE_MEMORY, .threads = threads[t],
                                  .sampling = samplings[kind >> 1 & 1], .background_above = 0.1 };

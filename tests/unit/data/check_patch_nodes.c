@@ -86,7 +86,7 @@ static void bench_open(bench *b, const char *augment)
     dataset_settings where = { .image = { CHANNELS, image }, .label = maker_path("y/*.nii"),
                                .labels = { 2, labels }, .validation = "none" };
     *b = (bench){ NULL };
-    ck_assert_msg(dataset_open(&where, &b->data, &err) == PONS_OK, "%s", err.text);
+    b->data = maker_open(&where);
     maker_text("a.ini", augment);
     ck_assert_msg(config_open(maker_path("a.ini"), 0, NULL, &b->ini, &err) == PONS_OK, "%s",
                   err.text);

@@ -4,6 +4,7 @@
  * cases lie on the transformed grid.
  */
 #include "support/root.h"
+#include "support/dataset_maker.h"
 #include "support/suite.h"
 
 #include "cli/data/preprocess.h"
@@ -69,7 +70,7 @@ START_TEST(a_phantom_is_a_complete_dataset)
     dataset_report *report;
 
     ck_assert_msg(!phantom_write(in_root("data"), &small, NULL, &err), "%s", err.text);
-    ck_assert_msg(!dataset_open(&settings, &d, &err), "%s", err.text);
+    d = maker_open(&settings);
     ck_assert_int_eq(d->case_count, 3);
     ck_assert_int_eq(d->class_count, 4);
     ck_assert_int_eq(d->channels, 2);

@@ -85,11 +85,8 @@ static dataset *open_dataset(void)
     const char *image[] = { maker_path("d/*_image.nii") };
     dataset_settings s = { .image = { 1, image }, .label = maker_path("d/*_label.nii"),
                            .labels = { 2, labels }, .validation = "none" };
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
 
-    ck_assert_msg(dataset_open(&s, &d, &err) == PONS_OK, "%s", err.text);
-    return d;
+    return maker_open(&s);
 }
 
 static void bench_open(bench *b, const plan *p, int self, const cache_peers *peers)

@@ -4,6 +4,7 @@
  */
 #include "support/data/golden_arrays.h"
 #include "support/data/slide_maker.h"
+#include "support/dataset_maker.h"
 #include "support/nifti_maker.h"
 #include "support/root.h"
 
@@ -41,11 +42,8 @@ static dataset_settings usual(void)
 
 static dataset *open_list(const dataset_settings *s, const char *text)
 {
-    dataset *d = NULL;
-
     write_text("list.csv", text);
-    MUST(dataset_open(s, &d, &error));
-    return d;
+    return maker_open(s);
 }
 
 static const data_case *case_named(const dataset *d, const char *id)
@@ -235,12 +233,8 @@ END_TEST
 static void expect_refusal(const dataset_settings *s, const char *text, pons_status status,
                            const char *words)
 {
-    pons_error err = PONS_ERROR_INIT;
-    dataset *d = NULL;
-
     write_text("list.csv", text);
-    ck_assert_msg(dataset_open(s, &d, &err) == status, "status %d: %s", err.status, err.text);
-    ck_assert_msg(strstr(err.text, words) != NULL, "'%s' lacks '%s'", err.text, words);
+    maker_refused(s, status, words);
 }
 
 START_TEST(a_row_that_does_not_fit_is_named)
