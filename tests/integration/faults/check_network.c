@@ -36,13 +36,6 @@ static void setup_once(void)
     make_plain_run();
 }
 
-static void expect_exit_code(pid_t launcher, int code)
-{
-    int found = process_finish(launcher);
-
-    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, root_text("said"));
-}
-
 START_TEST(an_undisturbed_network_changes_nothing)
 {
     launch_words l = { "as-is", 2, { NULL }, { NULL } };

@@ -28,13 +28,6 @@ static void setup(void)
     ck_assert_msg(strstr(root_text("said"), PHRASE) != NULL, "'%s' is not in: %s", PHRASE, \
                   root_text("said"))
 
-static void expect_exit_code(pid_t launcher, int code)
-{
-    int found = process_finish(launcher);
-
-    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, root_text("said"));
-}
-
 /*
  * Exactly one line has the cause. The result is the time until then, without pauses of this test.
  */
@@ -54,15 +47,6 @@ static void expect_run_continues(const launch_words *l)
     expect_exit_code(start_launch(l), 0);
     ck_assert_int_eq(steps_of(l->name), 120);
     expect_same_state("plain", l->name);
-}
-
-/* Name of a run of its own for each iteration of a test. */
-static const char *numbered_name(const char *name, int i)
-{
-    static char text[32];
-
-    snprintf(text, sizeof text, "%s-%d", name, i);
-    return text;
 }
 
 static int random_step(void)

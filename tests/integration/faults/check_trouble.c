@@ -43,14 +43,6 @@ static int64_t newest_finite(const char *run)
     return newest_finite_in(in_run(run, "checkpoints"), STEPS);
 }
 
-static const char *numbered_name(const char *name, int i)
-{
-    static char text[32];
-
-    snprintf(text, sizeof text, "%s-%d", name, i);
-    return text;
-}
-
 static const char steps_word[] = "augment.steps=flip gaussian_noise trouble";
 static const char *const ranks[] = { "augment.trouble.rank=0", "augment.trouble.rank=1" };
 

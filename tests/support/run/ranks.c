@@ -73,6 +73,21 @@ pid_t start_launch(const launch_words *l)
     return start_launch_saying("said", l);
 }
 
+void expect_exit_code(pid_t launcher, int code)
+{
+    int found = process_finish(launcher);
+
+    ck_assert_msg(found == code, "code %d, expected %d: %s", found, code, root_text("said"));
+}
+
+const char *numbered_name(const char *name, int i)
+{
+    static char text[32];
+
+    snprintf(text, sizeof text, "%s-%d", name, i);
+    return text;
+}
+
 int find_ranks(pid_t launcher, pid_t *rank, int room)
 {
     DIR *processes = opendir("/proc");

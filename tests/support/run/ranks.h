@@ -33,6 +33,11 @@ pid_t start_launch_saying(const char *said, const launch_words *l);
 
 pid_t start_launch(const launch_words *l);
 
+void expect_exit_code(pid_t launcher, int code);
+
+/* Name of a run of its own for each iteration of a test; valid until the next call. */
+const char *numbered_name(const char *name, int i);
+
 /* ---- processes of a run ---------------------------------------------------------------------- */
 
 /* Find the launcher's direct children with the program's name; returns their number. */
