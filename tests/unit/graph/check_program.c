@@ -646,7 +646,7 @@ END_TEST
 
 START_TEST(unused_parameters_are_listed_and_unchanged)
 {
-    bench b = { 0 };
+    bench b;
     pons_graph *g = graph_new(true);
     pons_init one = { PONS_INIT_CONSTANT, 1 };
     pons_node *used = pons_parameter_leaf(g, "used", PONS_ROLE_BIAS, SHAPE(2), one);
@@ -655,11 +655,8 @@ START_TEST(unused_parameters_are_listed_and_unchanged)
     step_result r;
     program_facts facts;
 
-    device_reference(&b.device, true);
-    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 1,
-                                     .accumulate = 1, .optimizer = &descent };
-    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
-    program *p = make_program(&b, n, true);
+    bench_begin(&b, WIDE, (program_settings){ 0 });
+    program *p = b.train = make_program(&b, n, true);
     program_describe(p, &facts);
     ck_assert_int_eq(facts.untrained_count, 1);
     ck_assert_str_eq(program_untrained(p, 0), "unused");
@@ -671,15 +668,14 @@ START_TEST(unused_parameters_are_listed_and_unchanged)
     ck_assert_double_eq_tol(r.grad_norm, sqrt(8), 1e-15);
     ck_assert_double_eq(*(double *)tensor_named(b.storage, STORAGE_PARAMETER, "used").memory, 0.5);
     ck_assert_double_eq(*(double *)tensor_named(b.storage, STORAGE_PARAMETER, "unused").memory, 1);
-    program_free(p);
-    storage_free(b.storage);
+    bench_close(&b);
 }
 END_TEST
 
 /* 'shared' is trained all the same; 'stray' belongs to no output. */
 START_TEST(parameters_of_an_output_that_is_left_out_are_not_listed)
 {
-    bench b = { 0 };
+    bench b;
     pons_graph *g = graph_new(true);
     pons_init one = { PONS_INIT_CONSTANT, 1 };
     pons_node *shared = pons_parameter_leaf(g, "shared", PONS_ROLE_BIAS, SHAPE(2), one);
@@ -690,16 +686,12 @@ START_TEST(parameters_of_an_output_that_is_left_out_are_not_listed)
 
     graph_leave_out(g, pons_exp(g, pons_mul(g, shared, head)));
     graph_leave_out(g, shared);
-    device_reference(&b.device, true);
-    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 1,
-                                     .accumulate = 1, .optimizer = &descent };
-    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
-    program *p = make_program(&b, n, true);
+    bench_begin(&b, WIDE, (program_settings){ 0 });
+    program *p = b.train = make_program(&b, n, true);
     program_describe(p, &facts);
     ck_assert_int_eq(facts.untrained_count, 1);
     ck_assert_str_eq(program_untrained(p, 0), "stray");
-    program_free(p);
-    storage_free(b.storage);
+    bench_close(&b);
 }
 END_TEST
 
@@ -906,7 +898,7 @@ END_TEST
 /* Gradients that are one node, a leaf or a constant get separate slots. */
 START_TEST(coinciding_gradients_have_separate_slots)
 {
-    bench b = { 0 };
+    bench b;
     pons_graph *g = graph_new(true);
     pons_init one = { PONS_INIT_CONSTANT, 1 };
     pons_node *x = pons_parameter_leaf(g, "x", PONS_ROLE_BIAS, SHAPE(2), one);
@@ -916,11 +908,8 @@ START_TEST(coinciding_gradients_have_separate_slots)
     net n = { g, pons_sum_all(g, pons_add(g, pons_add(g, x, y), pons_mul(g, z, in))), NULL };
     step_result r;
 
-    device_reference(&b.device, true);
-    b.settings = (program_settings){ .precision = PRECISION_FP32, .micro_batches = 2,
-                                     .accumulate = 2, .optimizer = &descent };
-    ck_assert_int_eq(storage_new(&b.device, &b.storage, &error), PONS_OK);
-    program *p = make_program(&b, n, true);
+    bench_begin(&b, WIDE, (program_settings){ .micro_batches = 2, .accumulate = 2 });
+    program *p = b.train = make_program(&b, n, true);
     ck_assert_int_eq(program_step_begin(p, 0, &error), PONS_OK);
     for (int m = 0; m < 2; m++) {
         ((double *)program_input(p, "in", NULL))[0] = 1 + m;
@@ -933,8 +922,7 @@ START_TEST(coinciding_gradients_have_separate_slots)
     }
     ck_assert_double_eq(((double *)program_gradient(p, "z"))[0], 3);
     ck_assert_double_eq(((double *)program_gradient(p, "z"))[1], 0);
-    program_free(p);
-    storage_free(b.storage);
+    bench_close(&b);
 }
 END_TEST
 
