@@ -1,7 +1,7 @@
 # Shared code of the tests: a library, from which the linker takes the objects that a program names.
 check_LTLIBRARIES += tests/libsupport.la
 tests_libsupport_la_SOURCES = %D%/asserts.h %D%/dataset_maker.c %D%/dataset_maker.h \
-	%D%/disk_preload.c %D%/disk_preload.h %D%/disk_shim.h %D%/finite_weights.c %D%/finite_weights.h \
+	%D%/process/disk_preload.c %D%/process/disk_preload.h %D%/process/disk_shim.h %D%/finite_weights.c %D%/finite_weights.h \
 	%D%/golden_file.c %D%/golden_file.h %D%/guarded.c %D%/guarded.h %D%/must.h %D%/nifti_maker.c %D%/nifti_maker.h %D%/pause.c %D%/pause.h \
 	%D%/root.c %D%/root.h %D%/soak.c %D%/soak.h %D%/spoil.c %D%/spoil.h %D%/suite.c %D%/suite.h \
 	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h %D%/whole_resample.c %D%/whole_resample.h
@@ -34,8 +34,8 @@ EXTRA_DIST += %D%/checks.sh %D%/small_unet.sh %D%/idx.sh %D%/graph/golden_modes_
 
 # The disk shim stands in front of the C library: a module for programs that a test starts, and an object of tests.
 check_LTLIBRARIES += tests/plugins/disk_shim.la
-tests_plugins_disk_shim_la_SOURCES = %D%/disk_shim.c
-DISK_SHIM = %D%/disk_shim.c
+tests_plugins_disk_shim_la_SOURCES = %D%/process/disk_shim.c
+DISK_SHIM = %D%/process/disk_shim.c
 
 # make_slide writes whole-slide images for shell tests.
 check_PROGRAMS += %D%/data/make_slide

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Print the folder for the tests' temporary folders: TMPDIR if it is set, else /dev/shm if it has space and allows
-# execution, else /tmp. tests/support/disk_shim.c simulates slow and failing disks; hundreds of fsyncs on a real one
+# execution, else /tmp. tests/support/process/disk_shim.c simulates slow and failing disks; hundreds of fsyncs on a real one
 # would only cost time.
 memory=/dev/shm
 

@@ -5,7 +5,7 @@
  */
 #include <config.h>
 
-#include "support/disk_shim.h"
+#include "support/process/disk_shim.h"
 #include "support/run/tiny_run.h"
 #include "support/soak.h"
 #include "support/suite.h"

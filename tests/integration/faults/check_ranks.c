@@ -2,7 +2,7 @@
  * check_ranks.c - trainings under 'pons launch'. A run that is killed, stopped or interrupted, and
  * started again, ends with the bits of an undisturbed process.
  */
-#include "support/disk_preload.h"
+#include "support/process/disk_preload.h"
 #include "support/process/free_port.h"
 #include "support/process/process_state.h"
 #include "support/run/ranks.h"

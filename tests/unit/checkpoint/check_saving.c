@@ -4,7 +4,7 @@
  */
 #include <config.h>
 
-#include "support/disk_preload.h"
+#include "support/process/disk_preload.h"
 #include "support/process/process_state.h"
 #include "support/run/tiny_run.h"
 #include "support/suite.h"

@@ -1,7 +1,7 @@
 /*
  * disk_preload.c - see disk_preload.h.
  */
-#include "support/disk_preload.h"
+#include "support/process/disk_preload.h"
 
 void preload_disk(const char *fault, const char *gate)
 {

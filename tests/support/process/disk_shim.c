@@ -6,7 +6,7 @@
  */
 #include <config.h>
 
-#include "support/disk_shim.h"
+#include "support/process/disk_shim.h"
 
 #include <dlfcn.h>
 #include <errno.h>
