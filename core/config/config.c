@@ -273,6 +273,17 @@ static bool is_step(const char *section)
     return strchr(section, '.') != NULL;
 }
 
+static bool has_item(config *c, const char *list, const char *word)
+{
+    int count = 0;
+    char **item = list_split(c->arena, list, &count);
+
+    for (int i = 0; item != NULL && i < count; i++)
+        if (strcmp(item[i], word) == 0)
+            return true;
+    return false;
+}
+
 /* Whether 'steps' of the section before the dot lists the name after it. */
 static bool is_listed(config *c, const char *section)
 {
@@ -280,14 +291,8 @@ static bool is_listed(config *c, const char *section)
     config_entry *e = config_entry_find(c, arena_format(c->arena, "%.*s", (int)(dot - section),
                                                         section),
                                         "steps");
-    char **item;
-    int count = 0;
 
-    item = e != NULL ? list_split(c->arena, e->value, &count) : NULL;
-    for (int i = 0; i < count; i++)
-        if (strcmp(item[i], dot + 1) == 0)
-            return true;
-    return false;
+    return e != NULL && has_item(c, e->value, dot + 1);
 }
 
 pons_status config_refuse_misspelt(config *c, const char *section, const char *key, pons_error *err)
@@ -381,6 +386,37 @@ static bool is_known(const config *c, const char *section)
         if (strcmp(k->name, section) == 0)
             return true;
     return false;
+}
+
+/* Whether files have the section, and --set gives none of its keys. */
+static bool is_of_files(const config *c, const char *section)
+{
+    bool found = false;
+
+    for (const section_line *s = c->section; s != NULL; s = s->next)
+        found = found || strcmp(s->name, section) == 0;
+    for (int i = 0; i < c->entry_count; i++)
+        if (c->entry[i].line == 0 && strcmp(c->entry[i].section, section) == 0)
+            return false;
+    return found;
+}
+
+const char *config_leave_out_parts(config *c, const char *whole, const char *key)
+{
+    const config_entry *e = config_find(c, whole, key);
+    const char *names = NULL;
+    int count = 0;
+    char **item = e != NULL && e->replaced != NULL
+                ? list_split(c->arena, e->replaced, &count) : NULL;
+
+    for (int i = 0; item != NULL && i < count; i++) {
+        const char *section = arena_format(c->arena, "%s.%s", whole, item[i]);
+        if (has_item(c, e->value, item[i]) || is_known(c, section) || !is_of_files(c, section))
+            continue;
+        config_skip(c, section);
+        names = names != NULL ? arena_format(c->arena, "%s, %s", names, item[i]) : item[i];
+    }
+    return names;
 }
 
 static pons_status refuse_section(config *c, const char *section, const char *where,

@@ -88,6 +88,12 @@ void config_skip(config *c, const char *section);
  */
 const char *config_leave_out(config *c, const char *section, const pons_option *known,
                              const pons_option *kept);
+/*
+ * Leave out the sections WHOLE.NAME of files whose NAME is in the list [whole] 'key' that --set
+ * replaces, and not in its value. A section with a key of --set stays. Returns the names,
+ * "spacing, orient"; NULL: there is none.
+ */
+const char *config_leave_out_parts(config *c, const char *whole, const char *key);
 /* PONS_CONFIG for an unused section or key, with the nearest known name. Called last. */
 pons_status config_refuse_unknown(config *c, pons_error *err);
 /*

@@ -737,6 +737,19 @@ pons_status sections_fill_step(config *c, const char *name, step_options *s, pon
     return config_fill(c, name, step_option_table, s, err);
 }
 
+void sections_leave_out(config *c, logger *l)
+{
+    for (const section_table *t = section_tables; t->name != NULL; t++)
+        for (const pons_option *o = t->options; o->name != NULL; o++) {
+            int kind = section_key_kind(t, o->name);
+            const char *names = kind == PONS_KIND_TRANSFORM || kind == PONS_KIND_SINK
+                              ? config_leave_out_parts(c, t->name, o->name) : NULL;
+            if (names != NULL)
+                log_warning(l, "[%s] sections of %s: left out, since --set replaces '%s'", t->name,
+                            names, o->name);
+        }
+}
+
 static bool is_kept(const char *name, const char *const kept[])
 {
     for (; *kept != NULL; kept++)

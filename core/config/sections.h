@@ -8,6 +8,7 @@
 #ifndef CORE_CONFIG_SECTIONS_H
 #define CORE_CONFIG_SECTIONS_H
 
+#include "base/log.h"
 #include "config/config.h"
 
 typedef enum task_kind { TASK_SEGMENTATION = 0, TASK_SYNTHESIS, TASK_CLASSIFICATION,
@@ -238,6 +239,11 @@ pons_status sections_fill_step(config *c, const char *name, step_options *s, pon
  * in 'kept' (ends with NULL). sections_fill has filled the core's keys of these sections.
  */
 void sections_skip_plugins(config *c, const sections *s, const char *const kept[]);
+/*
+ * Leave out the sections of steps and sinks that the files list and --set does not, with a warning.
+ * Called before the sections are filled or refused.
+ */
+void sections_leave_out(config *c, logger *l);
 /* PONS_CONFIG with "[section] has no 'key'" and the key's help. */
 pons_status sections_require(const char *section, const char *key, pons_error *err);
 

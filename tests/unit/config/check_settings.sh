@@ -151,6 +151,29 @@ if replaced --fresh || ! grep -qF "unknown key 'momentun' in [optimizer]" said; 
     cat said
 fi
 
+# ---- steps and sinks that --set replaces ---------------------------------------------------------
+
+sed 's/^steps = normalize/steps = orient normalize clip/' told.ini >steps.ini
+printf '%s\n' "[preprocess.orient]" "axes = RAS" "[preprocess.clip]" "lower = 0" "[log]" "sinks = csv wandb" \
+    "[log.wandb]" "project = brain" >>steps.ini
+# fewer COMMAND...: train steps.ini with one of its three steps.
+fewer() {
+    "$program" "$@" steps.ini --set experiment.name=fewer --set preprocess.steps=normalize --set log.sinks=csv >said 2>&1
+}
+check "steps and sinks by --set take the place of others" fewer train
+check "the sections of other steps are named" \
+    grep -qF "[preprocess] sections of orient, clip: left out, since --set replaces 'steps'" said
+check "those of other sinks" grep -qF "[log] sections of wandb: left out, since --set replaces 'sinks'" said
+check "each once" [ "$(grep -c 'left out' said)" -eq 2 ]
+check "resolved.ini has none of them" \
+    test "$(grep -cE '^.(preprocess.(orient|clip)|log.wandb)' runs/fewer/resolved.ini)" -eq 0
+check "other commands leave them out as well" fewer data check
+check "a section of --set stays" ends 3 "unknown section 'preprocess.clip'" "$program" train steps.ini --set experiment.name=x \
+    --set preprocess.steps=normalize --set preprocess.clip.lower=1 --set log.sinks=csv
+sed -i 's/^.preprocess.clip./[preprocess.clib]/' steps.ini
+check "a section that no list names" ends 3 "unknown section 'preprocess.clib'" "$program" train steps.ini \
+    --set experiment.name=x --set preprocess.steps=normalize --set log.sinks=csv
+
 # ---- messages ------------------------------------------------------------------------------------
 
 # refused PHRASE SED...: train ($command) refuses the edited plain.ini with code 3 ($found), in one
