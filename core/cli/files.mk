@@ -1,10 +1,13 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
 	core/cli/command.h core/cli/command_config.c core/cli/command_devices.c core/cli/command_doctor.c \
-	core/cli/command_launch.c core/cli/command_report.c core/cli/command_train.c core/cli/command_train.h \
+	core/cli/command_launch.c core/cli/command_report.c \
 	core/cli/commands.c core/cli/environment.c core/cli/environment.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \
 	core/cli/train_folds.h core/cli/usage.c core/cli/usage.h
+libcore_la_SOURCES += core/cli/train/command_train.c core/cli/train/command_train.h \
+	core/cli/train/train_checkpoint.c core/cli/train/train_folder.c \
+	core/cli/train/train_internal.h core/cli/train/train_observer.c core/cli/train/train_run.c
 libcore_la_SOURCES += core/cli/evaluate/command_evaluate.c core/cli/evaluate/evaluate_slides.c \
 	core/cli/evaluate/evaluate_slides.h
 libcore_la_SOURCES += core/cli/explain/command_explain.c core/cli/explain/explain_kernels.c \

@@ -3,7 +3,7 @@
  */
 #include <pons/train.h>
 
-#include "cli/command_train.h"
+#include "cli/train/command_train.h"
 #include "config/sections.h"
 #include "embed/embed_internal.h"
 

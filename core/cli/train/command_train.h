@@ -1,8 +1,8 @@
 /*
  * command_train.h - the training of pons train for a program in place of a command line.
  */
-#ifndef CORE_CLI_COMMAND_TRAIN_H
-#define CORE_CLI_COMMAND_TRAIN_H
+#ifndef CORE_CLI_TRAIN_COMMAND_TRAIN_H
+#define CORE_CLI_TRAIN_COMMAND_TRAIN_H
 
 #include "cli/train_folds.h"
 
