@@ -1,5 +1,6 @@
 /*
- * sink.h - a sink plugin: takes a run's numbers, besides metrics.jsonl.
+ * sink.h - a sink plugin: takes a run's numbers, besides metrics.jsonl; also pictures of cases and
+ * the network if it has operations for them.
  *
  * Records arrive in order from one thread. Another thread calls 'flush', also while a record is
  * being written: records written before the call are on disk when it returns. (fflush, which holds
@@ -28,7 +29,7 @@ typedef struct pons_record {
     const pons_metric *metric;
 } pons_record;
 
-/* The last step whose records stay, and the last one for the kind "validation"; -1: none.       */
+/* The last step whose records stay, and that of validations and their pictures; -1: none.       */
 typedef struct pons_sink_kept {
     int64_t step, validation;
 } pons_sink_kept;
