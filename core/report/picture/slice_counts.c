@@ -46,10 +46,11 @@ bool slice_counts_add_marked(slice_counts *s, const volume *label)
 int64_t slice_counts_largest(const slice_counts *s, int axis)
 {
     const int64_t *count = s->axis[axis];
-    int64_t largest = s->extent[axis] / 2;
+    int64_t middle = s->extent[axis] / 2, largest = middle;
 
     for (int64_t n = 0; n < s->extent[axis]; n++)
-        if (count[n] > count[largest])
+        if (count[n] > count[largest]
+            || (count[n] == count[largest] && llabs(n - middle) < llabs(largest - middle)))
             largest = n;
     return largest;
 }

@@ -17,7 +17,7 @@ pons_status slice_counts_init(slice_counts *s, const int64_t extent[3], pons_err
 void slice_counts_clear(slice_counts *s);
 /* Count the voxels of a U8 or I32 volume that are not 0 in all channels; false: it has none. */
 bool slice_counts_add_marked(slice_counts *s, const volume *label);
-/* The slice with the largest count, the middle one where none is larger. */
+/* The slice with the largest count; of equal ones that nearest to the middle. */
 int64_t slice_counts_largest(const slice_counts *s, int axis);
 /* True for the axes that a volume is cut across: all, or the first one of a single slice. */
 bool slice_axis_is_drawn(const int64_t extent[3], int axis);
