@@ -66,6 +66,11 @@ static long execution_count(int algorithm)
     return count(algorithm);
 }
 
+static device gpu; /* open during each test, with the settings that most of them need */
+
+static void open_gpu(void) { gpu = gpu_open(&(pons_device_settings){ .count = 1 }); }
+static void close_gpu(void) { cuda_operations.close(gpu.handle); }
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -130,11 +135,9 @@ START_TEST(matrix_products_are_computed_by_cublaslt)
         { PONS_F32, FLOAT_OF_LARGEST }, { PONS_BF16, BF16_OF_LARGEST },
         { PONS_F16, BF16_OF_LARGEST }
     };
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
 
     for (int i = 0; i < PRODUCTS; i++)
-        products_agree(i, &d, storage[_i].type, "cublas", storage[_i].tolerance);
-    cuda_operations.close(d.handle);
+        products_agree(i, &gpu, storage[_i].type, "cublas", storage[_i].tolerance);
 }
 END_TEST
 
@@ -181,7 +184,6 @@ static uint16_t bf16_of(float value)
 
 START_TEST(gradients_of_bf16_factors_may_be_float)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     uint16_t a[FACTOR], b[FACTOR];
     float expected[RESULT] = { 0 }, found[RESULT];
     pons_kernel k = { .run = NULL };
@@ -190,7 +192,7 @@ START_TEST(gradients_of_bf16_factors_may_be_float)
     asked q;
 
     make_request(&q, PONS_BF16, PONS_F32);
-    ck_assert(is_supported(&d, &q, &k));
+    ck_assert(is_supported(&gpu, &q, &k));
     for (int i = 0; i < FACTOR; i++) {
         a[i] = bf16_of((float)(i % 7));
         b[i] = bf16_of((float)(i % 5 - 2));
@@ -198,37 +200,34 @@ START_TEST(gradients_of_bf16_factors_may_be_float)
             expected[i % WIDTH * WIDTH + column]
                 += (float)(i % 7) * (float)((i / WIDTH * WIDTH + column) % 5 - 2);
     }
-    in[0] = cuda_operations.memory.allocate(d.handle, sizeof a, &err);
-    in[1] = cuda_operations.memory.allocate(d.handle, sizeof b, &err);
-    out = cuda_operations.memory.allocate(d.handle, sizeof found, &err);
-    void *scratch = cuda_operations.memory.allocate(d.handle, k.scratch_size, &err);
-    ck_assert_int_eq(staging_write(&d, in[0], a, sizeof a, &err), PONS_OK);
-    ck_assert_int_eq(staging_write(&d, in[1], b, sizeof b, &err), PONS_OK);
+    in[0] = cuda_operations.memory.allocate(gpu.handle, sizeof a, &err);
+    in[1] = cuda_operations.memory.allocate(gpu.handle, sizeof b, &err);
+    out = cuda_operations.memory.allocate(gpu.handle, sizeof found, &err);
+    void *scratch = cuda_operations.memory.allocate(gpu.handle, k.scratch_size, &err);
+    ck_assert_int_eq(staging_write(&gpu, in[0], a, sizeof a, &err), PONS_OK);
+    ck_assert_int_eq(staging_write(&gpu, in[1], b, sizeof b, &err), PONS_OK);
     const pons_call call = { .input = in, .output = &out, .scratch = scratch };
     ck_assert_msg(k.run(&k, &call, &err) == PONS_OK, "%s", err.text);
-    ck_assert_int_eq(staging_read(&d, found, out, sizeof found, &err), PONS_OK);
+    ck_assert_int_eq(staging_read(&gpu, found, out, sizeof found, &err), PONS_OK);
     ck_assert_mem_eq(found, expected, sizeof found);
-    cuda_operations.memory.release(d.handle, scratch, k.scratch_size);
-    cuda_operations.memory.release(d.handle, out, sizeof found);
-    cuda_operations.memory.release(d.handle, in[1], sizeof b);
-    cuda_operations.memory.release(d.handle, in[0], sizeof a);
+    cuda_operations.memory.release(gpu.handle, scratch, k.scratch_size);
+    cuda_operations.memory.release(gpu.handle, out, sizeof found);
+    cuda_operations.memory.release(gpu.handle, in[1], sizeof b);
+    cuda_operations.memory.release(gpu.handle, in[0], sizeof a);
     k.free(&k);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(factors_of_two_types_use_the_generated_kernel)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     pons_kernel k = { .run = NULL };
     asked q;
 
     make_request(&q, PONS_F32, PONS_F32);
     q.factor[1].type = PONS_BF16;
-    ck_assert(!is_supported(&d, &q, &k));
+    ck_assert(!is_supported(&gpu, &q, &k));
     make_request(&q, PONS_F32, PONS_BF16);
-    ck_assert(!is_supported(&d, &q, &k));
-    cuda_operations.close(d.handle);
+    ck_assert(!is_supported(&gpu, &q, &k));
 }
 END_TEST
 
@@ -273,12 +272,11 @@ static int note_sum_type(cublaslt_operation *out, int sums, int scale)
 
 START_TEST(only_tf32_rounds_float_factors)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-    cublaslt_library *blas = &((cuda_device *)d.handle)->blas;
+    cublaslt_library *blas = &((cuda_device *)gpu.handle)->blas;
     asked q;
 
     make_request(&q, PONS_F32, PONS_F32);
-    ck_assert(cublaslt_is_available(blas, ((cuda_device *)d.handle)->toolkit));
+    ck_assert(cublaslt_is_available(blas, ((cuda_device *)gpu.handle)->toolkit));
     real_operation_new = blas->operation_new;
     blas->operation_new = note_sum_type;
     for (int tf32 = 0; tf32 < 2; tf32++)
@@ -286,11 +284,10 @@ START_TEST(only_tf32_rounds_float_factors)
             pons_kernel k = { .run = NULL };
             make_request(&q, low ? PONS_BF16 : PONS_F32, PONS_F32);
             q.request.tf32 = tf32;
-            ck_assert(is_supported(&d, &q, &k));
+            ck_assert(is_supported(&gpu, &q, &k));
             ck_assert_int_eq(sums_asked, tf32 && !low ? BLAS_SUMS_TF32 : BLAS_SUMS_F32);
             k.free(&k);
         }
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -325,33 +322,29 @@ enum { ALL = 1 + 3 * 4, HOPELESS = 1 + 4 };
 
 START_TEST(the_fastest_algorithm_is_selected_and_reused)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUBLAS", "takes-2=3000 takes-3=1000", 1);
-    expect_choice(&d, &n, 256, HOPELESS, ALL);
+    expect_choice(&gpu, &n, 256, HOPELESS, ALL);
     ck_assert_str_eq(n.note[0].key,
                      "product cuBLASLt 130002 bf16 to fp32 transposed a 16 8 b 16 8");
     ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
     setenv("FAKE_CUBLAS", "takes-3=9000", 1);
-    expect_choice(&d, &n, 256, 0, 0);
+    expect_choice(&gpu, &n, 256, 0, 0);
     ck_assert_int_eq(n.kept, 1);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(a_stored_algorithm_that_is_not_proposed_is_replaced)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUBLAS", "takes-2=1000 takes-3=1900", 1);
-    expect_choice(&d, &n, 4096, ALL, ALL);
-    ((cuda_device *)d.handle)->workspace_limit = 4095;
-    expect_choice(&d, &n, 256, 0, 0);
+    expect_choice(&gpu, &n, 4096, ALL, ALL);
+    ((cuda_device *)gpu.handle)->workspace_limit = 4095;
+    expect_choice(&gpu, &n, 256, 0, 0);
     ck_assert_int_eq(n.kept, 2);
     ck_assert(isnan(n.note[0].seconds));
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -378,21 +371,18 @@ END_TEST
 
 START_TEST(if_no_algorithm_runs_the_first_is_selected)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUBLAS", "refuses-2 refuses-3", 1);
-    expect_choice(&d, &n, 4096, 0, 0);
+    expect_choice(&gpu, &n, 4096, 0, 0);
     ck_assert_str_eq(n.note[0].choice, "");
-    expect_choice(&d, &n, 4096, 0, 0);
+    expect_choice(&gpu, &n, 4096, 0, 0);
     ck_assert_int_eq(n.kept, 1);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(a_replica_without_cache_times_no_algorithm)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     const pons_autotune_cache tuning = { &n, find_note, NULL };
     long before = execution_count(AS_FLOAT) + execution_count(NO_PARTS);
@@ -400,12 +390,11 @@ START_TEST(a_replica_without_cache_times_no_algorithm)
     asked q;
 
     make_request(&q, PONS_F32, PONS_F32);
-    cuda_operations.autotune(d.handle, &tuning);
-    ck_assert(is_supported(&d, &q, &k));
+    cuda_operations.autotune(gpu.handle, &tuning);
+    ck_assert(is_supported(&gpu, &q, &k));
     ck_assert_uint_eq(k.scratch_size, 4096);
     ck_assert_int_eq(execution_count(AS_FLOAT) + execution_count(NO_PARTS), before);
     k.free(&k);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -431,21 +420,19 @@ static void make_request_of_kind(asked *q, int kind)
 
 START_TEST(each_product_has_an_autotune_entry)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     const pons_autotune_cache tuning = { &n, find_note, keep_note };
 
-    cuda_operations.autotune(d.handle, &tuning);
+    cuda_operations.autotune(gpu.handle, &tuning);
     for (int i = 0; i < 2 * KINDS; i++) {
         pons_kernel k = { .run = NULL };
         asked q;
         make_request_of_kind(&q, i % KINDS);
-        ck_assert(is_supported(&d, &q, &k));
+        ck_assert(is_supported(&gpu, &q, &k));
         k.free(&k);
     }
     ck_assert_int_eq(n.count, KINDS);
     ck_assert_int_eq(n.kept, KINDS);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -485,7 +472,6 @@ END_TEST
 
 START_TEST(matrices_with_wrong_extents_are_refused)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     pons_kernel k = { .run = NULL };
     pons_error err = PONS_ERROR_INIT;
     bool supported;
@@ -493,10 +479,9 @@ START_TEST(matrices_with_wrong_extents_are_refused)
 
     make_request(&q, PONS_F32, PONS_F32);
     q.result.shape.extent[1] = WIDTH + 1;
-    ck_assert_int_eq(cublaslt_prepare(d.handle, &q.request, &k, &supported, &err), PONS_DEVICE);
+    ck_assert_int_eq(cublaslt_prepare(gpu.handle, &q.request, &k, &supported, &err), PONS_DEVICE);
     ck_assert_str_eq(err.text, "cannot plan 'y' on device 'cuda:0': cuBLASLt says 7 (an argument "
                                "is wrong)");
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -544,6 +529,7 @@ int main(void)
 
     if (!fakes_open())
         return 1;
+    tcase_add_checked_fixture(c, open_gpu, close_gpu);
     tcase_add_loop_test(c, matrix_products_are_computed_by_cublaslt, 0, 3);
     tcase_add_test(c, gradients_of_bf16_factors_may_be_float);
     tcase_add_test(c, factors_of_two_types_use_the_generated_kernel);

@@ -24,6 +24,11 @@ static int execution_count(int engine)
     return count(engine);
 }
 
+static device gpu; /* open during each test, with the settings that most of them need */
+
+static void open_gpu(void) { gpu = gpu_open(&(pons_device_settings){ .count = 1 }); }
+static void close_gpu(void) { cuda_operations.close(gpu.handle); }
+
 /* ---- one convolution in three directions ----------------------------------------------------- */
 
 typedef struct shape_case {
@@ -131,11 +136,8 @@ static void case_agrees(const shape_case *s, const device *d, pons_type storage,
 
 static void all_cases_agree(pons_type storage, double tolerance)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-
     for (int i = 0; i < SHAPES; i++)
-        case_agrees(&shapes[i], &d, storage, tolerance);
-    cuda_operations.close(d.handle);
+        case_agrees(&shapes[i], &gpu, storage, tolerance);
 }
 
 START_TEST(multiples_of_8_channels_are_computed_by_cudnn)
@@ -208,15 +210,13 @@ START_TEST(tensor_cores_are_used_for_tf32_only)
 {
     const cudnn_constraints wishes = { .architecture = 90, .deterministic = true, .workspace
         = 1 << 20 };
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     pons_request rounded = plain_request;
 
     rounded.tf32 = true;
-    ck_assert_int_eq(engine_of(d, &plain_request, &wishes), 58);
-    ck_assert_int_eq(engine_of(d, &rounded, &wishes), 5);
-    ((cuda_device *)d.handle)->dnn.version = 91002; /* a version that is wrong */
-    ck_assert_int_eq(engine_of(d, &rounded, &wishes), 58);
-    cuda_operations.close(d.handle);
+    ck_assert_int_eq(engine_of(gpu, &plain_request, &wishes), 58);
+    ck_assert_int_eq(engine_of(gpu, &rounded, &wishes), 5);
+    ((cuda_device *)gpu.handle)->dnn.version = 91002; /* a version that is wrong */
+    ck_assert_int_eq(engine_of(gpu, &rounded, &wishes), 58);
 }
 END_TEST
 
@@ -239,7 +239,6 @@ static const struct {
 
 START_TEST(engines_that_are_wrong_on_a_gpu_are_excluded)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     const cudnn_constraints wishes = { .architecture = wrong[_i].architecture,
                                        .deterministic = wrong[_i].deterministic,
                                        .workspace = wrong[_i].workspace };
@@ -252,8 +251,7 @@ START_TEST(engines_that_are_wrong_on_a_gpu_are_excluded)
     request.kind = wrong[_i].kind;
     request.input = tensor;
     request.output = tensor + 2;
-    ck_assert_int_eq(engine_of(d, &request, &wishes), wrong[_i].engine);
-    cuda_operations.close(d.handle);
+    ck_assert_int_eq(engine_of(gpu, &request, &wishes), wrong[_i].engine);
 }
 END_TEST
 
@@ -335,14 +333,12 @@ static void expect_choice(const device *d, notes *n, size_t workspace, const cha
 
 START_TEST(the_fastest_engine_is_selected_and_stored)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", TIMES, 1);
-    expect_choice(&d, &n, 30000, "engine 58, knobs 2=2");
+    expect_choice(&gpu, &n, 30000, "engine 58, knobs 2=2");
     ck_assert_str_eq(n.note[0].key, PLAIN_KEY);
     ck_assert_double_eq_tol(n.note[0].seconds, 1, 0.5);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -359,40 +355,34 @@ END_TEST
 
 START_TEST(a_known_bad_engine_is_not_selected)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     int before = execution_count(58);
 
-    ((cuda_device *)d.handle)->architecture = 120;
+    ((cuda_device *)gpu.handle)->architecture = 120;
     setenv("FAKE_CUDNN", TIMES, 1);
-    expect_choice(&d, &n, 0, "engine 30");
+    expect_choice(&gpu, &n, 0, "engine 30");
     ck_assert_int_eq(execution_count(58), before);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(an_engine_that_fails_is_not_selected)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", TIMES " refuses-58", 1);
-    expect_choice(&d, &n, 0, "engine 30");
-    cuda_operations.close(d.handle);
+    expect_choice(&gpu, &n, 0, "engine 30");
 }
 END_TEST
 
 START_TEST(if_no_engine_runs_the_first_of_cudnn_is_selected)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", "refuses-30 refuses-35 refuses-58", 1);
-    expect_choice(&d, &n, 512, "");
+    expect_choice(&gpu, &n, 512, "");
     ck_assert(isnan(n.note[0].seconds));
-    expect_choice(&d, &n, 512, "");
+    expect_choice(&gpu, &n, 512, "");
     ck_assert_int_eq(n.kept, 1);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -411,42 +401,36 @@ END_TEST
 
 START_TEST(without_memory_for_a_workspace_other_engines_are_timed)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", TIMES, 1);
     setenv("FAKE_CUDA_MOST", "8192", 1);
-    expect_choice(&d, &n, 0, "engine 30");
-    cuda_operations.close(d.handle);
+    expect_choice(&gpu, &n, 0, "engine 30");
 }
 END_TEST
 
 START_TEST(without_memory_for_operands_the_first_engine_is_selected)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", TIMES, 1);
     setenv("FAKE_CUDA_MOST", "4096", 1);
-    expect_choice(&d, &n, 512, "");
-    cuda_operations.close(d.handle);
+    expect_choice(&gpu, &n, 512, "");
 }
 END_TEST
 
 START_TEST(a_stored_engine_is_reused_without_timing)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     int before;
 
     setenv("FAKE_CUDNN", TIMES, 1);
-    expect_choice(&d, &n, 30000, "engine 58, knobs 2=2");
+    expect_choice(&gpu, &n, 30000, "engine 58, knobs 2=2");
     setenv("FAKE_CUDNN", "knob-58=9000", 1);
     before = execution_count(58) + execution_count(35) + execution_count(30);
-    expect_choice(&d, &n, 30000, "engine 58, knobs 2=2");
+    expect_choice(&gpu, &n, 30000, "engine 58, knobs 2=2");
     ck_assert_int_eq(execution_count(58) + execution_count(35) + execution_count(30), before);
     ck_assert_int_eq(n.kept, 1);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -480,68 +464,60 @@ END_TEST
 
 START_TEST(a_stored_engine_that_fits_a_smaller_workspace_is_reused)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-    size_t room = ((cuda_device *)d.handle)->workspace_limit;
+    size_t room = ((cuda_device *)gpu.handle)->workspace_limit;
     notes n = { .count = 0 };
 
     setenv("FAKE_CUDNN", TIMES, 1);
-    expect_choice(&d, &n, 30000, "engine 58, knobs 2=2");
-    ((cuda_device *)d.handle)->workspace_limit = 30000;
-    expect_choice_within(&d, &n, 30000, "engine 58, knobs 2=2", room);
+    expect_choice(&gpu, &n, 30000, "engine 58, knobs 2=2");
+    ((cuda_device *)gpu.handle)->workspace_limit = 30000;
+    expect_choice_within(&gpu, &n, 30000, "engine 58, knobs 2=2", room);
     ck_assert_int_eq(n.kept, 1);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 /* A replica may have a larger workspace than the first one. */
 START_TEST(a_replica_without_cache_takes_the_engine_of_a_smaller_workspace)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 1 };
     const pons_autotune_cache tuning = { &n, find_note, NULL };
     pons_kernel k;
 
     strcpy(n.note[0].key, PLAIN_KEY);
     strcpy(n.note[0].choice, "engine 58, knobs 2=2 within 30000");
-    cuda_operations.autotune(d.handle, &tuning);
-    k = prepared(&d, &plain_request);
+    cuda_operations.autotune(gpu.handle, &tuning);
+    k = prepared(&gpu, &plain_request);
     ck_assert_uint_eq(k.scratch_size, 30000);
     k.free(&k);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(a_replica_without_cache_times_no_engine)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     const pons_autotune_cache tuning = { &n, find_note, NULL };
     int before = execution_count(35) + execution_count(58) + execution_count(30);
     pons_kernel k;
 
-    cuda_operations.autotune(d.handle, &tuning);
-    k = prepared(&d, &plain_request);
+    cuda_operations.autotune(gpu.handle, &tuning);
+    k = prepared(&gpu, &plain_request);
     ck_assert_uint_eq(k.scratch_size, 512);
     ck_assert_int_eq(execution_count(35) + execution_count(58) + execution_count(30), before);
     k.free(&k);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(each_shape_and_direction_has_an_autotune_entry)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     notes n = { .count = 0 };
     const pons_autotune_cache tuning = { &n, find_note, keep_note };
     trio t = build_convolutions(&shapes[0]);
 
-    cuda_operations.autotune(d.handle, &tuning);
-    evaluation_free(evaluate(&t, &d, PONS_BF16));
+    cuda_operations.autotune(gpu.handle, &tuning);
+    evaluation_free(evaluate(&t, &gpu, PONS_BF16));
     ck_assert_int_eq(n.count, NODES);
-    evaluation_free(evaluate(&t, &d, PONS_BF16));
+    evaluation_free(evaluate(&t, &gpu, PONS_BF16));
     ck_assert_int_eq(n.kept, NODES);
     graph_free(t.g);
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -552,24 +528,22 @@ static int lose_context(cuda_event e)
 
 START_TEST(a_gpu_lost_during_autotuning_ends_with_one_line)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-    int (*wait)(cuda_event) = ((cuda_device *)d.handle)->driver.event_wait;
+    int (*wait)(cuda_event) = ((cuda_device *)gpu.handle)->driver.event_wait;
     notes n = { .count = 0 };
     const pons_autotune_cache tuning = { &n, find_note, keep_note };
     pons_error err = PONS_ERROR_INIT;
     pons_kernel k = { .run = NULL };
     bool supported;
 
-    ((cuda_device *)d.handle)->driver.event_wait = lose_context;
-    cuda_operations.autotune(d.handle, &tuning);
-    ck_assert_int_eq(cudnn_prepare(d.handle, &plain_request, &k, &supported, &err),
+    ((cuda_device *)gpu.handle)->driver.event_wait = lose_context;
+    cuda_operations.autotune(gpu.handle, &tuning);
+    ck_assert_int_eq(cudnn_prepare(gpu.handle, &plain_request, &k, &supported, &err),
                      PONS_DEVICE);
     ck_assert_ptr_nonnull(strstr(err.text, "cannot time the engines for 'y': cannot run kernels"));
     ck_assert_ptr_nonnull(strstr(err.text, "hint: --set device.autotune=no"));
     ck_assert_int_eq(n.count, 0);
-    ((cuda_device *)d.handle)->driver.event_wait = wait;
-    cuda_operations.streams.synchronize(d.handle, &err);
-    cuda_operations.close(d.handle);
+    ((cuda_device *)gpu.handle)->driver.event_wait = wait;
+    cuda_operations.streams.synchronize(gpu.handle, &err);
 }
 END_TEST
 
@@ -669,11 +643,8 @@ END_TEST
 
 START_TEST(the_version_of_cudnn_is_reported)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-
-    ck_assert_ptr_nonnull(strstr(d.facts.library, "cuDNN 9.19.0"));
-    ck_assert_ptr_nonnull(strstr(d.facts.features, "cudnn_91900"));
-    cuda_operations.close(d.handle);
+    ck_assert_ptr_nonnull(strstr(gpu.facts.library, "cuDNN 9.19.0"));
+    ck_assert_ptr_nonnull(strstr(gpu.facts.features, "cudnn_91900"));
 }
 END_TEST
 
@@ -730,8 +701,7 @@ START_TEST(a_missing_or_mistyped_attribute_is_refused)
         DNN_CONVOLUTION_PADS_HIGH, DNN_FORWARD_ALPHA, DNN_FORWARD_BETA, DNN_FORWARD_CONVOLUTION,
         DNN_FORWARD_W, DNN_FORWARD_X, DNN_FORWARD_Y, DNN_GRAPH_OPERATIONS
     };
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
-    cuda_device *cuda = d.handle;
+    cuda_device *cuda = gpu.handle;
     cudnn_convolution c;
 
     ck_assert(cudnn_supports(&plain_request, &c));
@@ -745,13 +715,11 @@ START_TEST(a_missing_or_mistyped_attribute_is_refused)
         skipped_type = DNN_TYPE_CHAR;
         ck_assert_msg(graph_status(cuda, &c) == 2010, "attribute %d as text", attributes[i]);
     }
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
 START_TEST(tensors_with_wrong_extents_are_refused)
 {
-    device d = gpu_open(&(pons_device_settings){ .count = 1 });
     const pons_tensor longer = { PONS_F32, { 5, { 1, 4, 4, 5, 8 } } };
     pons_request request = plain_request;
     pons_error err = PONS_ERROR_INIT;
@@ -759,10 +727,9 @@ START_TEST(tensors_with_wrong_extents_are_refused)
     bool supported;
 
     request.output = &longer;
-    ck_assert_int_eq(cudnn_prepare(d.handle, &request, &kernel, &supported, &err), PONS_DEVICE);
+    ck_assert_int_eq(cudnn_prepare(gpu.handle, &request, &kernel, &supported, &err), PONS_DEVICE);
     ck_assert_str_eq(err.text, "cannot plan 'y': cuDNN ended finishing a descriptor with 2000 "
                                "(extents 4 and 5 along axis 2 make no convolution)");
-    cuda_operations.close(d.handle);
 }
 END_TEST
 
@@ -772,6 +739,7 @@ int main(void)
 
     if (!fakes_open())
         return 1;
+    tcase_add_checked_fixture(c, open_gpu, close_gpu);
     tcase_add_test(c, multiples_of_8_channels_are_computed_by_cudnn);
     tcase_add_test(c, multiples_of_8_channels_are_computed_by_cudnn_in_bf16);
     tcase_add_test(c, multiples_of_8_channels_are_computed_by_cudnn_in_fp16);
