@@ -13,3 +13,17 @@ channels = 4 8
 strides = 2
 END
 }
+
+# small_training [PLUGIN]: the same behind sections of normalized patches of 16 voxels a side and one thread.
+small_training() {
+    cat <<END
+[preprocess]
+steps = normalize
+[patch]
+extent = 16
+[distribute]
+devices = cpu
+threads = 1
+END
+    small_unet "$@"
+}

@@ -10,11 +10,7 @@ deterministic = yes
 [data]
 source = heads
 validation = last:3
-[preprocess]
-steps = normalize
-[patch]
-extent = 16
-$(small_unet)
+$(small_training)
 [train]
 steps = 8
 validate_steps = 2
@@ -23,9 +19,6 @@ keep = 9
 precision = fp32
 [log]
 sinks = csv
-[distribute]
-devices = cpu
-threads = 1
 END
 
 train() { "$program" train a.ini "$@"; }

@@ -9,20 +9,13 @@ name = a
 [data]
 source = heads
 validation = last:1
-[preprocess]
-steps = normalize
-[patch]
-extent = 16
-$(small_unet)
+$(small_training)
 dropout = 0.3
 [train]
 steps = 6
 precision = fp32
 [window]
 batch = 2
-[distribute]
-devices = cpu
-threads = 1
 END
 image=heads/imagesTr/phantom_000.nii.gz
 predict() { out=$1; shift; "$program" predict runs/a $image -o "$out.nii.gz" "$@"; }

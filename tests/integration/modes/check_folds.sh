@@ -12,19 +12,12 @@ deterministic = yes
 source = heads
 validation = last:1
 cache = disk
-[preprocess]
-steps = normalize
-[patch]
-extent = 16
-$(small_unet)
+$(small_training)
 [train]
 steps = 4
 precision = fp32
 [window]
 batch = 2
-[distribute]
-devices = cpu
-threads = 1
 END
 
 train() { "$program" train a.ini "$@"; }

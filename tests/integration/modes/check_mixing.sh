@@ -10,11 +10,7 @@ name = a
 [data]
 source = heads
 validation = none
-[preprocess]
-steps = normalize
-[patch]
-extent = 16
-$(small_unet)
+$(small_training)
 [train]
 steps = 4
 batch = 2
@@ -23,9 +19,6 @@ mixup = 0.4
 cutmix = 1
 checkpoint_every = 1
 precision = fp32
-[distribute]
-devices = cpu
-threads = 1
 END
 train() { name=$1; shift; "$program" train a.ini --set "experiment.name=$name" "$@"; }
 same() { [ "$(losses a)" = "$(losses "$1")" ] && cmp "$(weights a)" "$(weights "$1")"; }
