@@ -3,6 +3,8 @@
  */
 #include "support/root.h"
 
+#include <stdarg.h>
+
 char root[64];
 
 void make_root(void)
@@ -21,6 +23,18 @@ void remove_root(void)
 
     snprintf(command, sizeof command, "chmod -R u+w '%s'; rm -rf '%s'", root, root);
     ck_assert_int_eq(system(command), 0);
+}
+
+void shell(const char *format, ...)
+{
+    char text[6000], command[6400];
+    va_list list;
+
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    snprintf(command, sizeof command, "cd %s && %s", root, text);
+    ck_assert_msg(system(command) == 0, "%s", text);
 }
 
 const char *in_root(const char *name)

@@ -17,6 +17,9 @@ void make_root(void);
 
 void remove_root(void);
 
+/* Run a shell command in the folder; it must succeed. */
+void shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* A path in the folder. The last 16 results stay valid. */
 const char *in_root(const char *name);
 

@@ -113,10 +113,8 @@ static int fail_each_call(writer *to, int there, const char *call, int error, bo
     int n = 0;
 
     for (;;) {
-        char command[256];
         pons_error err = PONS_ERROR_INIT;
-        snprintf(command, sizeof command, "rm -rf %s", in_root("c"));
-        ck_assert_int_eq(system(command), 0);
+        shell("rm -rf c");
         for (int64_t step = 1; step <= there; step++)
             ck_assert_int_eq(write_checkpoint(step, &err), PONS_OK);
         disk_fault fault = { .number = ++n, .error = error, .shorten = error == 0 };
@@ -232,12 +230,10 @@ static int train_within_limit(rlim_t size)
 START_TEST(a_file_size_limit_ends_the_run_and_damages_nothing)
 {
     int code = 1, limits = 0;
-    char command[128];
 
     make_whole_run();
     for (long size = 4096; code != 0; size += soak_times(2, 1) * 4096, limits++) {
-        snprintf(command, sizeof command, "rm -rf %s/runs/run", root);
-        ck_assert_int_eq(system(command), 0);
+        shell("rm -rf runs/run");
         code = train_within_limit((rlim_t)size);
         if (code != 0)
             expect_full_disk(code, "File too large", "files", size);

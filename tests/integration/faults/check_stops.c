@@ -61,22 +61,15 @@ static int train_split(const variant *v, const char *name, const split *s, int s
 
 static void remove_run(const char *name)
 {
-    char command[128];
-
-    snprintf(command, sizeof command, "rm -rf %s/runs/%s", root, name);
-    ck_assert_int_eq(system(command), 0);
+    shell("rm -rf runs/%s", name);
 }
 
 static void expect_same_run(const variant *v, const char *name, int step, int split)
 {
-    char command[512];
-
     ck_assert_msg(same_runs("whole", name, TENSOR_FILES), "%s stopped after step %d, then "
                   "on split %d: see the differences above", v->name, step, split);
-    snprintf(command, sizeof command, "cd %s/runs; for r in whole %s; do "
-             "grep -v 'seconds\\|memory' $r/metrics.csv >../$r.csv; done; "
-             "cmp ../whole.csv ../%s.csv", root, name, name);
-    ck_assert_int_eq(system(command), 0);
+    shell("cd runs; for r in whole %s; do grep -v 'seconds\\|memory' $r/metrics.csv >../$r.csv; "
+          "done; cmp ../whole.csv ../%s.csv", name, name);
 }
 
 /*
@@ -237,14 +230,12 @@ static int train_spoilt_run(const char *name, int stop)
 START_TEST(every_piece_of_a_checkpoint_is_needed)
 {
     static const piece none = { TRAINER, "step", 1, 0 };
-    char command[256];
 
     make_run();
     ck_assert_int_eq(train_spoilt_run("whole", 0), 0);
     ck_assert_int_eq(train_spoilt_run("half", 10), 75);
     for (int i = -1; i < (int)(sizeof pieces / sizeof pieces[0]); i++) {
-        snprintf(command, sizeof command, "cp -r %s/runs/half %s/runs/run", root, root);
-        ck_assert_int_eq(system(command), 0);
+        shell("cp -r runs/half runs/run");
         spoil_checkpoint("run", i < 0 ? &none : &pieces[i]);
         ck_assert_int_eq(train_spoilt_run("run", 0), 0);
         bool same = same_runs("whole", "run", TENSOR_FILES);

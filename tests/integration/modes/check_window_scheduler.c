@@ -9,7 +9,6 @@
 #include "support/run/run_pons.h"
 #include "support/suite.h"
 
-#include <stdarg.h>
 
 static const char ini[] =
     "[experiment]\nname = run\n"
@@ -28,26 +27,12 @@ static const char *const lists[] = { "cpu", "cpu:0,cpu:1", "cpu:0,1,2", "cpu:0,c
 /* Two runs of a few steps, because any weights suffice. */
 static void make_runs(void)
 {
-    make_root();
     write_text("e.ini", ini);
     EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "5", "--extent", "37,24,41",
            "--classes", "3");
     EXPECT(0, NULL, "train", "e.ini", "-q");
     EXPECT(0, NULL, "train", "e.ini", "-q", "--set", "experiment.name=other", "--set",
            "experiment.seed=1", "--set", "window.batch=2");
-}
-
-/* A shell command in the folder that must succeed. */
-static __attribute__((format(printf, 1, 2))) void shell(const char *format, ...)
-{
-    char text[6000], command[6400];
-    va_list list;
-
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    snprintf(command, sizeof command, "cd %s && %s", root, text);
-    ck_assert_msg(system(command) == 0, "%s", text);
 }
 
 /* Predict into folder N with each list of devices. Every file equals that of the first list. */
@@ -91,7 +76,6 @@ START_TEST(windows_of_one_case_give_the_same_bytes_on_several_devices)
     /* Each window adds one plane: blending always waits for planes to be consumed. */
     SAME_FILES("runs/run", "phantom/imagesTr/phantom_000.nii.gz", "window.extent=4 24 40",
                "window.overlap=0.75", "window.batch=5");
-    remove_root();
 }
 END_TEST
 
@@ -101,7 +85,6 @@ START_TEST(several_cases_give_the_same_bytes_and_lines_on_several_devices)
     SAME_FILES("runs/run", "phantom/imagesTr");
     SAME_FILES("runs/run", "phantom/imagesTr", "window.batch=64", "window.overlap=0");
     SAME_FILES("runs/run,runs/other", "phantom/imagesTr", "window.mirror=1");
-    remove_root();
 }
 END_TEST
 
@@ -116,7 +99,6 @@ START_TEST(scores_of_a_run_are_the_same_bytes_on_several_devices)
         shell("mv out %s && cmp json0 %s", name, name);
     }
     ck_assert_ptr_nonnull(strstr(root_text("json3"), "phantom_004"));
-    remove_root();
 }
 END_TEST
 
@@ -142,7 +124,6 @@ START_TEST(a_damaged_case_does_not_prevent_the_others)
     EXPECT(4, "imagesTr/phantom_002.nii.gz'", "predict", "runs/run",
            "phantom/imagesTr/phantom_002.nii.gz", "-o", "one.nii.gz");
     ck_assert_int_ne(access(in_root("one.nii.gz"), F_OK), 0);
-    remove_root();
 }
 END_TEST
 
@@ -158,7 +139,6 @@ START_TEST(an_unwritable_result_ends_a_prediction_on_any_devices)
                "--set", devices);
         shell("test -f full/phantom_000.nii.gz && test ! -e full/phantom_002.nii.gz");
     }
-    remove_root();
 }
 END_TEST
 
@@ -173,7 +153,6 @@ START_TEST(an_ensemble_uses_the_devices_of_its_first_network)
     shell("test $(ls a | wc -l) = 5 && test $(ls b | wc -l) = 5");
     EXPECT(3, "there is no cpu:2 among 2", "predict", "runs/run", "phantom/imagesTr", "-o", "c",
            "--set", "distribute.devices=cpu:0,cpu:2");
-    remove_root();
 }
 END_TEST
 
@@ -215,7 +194,6 @@ START_TEST(several_processes_write_the_bytes_of_one)
         }
         shell("rm -r one");
     }
-    remove_root();
 }
 END_TEST
 
@@ -227,7 +205,6 @@ START_TEST(several_processes_have_the_scores_of_one)
         run_on_ranks(count, 0, "evaluate --run runs/run --json");
         shell("cmp out out.0 && test ! -s out.1");
     }
-    remove_root();
 }
 END_TEST
 
@@ -244,7 +221,6 @@ START_TEST(several_processes_agree_on_damaged_cases)
     shell("mkdir -p full/phantom_001.nii.gz");
     run_on_ranks(2, 1, "predict runs/run phantom/imagesTr -o full");
     shell("grep \"'full/phantom_001.nii.gz'\" said.0 && grep \"'full/phantom_001.nii.gz'\" said.1");
-    remove_root();
 }
 END_TEST
 
@@ -252,6 +228,7 @@ int main(void)
 {
     TCase *c = suite_new("spread");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, windows_of_one_case_give_the_same_bytes_on_several_devices);
     tcase_add_test(c, several_cases_give_the_same_bytes_and_lines_on_several_devices);
     tcase_add_test(c, scores_of_a_run_are_the_same_bytes_on_several_devices);

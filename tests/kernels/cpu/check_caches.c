@@ -21,7 +21,6 @@ static void write_size(int index, const char *size)
 
 START_TEST(the_largest_cache_of_all_levels_is_found)
 {
-    make_root();
     ck_assert_int_eq(cache_size_largest(root), 0);
     write_size(0, "32K\n");
     ck_assert_int_eq(cache_size_largest(root), 32 << 10);
@@ -31,13 +30,11 @@ START_TEST(the_largest_cache_of_all_levels_is_found)
     ck_assert_int_eq(cache_size_largest(root), 32 << 20);
     write_size(4, "48M\n");
     ck_assert_int_eq(cache_size_largest(root), 48 << 20);
-    remove_root();
 }
 END_TEST
 
 START_TEST(an_invalid_cache_size_is_ignored)
 {
-    make_root();
     write_size(0, "");
     write_size(1, "many\n");
     write_size(2, "-4K\n");
@@ -45,7 +42,6 @@ START_TEST(an_invalid_cache_size_is_ignored)
     ck_assert_int_eq(cache_size_largest(root), 0);
     write_size(4, "4096");
     ck_assert_int_eq(cache_size_largest(root), 4096);
-    remove_root();
 }
 END_TEST
 
@@ -53,6 +49,7 @@ int main(void)
 {
     TCase *c = suite_new("caches");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, the_largest_cache_of_all_levels_is_found);
     tcase_add_test(c, an_invalid_cache_size_is_ignored);
     return suite_run();

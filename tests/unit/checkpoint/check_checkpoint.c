@@ -82,7 +82,6 @@ START_TEST(killed_writers_leave_a_valid_checkpoint)
     unsigned state = 12345;
     double slowness = 1; /* time of a writer relative to an idle machine */
 
-    make_root();
     ck_assert_int_eq(write_step(0, 1000, &err), PONS_OK);
     for (int round = 0; round < 100; round++) {
         pid_t child = fork();
@@ -109,7 +108,6 @@ START_TEST(killed_writers_leave_a_valid_checkpoint)
     ck_assert_msg(before > 0, "no writer ever finished one");
     ck_assert_int_eq(checkpoint_prune(root, 2, &err), PONS_OK);
     ck_assert_int_le(names_in_root(), 4); /* two checkpoints, the marked one and 'last' */
-    remove_root();
 }
 END_TEST
 
@@ -132,7 +130,6 @@ START_TEST(every_damaged_byte_is_found)
     char folder[128], path[256];
     struct stat facts;
 
-    make_root();
     ck_assert_int_eq(write_step(7, 10, &err), PONS_OK);
     snprintf(folder, sizeof folder, "%s/step-00000007", root);
     for (int f = 0; f < 2; f++) {
@@ -147,7 +144,6 @@ START_TEST(every_damaged_byte_is_found)
         }
     }
     ck_assert_int_eq(checkpoint_verify(folder, &err), PONS_OK);
-    remove_root();
 }
 END_TEST
 
@@ -239,7 +235,6 @@ START_TEST(random_damage_is_found_and_valid_hashes_do_not_crash)
     size_t size[2];
     int honest = 0;
 
-    make_root();
     ck_assert_int_eq(write_step(7, 40, &err), PONS_OK);
     snprintf(folder, sizeof folder, "%s/step-00000007", root);
     for (int f = 0; f < 2; f++) {
@@ -271,7 +266,6 @@ START_TEST(random_damage_is_found_and_valid_hashes_do_not_crash)
     ck_assert_int_gt(honest, 100);
     free(good[0]);
     free(good[1]);
-    remove_root();
 }
 END_TEST
 
@@ -282,7 +276,6 @@ START_TEST(a_damaged_checkpoint_gives_way_to_an_older_one_with_a_warning)
     FILE *lines = tmpfile();
     logger l = { .terminal = lines, .level = LOG_NORMAL };
 
-    make_root();
     ck_assert_int_eq(write_step(10, 10, &err), PONS_OK);
     ck_assert_int_eq(write_step(20, 10, &err), PONS_OK);
     ck_assert_int_eq(checkpoint_mark(root, "best", 20, &err), PONS_OK);
@@ -308,7 +301,6 @@ START_TEST(a_damaged_checkpoint_gives_way_to_an_older_one_with_a_warning)
     ck_assert_int_eq(checkpoint_newest(root, NULL, &found, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "all 2 checkpoints"));
     fclose(lines);
-    remove_root();
 }
 END_TEST
 
@@ -341,7 +333,6 @@ START_TEST(each_damaged_checkpoint_is_named_once)
     pons_error err = PONS_ERROR_INIT;
     char path[256];
 
-    make_root();
     for (int step = 10; step <= 30; step += 10) {
         ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
         snprintf(path, sizeof path, "%s/step-%08d/manifest.json", root, step);
@@ -355,7 +346,6 @@ START_TEST(each_damaged_checkpoint_is_named_once)
     ck_assert(strstr(text, "step-00000020") < strstr(text, "step-00000030"));
     ck_assert_int_eq(write_step(10, 10, &err), PONS_OK);
     ck_assert_int_eq(count_phrase(warnings_of(PONS_OK), "warning: "), 2);
-    remove_root();
 }
 END_TEST
 
@@ -364,7 +354,6 @@ START_TEST(pruning_keeps_the_newest_and_the_marked_checkpoints)
     pons_error err = PONS_ERROR_INIT;
     char path[256];
 
-    make_root();
     for (int64_t step = 1; step <= 6; step++)
         ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
     ck_assert_int_eq(checkpoint_mark(root, "best", 2, &err), PONS_OK);
@@ -377,7 +366,6 @@ START_TEST(pruning_keeps_the_newest_and_the_marked_checkpoints)
         snprintf(path, sizeof path, "%s/step-%08d", root, (int)step);
         ck_assert_int_eq(access(path, F_OK) == 0, step == 2 || step > 4);
     }
-    remove_root();
 }
 END_TEST
 
@@ -386,7 +374,6 @@ START_TEST(pruning_ignores_checkpoints_under_foreign_names)
     pons_error err = PONS_ERROR_INIT;
     int before;
 
-    make_root();
     for (int64_t step = 1; step <= 9; step++)
         ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
     ck_assert_int_eq(rename(in_root("step-00000004"), in_root("mine")), 0);
@@ -400,7 +387,6 @@ START_TEST(pruning_ignores_checkpoints_under_foreign_names)
     ck_assert_int_eq(access(in_root("step-00000004"), F_OK), 0);
     ck_assert_int_eq(access(in_root("step-00000006"), F_OK), 0);
     ck_assert_int_eq(newest_step(), 7);
-    remove_root();
 }
 END_TEST
 
@@ -413,7 +399,6 @@ START_TEST(a_folder_with_an_inexact_name_is_no_checkpoint)
     enum { COUNT = sizeof names / sizeof *names };
     pons_error err = PONS_ERROR_INIT;
 
-    make_root();
     for (int i = 0; i < COUNT; i++)
         ck_assert_int_eq(mkdir(in_root(names[i]), 0777), 0);
     ck_assert_int_eq(newest_step(), -1);
@@ -422,7 +407,6 @@ START_TEST(a_folder_with_an_inexact_name_is_no_checkpoint)
     ck_assert_int_eq(checkpoint_prune(root, 1, &err), PONS_OK);
     ck_assert_int_eq(newest_step(), 3);
     ck_assert_int_eq(names_in_root(), COUNT + 1);
-    remove_root();
 }
 END_TEST
 
@@ -430,7 +414,6 @@ START_TEST(a_checkpoint_under_another_steps_name_is_damaged)
 {
     pons_error err = PONS_ERROR_INIT;
 
-    make_root();
     ck_assert_int_eq(write_step(10, 10, &err), PONS_OK);
     ck_assert_int_eq(write_step(20, 10, &err), PONS_OK);
     ck_assert_int_eq(rename(in_root("step-00000020"), in_root("step-00000099")), 0);
@@ -440,7 +423,6 @@ START_TEST(a_checkpoint_under_another_steps_name_is_damaged)
     err = (pons_error)PONS_ERROR_INIT;
     ck_assert_int_eq(rename(in_root("step-00000099"), in_root("my best one")), 0);
     ck_assert_int_eq(checkpoint_verify(in_root("my best one"), &err), PONS_OK);
-    remove_root();
 }
 END_TEST
 
@@ -449,7 +431,6 @@ START_TEST(only_a_valid_marked_checkpoint_is_returned)
     pons_error err = PONS_ERROR_INIT;
     char *found = NULL;
 
-    make_root();
     ck_assert_int_eq(checkpoint_marked(root, "best", &found, &err), PONS_OK);
     ck_assert_ptr_null(found);
     for (int64_t step = 10; step <= 30; step += 10)
@@ -472,7 +453,6 @@ START_TEST(only_a_valid_marked_checkpoint_is_returned)
                                                       : "names no checkpoint"));
         ck_assert_ptr_null(found);
     }
-    remove_root();
 }
 END_TEST
 
@@ -480,7 +460,6 @@ START_TEST(failed_pruning_goes_on_and_keeps_foreign_files)
 {
     pons_error err = PONS_ERROR_INIT;
 
-    make_root();
     for (int64_t step = 1; step <= 5; step++)
         ck_assert_int_eq(write_step(step, 10, &err), PONS_OK);
     write_text("step-00000003/notes.txt", "mine");
@@ -494,7 +473,6 @@ START_TEST(failed_pruning_goes_on_and_keeps_foreign_files)
     ck_assert_int_eq(checkpoint_prune(root, 1, &err), PONS_DATA);
     ck_assert_ptr_nonnull(strstr(err.text, "best' names no checkpoint"));
     ck_assert_int_eq(names_in_root(), 4); /* all folders remain */
-    remove_root();
 }
 END_TEST
 
@@ -512,6 +490,7 @@ int main(void)
 {
     TCase *c = suite_new("checkpoint");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, killed_writers_leave_a_valid_checkpoint);
     tcase_add_test(c, every_damaged_byte_is_found);
     tcase_add_test(c, random_damage_is_found_and_valid_hashes_do_not_crash);

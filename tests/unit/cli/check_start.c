@@ -125,22 +125,18 @@ static void assert_light(const char *word)
 
 START_TEST(help_maps_no_plugin_library)
 {
-    make_root();
     assert_light("--help");
     assert_light("--version");
-    remove_root();
 }
 END_TEST
 
 START_TEST(libraries_loaded_by_dlopen_are_detected)
 {
-    make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "4", "--extent", "16");
     write_text("e.ini", training);
     ck_assert_ptr_nonnull(strstr(opened_by((const char *[]){ "train", "e.ini", "--set",
                                                              "patch.extent=16", NULL }),
                                  "/device/cpu.so"));
-    remove_root();
 }
 END_TEST
 
@@ -163,13 +159,11 @@ START_TEST(help_takes_less_than_20_ms)
 {
     double least = 1e9;
 
-    make_root();
     for (int i = 0; i < RUNS && !sanitized; i++) {
         double cost = cost_of_help();
         least = cost < least ? cost : least;
     }
     ck_assert_msg(sanitized || least < HELP_SECONDS, "%.1f ms", 1e3 * least);
-    remove_root();
 }
 END_TEST
 
@@ -222,7 +216,6 @@ START_TEST(the_first_step_ends_within_300_ms)
 {
     double least = 1e9;
 
-    make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "4", "--extent", "48");
     write_text("e.ini", training);
     for (int i = 0; i < RUNS && least >= START_SECONDS && !sanitized; i++) {
@@ -231,7 +224,6 @@ START_TEST(the_first_step_ends_within_300_ms)
     }
     printf("%.3f s\n", least);
     ck_assert_msg(sanitized || least < START_SECONDS, "%.2f s", least);
-    remove_root();
 }
 END_TEST
 
@@ -239,6 +231,7 @@ int main(void)
 {
     TCase *c = suite_new("start");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     pons_program();
     binary_path();
     tcase_add_test(c, help_maps_no_plugin_library);

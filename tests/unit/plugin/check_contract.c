@@ -52,7 +52,6 @@ static void make_experiment(const char *kind)
 {
     char text[1024];
 
-    make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "1", "--extent", "12,12,12");
     snprintf(text, sizeof text, ini, strcmp(kind, "model") == 0 ? "plugin = model_silent_failure"
              : "plugin = unet\nchannels = 4 8\nstrides = 2");
@@ -89,15 +88,12 @@ START_TEST(a_broken_rule_ends_the_run_in_one_line)
 {
     make_experiment(broken[_i].kind);
     train_with(PONS_PLUGIN, broken[_i].phrase, broken[_i].kind, broken[_i].name, broken[_i].fault);
-    remove_root();
 }
 END_TEST
 
 START_TEST(a_broken_rule_is_found_by_plugin_check)
 {
-    make_root();
     check_with(PONS_PLUGIN, broken[_i].phrase, broken[_i].kind, broken[_i].name, broken[_i].fault);
-    remove_root();
 }
 END_TEST
 
@@ -112,7 +108,6 @@ START_TEST(plugins_without_a_fault_pass_run_and_check)
     make_experiment(kept[_i][0]);
     train_with(0, NULL, kept[_i][0], kept[_i][1], "none");
     check_with(0, NULL, kept[_i][0], kept[_i][1], "none");
-    remove_root();
 }
 END_TEST
 
@@ -125,7 +120,6 @@ START_TEST(a_negative_learning_rate_is_refused)
            "schedule 'schedule_negative' gives the rate -0.0005 for step 5, expected 0 or more",
            "train", "e.ini", "--set", "schedule.plugin=schedule_negative", "--set",
            "train.steps=8");
-    remove_root();
 }
 END_TEST
 
@@ -133,6 +127,7 @@ int main(void)
 {
     TCase *c = suite_new("contract");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_loop_test(c, a_broken_rule_ends_the_run_in_one_line, 0, BROKEN);
     tcase_add_loop_test(c, a_broken_rule_is_found_by_plugin_check, 0, BROKEN);
     tcase_add_loop_test(c, plugins_without_a_fault_pass_run_and_check, 0, 3);

@@ -25,7 +25,6 @@ static const char small_ini[] =
 
 static void begin_bench(void)
 {
-    make_root();
     write_text("small.ini", small_ini);
     EXPECT(0, NULL, "data", "phantom", "-o", "phantom", "--cases", "1", "--extent", "16,16,16");
 }
@@ -85,7 +84,6 @@ START_TEST(bench_lists_the_kernels_of_explain)
     }
     json_decref(bench);
     json_decref(explain);
-    remove_root();
 }
 END_TEST
 
@@ -127,7 +125,6 @@ START_TEST(kernel_rates_follow_from_time_bytes_and_operations)
     ck_assert_double_gt(differ, 0); /* the digits of two separate measurements differ */
     ck_assert_msg(warned == (differ > 0.25), "%g: %s", differ, root_text("said"));
     json_decref(d);
-    remove_root();
 }
 END_TEST
 
@@ -156,7 +153,6 @@ START_TEST(calls_are_counted_in_a_step)
     ck_assert_int_eq(extreme_calls(d, "begin", true), 1);
     ck_assert_int_eq(extreme_calls(d, "update", true), 1);
     json_decref(d);
-    remove_root();
 }
 END_TEST
 
@@ -195,7 +191,6 @@ START_TEST(the_forward_bench_runs_the_network_on_windows)
     EXPECT(0, NULL, "bench", "small.ini", "--forward", "--reference", "--steps", "2", "--set",
            "window.extent=32 16 24", "--set", "window.batch=2");
     ck_assert_ptr_nonnull(strstr(root_text("out"), "for 2 windows of 32 x 16 x 24"));
-    remove_root();
 }
 END_TEST
 
@@ -237,7 +232,6 @@ START_TEST(the_reduction_report_has_sizes_and_times)
     ck_assert_ptr_nonnull(strstr(root_text("out"), "mode        dp, 2 replicas"));
     ck_assert_ptr_nonnull(strstr(root_text("out"), "% hidden: "));
     ck_assert_ptr_nonnull(strstr(root_text("out"), " sums of statistics and losses"));
-    remove_root();
 }
 END_TEST
 
@@ -282,7 +276,6 @@ START_TEST(the_scaling_model_predicts_from_traced_sums)
     ck_assert_double_gt(bytes, 0);
     ck_assert_double_gt(seconds[1], bytes * 1e-3);
     ck_assert_double_eq_tol(seconds[0], seconds[1], 0.1 * seconds[1]);
-    remove_root();
 }
 END_TEST
 
@@ -298,7 +291,6 @@ START_TEST(a_scaling_model_without_a_network_is_refused)
            "--bandwidth", "1e9", "--forward");
     EXPECT(3, "must be measured on several replicas", "bench", "small.ini", "--model", "--latency",
            "1e-5", "--bandwidth", "1e9", "--set", "loss.sync=yes");
-    remove_root();
 }
 END_TEST
 
@@ -329,7 +321,6 @@ START_TEST(processes_of_a_run_are_measured_together)
                             number(r, "bytes") / 1e6);
         json_decref(d);
     }
-    remove_root();
 }
 END_TEST
 
@@ -362,7 +353,6 @@ START_TEST(all_distribute_modes_are_measured_in_turn)
            "--warm-up", "0");
     ck_assert_ptr_nonnull(strstr(root_text("out"), "\nsingle "));
     EXPECT(3, "unknown key 'batches'", "bench", "small.ini", "--modes", "--set", "train.batches=1");
-    remove_root();
 }
 END_TEST
 
@@ -426,7 +416,6 @@ START_TEST(an_earlier_measurement_is_shown_with_its_ratio)
     ck_assert_ptr_null(strstr(root_text("out"), "idle"));
     json_decref(d);
     json_decref(now);
-    remove_root();
 }
 END_TEST
 
@@ -455,7 +444,6 @@ START_TEST(kinds_of_the_earlier_measurement_are_listed_with_their_sum)
     ck_assert_double_eq(earlier_milliseconds("pack", "lost"), 250);
     ck_assert_double_eq(earlier_milliseconds("all", ""), 7250);
     json_decref(d);
-    remove_root();
 }
 END_TEST
 
@@ -478,7 +466,6 @@ START_TEST(different_conditions_of_the_baseline_are_reported)
     EXPECT(0, "before.json' is of another network, patch or batch: '", "bench", "small.ini",
            "--kernels", "--no-data", "--steps", "1", "--set", "train.batch=3", "--baseline",
            "before.json");
-    remove_root();
 }
 END_TEST
 
@@ -505,7 +492,6 @@ START_TEST(unused_kernels_are_not_listed)
                                  "one after another: median of 2 steps\nbetween "));
     json_decref(step);
     json_decref(pass);
-    remove_root();
 }
 END_TEST
 
@@ -525,7 +511,6 @@ START_TEST(an_invalid_baseline_file_is_refused)
            "small.ini", "--baseline", "timeless.json");
     EXPECT(2, "cut.json': ", "bench", "small.ini", "--baseline", "cut.json");
     EXPECT(2, "cannot open 'none.json'", "bench", "small.ini", "--baseline", "none.json");
-    remove_root();
 }
 END_TEST
 
@@ -539,7 +524,6 @@ START_TEST(a_device_without_peak_has_no_share_of_it)
     ck_assert(json_is_null(json_at(d, "limits")));
     ck_assert(json_is_null(json_at(d, "kernels/0/of_limit")));
     json_decref(d);
-    remove_root();
 }
 END_TEST
 
@@ -625,6 +609,7 @@ int main(void)
 {
     TCase *c = suite_new("bench");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, bench_lists_the_kernels_of_explain);
     tcase_add_test(c, kernel_rates_follow_from_time_bytes_and_operations);
     tcase_add_test(c, calls_are_counted_in_a_step);

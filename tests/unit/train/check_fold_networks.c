@@ -55,7 +55,6 @@ START_TEST(probabilities_of_folds_are_averaged)
 {
     volume fold[2], all;
 
-    train_folds();
     EXPECT(0, NULL, "predict", "runs/a", IMAGE, "-o", "all.nii.gz", "--probabilities");
     EXPECT(0, NULL, "predict", "runs/a", IMAGE, "-o", "f0.nii.gz", "--probabilities", "--fold",
            "0");
@@ -74,7 +73,6 @@ START_TEST(probabilities_of_folds_are_averaged)
     pons_volume_clear(&all);
     pons_volume_clear(&fold[0]);
     pons_volume_clear(&fold[1]);
-    remove_root();
 }
 END_TEST
 
@@ -92,7 +90,6 @@ static void interrupt_fold(void)
 
 START_TEST(missing_and_unfinished_folds_are_named)
 {
-    train_folds();
     EXPECT(2, "--fold 0: 'runs/a/fold_1' holds no folds", "predict", "runs/a/fold_1", IMAGE, "-o",
            "o.nii.gz", "--fold", "0");
     EXPECT(3, "--fold 4: 'runs/a/fold_4' is not there", "predict", "runs/a", IMAGE, "-o",
@@ -111,7 +108,6 @@ START_TEST(missing_and_unfinished_folds_are_named)
     ck_assert_int_eq(rename(in_root("runs/b/fold_0"), in_root("runs/b/fold_2")), 0);
     EXPECT(3, "'runs/b/fold_2' was trained with [data] validation = fold:0/2, fold = first, "
            "expected fold:2/N, or nnunet and fold 2", "predict", "runs/b", IMAGE, "-o", "o.nii.gz");
-    remove_root();
 }
 END_TEST
 
@@ -200,14 +196,12 @@ static void expect_uncertainty_of_folds(const char *run, int folds, bool regions
 
 START_TEST(uncertainty_over_folds_is_that_of_their_probabilities)
 {
-    train_folds();
     EXPECT(0, NULL, "train", "a.ini", "--folds", "3", "--set", "experiment.name=b");
     EXPECT(0, NULL, "train", "a.ini", "--folds", "2", "--set", "experiment.name=c", "--set",
            "data.regions=some:1 all:1", "--set", "loss.plugin=dice");
     expect_uncertainty_of_folds("runs/a", 2, false);
     expect_uncertainty_of_folds("runs/b", 3, false);
     expect_uncertainty_of_folds("runs/c", 2, true);
-    remove_root();
 }
 END_TEST
 
@@ -241,7 +235,6 @@ START_TEST(uncertainty_of_one_network_is_that_of_flipped_images)
     volume_facts facts;
     volume image, sample[4];
 
-    train_folds();
     EXPECT(0, NULL, "predict", "runs/a/fold_0", IMAGE, "-o", "all.nii.gz");
     EXPECT(0, NULL, "predict", "runs/a/fold_0", IMAGE, "-o", "u.nii.gz", "--uncertainty");
     ck_assert(same_files("all.nii.gz", "u.nii.gz"));
@@ -263,7 +256,6 @@ START_TEST(uncertainty_of_one_network_is_that_of_flipped_images)
     EXPECT(3, "--uncertainty compares networks, folds or flipped windows, found one network",
            "predict", "runs/a/fold_0", IMAGE, "-o", "u.nii.gz", "--uncertainty", "--set",
            "window.mirror=");
-    remove_root();
 }
 END_TEST
 
@@ -310,7 +302,6 @@ START_TEST(each_case_is_scored_by_the_fold_that_holds_it_out)
     double a, b, sum;
     json_t *all;
 
-    train_folds();
     EXPECT(0, NULL, "evaluate", "--run", "runs/a", "--json", "--csv", "a.csv");
     all = root_json("out");
     ck_assert_int_eq((int)json_array_size(json_at(all, "cases")), 4);
@@ -327,17 +318,14 @@ START_TEST(each_case_is_scored_by_the_fold_that_holds_it_out)
     EXPECT(0, NULL, "evaluate", "--run", "runs/a");
     ck_assert(strstr(root_text("out"), "\nfold 1 ") != NULL);
     ck_assert(strstr(root_text("out"), "\nfolds sd ") != NULL);
-    remove_root();
 }
 END_TEST
 
 START_TEST(folds_that_share_a_case_are_refused)
 {
-    train_folds();
     EXPECT(0, NULL, "train", "a.ini", "--folds", "2", "--fold", "1", "--fresh", "--set",
            "experiment.seed=3");
     EXPECT(3, "is held out by fold 0 and fold 1, expected one", "evaluate", "--run", "runs/a");
-    remove_root();
 }
 END_TEST
 
@@ -345,6 +333,7 @@ int main(void)
 {
     TCase *c = suite_new("fold_networks");
 
+    tcase_add_checked_fixture(c, train_folds, remove_root);
     pons_program();
     tcase_add_test(c, probabilities_of_folds_are_averaged);
     tcase_add_test(c, missing_and_unfinished_folds_are_named);

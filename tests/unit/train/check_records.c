@@ -27,7 +27,6 @@ static const char ini[] =
 
 static void make_experiment(void)
 {
-    make_root();
     EXPECT(0, NULL, "data", "phantom", "-o", "data", "--cases", "3", "--extent", "12,12,12");
     write_text("e.ini", ini);
     add_plugin("sink", "alarm");
@@ -132,7 +131,6 @@ START_TEST(grace_that_ends_while_a_step_is_recorded_saves_its_record)
     ck_assert_int_eq(count_lines("metrics.csv", "step,%d,", 2), 6);
     ck_assert_int_eq(train_ini("none"), 0);
     expect_one_of_each(4);
-    remove_root();
 }
 END_TEST
 
@@ -143,7 +141,6 @@ START_TEST(grace_that_ends_while_a_validation_is_recorded_saves_its_record)
     ck_assert_int_eq(count_lines("metrics.csv", "validation,%d,", 2), 7);
     ck_assert_int_eq(train_ini("none"), 0);
     expect_one_of_each(4);
-    remove_root();
 }
 END_TEST
 
@@ -156,7 +153,6 @@ START_TEST(a_deferred_validation_that_was_killed_is_recorded_once)
     ck_assert_int_eq(count_lines("metrics.jsonl", "\"validation\",\"step\":%d,", 2), 1);
     ck_assert_int_eq(train_ini("none"), 0);
     expect_one_of_each(4);
-    remove_root();
 }
 END_TEST
 
@@ -168,7 +164,6 @@ START_TEST(records_after_the_checkpoint_are_cut)
     ck_assert_int_eq(count_lines("metrics.jsonl", "\"step\",\"step\":%d,", 3), 1);
     ck_assert_int_eq(train_ini("none"), 0);
     expect_one_of_each(4);
-    remove_root();
 }
 END_TEST
 
@@ -234,7 +229,6 @@ START_TEST(a_validation_deferred_by_a_signal_is_caught_up)
         ck_assert_int_eq(train_ini_by_step("none", set), 0);
         expect_whole("signal in step", step);
     }
-    remove_root();
 }
 END_TEST
 
@@ -252,7 +246,6 @@ START_TEST(a_killed_validation_is_caught_up)
         ck_assert_int_eq(train_ini_by_step("none", set), 0);
         expect_whole("killed in validation", step);
     }
-    remove_root();
 }
 END_TEST
 
@@ -282,7 +275,6 @@ START_TEST(an_unmarked_checkpoint_is_marked_at_the_next_start)
         ck_assert_int_eq(train_ini_by_step("none", set), 0);
         expect_whole("not marked after step", step);
     }
-    remove_root();
 }
 END_TEST
 
@@ -299,7 +291,6 @@ START_TEST(a_deferred_validation_can_exhaust_the_patience)
     ck_assert_int_eq(train_ini_by_step("none", set), 0);
     ck_assert_ptr_nonnull(strstr(root_text("said"), "is finished"));
     expect_whole("signal in step", 2);
-    remove_root();
 }
 END_TEST
 
@@ -337,7 +328,6 @@ static void expect_an_answer(void)
  */
 static bool answer_before_the_first_step(useconds_t wait)
 {
-    char command[256];
     pid_t child = START("train", "e.ini", "--set", "train.steps=100000");
 
     if (wait > 0)
@@ -351,8 +341,7 @@ static bool answer_before_the_first_step(useconds_t wait)
         return false; /* the run had not begun */
     ck_assert_int_eq(code, 75);
     expect_an_answer();
-    snprintf(command, sizeof command, "! find %s/runs -name '*.part*' 2>/dev/null | grep .", root);
-    ck_assert_int_eq(system(command), 0);
+    shell("! find runs -name '*.part*' 2>/dev/null | grep .");
     return strstr(root_text("said"), "before the first step") != NULL;
 }
 
@@ -370,7 +359,6 @@ START_TEST(an_early_signal_gives_one_line_and_no_partial_file)
     for (int i = 0; i < 20 && early == 0; i++)
         early += answer_before_the_first_step(0);
     ck_assert_int_gt(early, 0);
-    remove_root();
 }
 END_TEST
 
@@ -384,7 +372,6 @@ START_TEST(the_best_checkpoint_is_chosen_by_a_recorded_metric)
     EXPECT(3, "[train] best is 'dice.': there is no class ''", "train", "e.ini", "--set",
            "train.best=dice.");
     EXPECT(0, NULL, "train", "e.ini", "--set", "train.best=iou.brain");
-    remove_root();
 }
 END_TEST
 
@@ -415,6 +402,7 @@ int main(void)
 {
     TCase *c = suite_new("records");
 
+    tcase_add_checked_fixture(c, make_root, remove_root);
     tcase_add_test(c, grace_that_ends_while_a_step_is_recorded_saves_its_record);
     tcase_add_test(c, grace_that_ends_while_a_validation_is_recorded_saves_its_record);
     tcase_add_test(c, a_deferred_validation_that_was_killed_is_recorded_once);

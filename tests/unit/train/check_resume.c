@@ -185,7 +185,6 @@ static void same_results(const char *a, const char *b)
 
 START_TEST(two_runs_and_any_number_of_loader_threads_give_equal_bits)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a"), NULL);
     for (int threads = 0; threads <= 4; threads += 2) {
         char name[64], loaders[64];
@@ -194,7 +193,6 @@ START_TEST(two_runs_and_any_number_of_loader_threads_give_equal_bits)
         expect_ran(TRAIN("--set", name, "--set", loaders), NULL);
         same_results("a", strchr(name, '=') + 1);
     }
-    remove_root();
 }
 END_TEST
 
@@ -215,7 +213,6 @@ START_TEST(killed_run_goes_on_to_the_same_bits)
     unsigned state = (unsigned)getpid();
     int kills = 0;
 
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a"), NULL);
     for (int round = 0; round < 3; round++) {
         char name[64];
@@ -237,7 +234,6 @@ START_TEST(killed_run_goes_on_to_the_same_bits)
         same_results("a", strchr(name, '=') + 1);
     }
     ck_assert_int_gt(kills, 0);
-    remove_root();
 }
 END_TEST
 
@@ -246,7 +242,6 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
     static const int signals[] = { SIGTERM, SIGINT, SIGUSR1 };
     int interrupted = 0;
 
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a"), NULL);
     for (int round = 0; round < 3; round++) {
         char name[64];
@@ -268,7 +263,6 @@ START_TEST(interrupted_run_exits_75_and_goes_on_to_the_same_bits)
         same_results("a", strchr(name, '=') + 1);
     }
     ck_assert_int_gt(interrupted, 0);
-    remove_root();
 }
 END_TEST
 
@@ -370,14 +364,12 @@ START_TEST(step_longer_than_the_grace_is_given_up)
 {
     int round = 0;
 
-    make_experiment();
     expect_ran(TRAIN(BIG_STEPS, "--set", "experiment.name=measured", "--set", "train.steps=3"),
                NULL);
     double seconds = step_seconds("measured") / 8;
     ck_assert_double_gt(seconds, 0.005);
     while (!gives_up(round, seconds, seconds, ask_once))
         ck_assert_int_lt(++round, INTERRUPTED_ROUNDS);
-    remove_root();
 }
 END_TEST
 
@@ -385,26 +377,20 @@ START_TEST(second_signal_ends_the_grace)
 {
     int round = 0;
 
-    make_experiment();
     while (!gives_up(round, 600, 0.01, ask_twice))
         ck_assert_int_lt(++round, INTERRUPTED_ROUNDS);
-    remove_root();
 }
 END_TEST
 
 START_TEST(finished_run_says_so_and_touches_nothing)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=2"), NULL);
-    static const char list[] = "cd %s && find runs -type f -exec sha256sum {} + -exec stat -c "
-                               "'%%n %%Y' {} + | sort %s before";
-    char command[256];
-    snprintf(command, sizeof command, list, root, ">");
-    ck_assert_int_eq(system(command), 0);
+    static const char list[] = "find runs -type f -exec sha256sum {} + -exec stat -c '%n %Y' {} + "
+                               "| sort";
+    shell("%s >before", list);
     sleep(1);
     expect_ran(TRAIN("--set", "train.steps=2"), "is finished");
-    snprintf(command, sizeof command, list, root, "| cmp -");
-    ck_assert_int_eq(system(command), 0);
+    shell("%s | cmp - before", list);
     /* A run may get more steps; another value of a fixed option is refused with both values. */
     ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "optimizer.lr=0.5"), 3);
     expect_ran(3, "[optimizer] lr is '0.5'");
@@ -417,20 +403,15 @@ START_TEST(finished_run_says_so_and_touches_nothing)
     expect_ran(TRAIN("--fresh", "--set", "train.steps=1", "--set", "optimizer.lr=0.5"), "first.1");
     ck_assert(file_exists_in_root("runs/first.1/checkpoints/last"));
     ck_assert(file_exists_in_root("runs/first/checkpoints/step-00000001"));
-    remove_root();
 }
 END_TEST
 
 START_TEST(resolved_file_repeats_the_run)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a", "--set", "train.steps=3"), NULL);
-    char command[256];
-    snprintf(command, sizeof command, "cp %s/runs/a/resolved.ini %s/e.ini", root, root);
-    ck_assert_int_eq(system(command), 0);
+    shell("cp runs/a/resolved.ini e.ini");
     expect_ran(TRAIN("--set", "experiment.name=b"), NULL);
     same_results("a", "b");
-    remove_root();
 }
 END_TEST
 
@@ -440,28 +421,21 @@ END_TEST
  */
 START_TEST(resolved_file_of_a_folder_with_a_semicolon_repeats_the_run)
 {
-    char command[512];
-
-    make_experiment();
-    snprintf(command, sizeof command, "cd %s && mkdir -p 'o \"d ;d/old' elsewhere && "
-             "mv images labels e.ini 'o \"d ;d/old' && ln -s 'o \"d ;d/old/runs' runs", root);
-    ck_assert_int_eq(system(command), 0);
+    shell("mkdir -p 'o \"d ;d/old' elsewhere && mv images labels e.ini 'o \"d ;d/old' && ln -s 'o "
+          "\"d ;d/old/runs' runs");
     expect_ran(PONS("train", "o \"d ;d/old/e.ini", "--set", "experiment.name=a", "--set",
                     "train.steps=2"), NULL);
-    snprintf(command, sizeof command, "cd %s && mv runs/a/resolved.ini elsewhere/again.ini && "
-             "! grep -F \"$PWD\" elsewhere/again.ini | grep -v 'o \"*d ;d/old'", root);
-    ck_assert_int_eq(system(command), 0);
+    shell("mv runs/a/resolved.ini elsewhere/again.ini && ! grep -F \"$PWD\" elsewhere/again.ini | "
+          "grep -v 'o \"*d ;d/old'");
     expect_ran(PONS("train", "elsewhere/again.ini", "--set", "experiment.name=b"), NULL);
     same_results("a", "b");
     ck_assert_int_eq(PONS("train", "elsewhere/again.ini", "--set", "data.label=x ;y"), 2);
     expect_ran(2, "in double quotes");
     ck_assert_int_eq(PONS("train", "elsewhere/again.ini", "--set", "data.label=\"x ;y/*\""), 4);
     expect_ran(4, "x ;y/*");
-    snprintf(command, sizeof command, "cd %s && mv 'o \"d ;d' \"$(printf 'o\\nd')\"", root);
-    ck_assert_int_eq(system(command), 0);
+    shell("mv 'o \"d ;d' \"$(printf 'o\\nd')\"");
     ck_assert_int_eq(PONS("train", "o\nd/old/e.ini"), 3);
     expect_ran(3, "[experiment] output: the path has the control character 0x0a");
-    remove_root();
 }
 END_TEST
 
@@ -495,7 +469,6 @@ START_TEST(manifest_says_what_made_the_checkpoint_and_a_change_is_told)
     json_t *manifest;
     char hash[65];
 
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=1"), NULL);
     ck_assert_int_eq(checkpoint_manifest(in_root("runs/first/checkpoints/step-00000001"), &manifest,
                                          &err), PONS_OK);
@@ -522,7 +495,6 @@ START_TEST(manifest_says_what_made_the_checkpoint_and_a_change_is_told)
     ck_assert_int_eq(TRAIN("--set", "train.steps=3", "--set", "experiment.name=exact", "--set",
                            "experiment.deterministic=yes"), 3);
     expect_ran(3, "deterministic = yes cannot be kept: plugin optimizer was 'adam ");
-    remove_root();
 }
 END_TEST
 
@@ -531,7 +503,6 @@ END_TEST
 /* c3 is the last case, which is held out for validation. */
 START_TEST(a_run_continues_only_with_its_original_cases)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=2"), NULL);
     write_case(4);
     ck_assert_int_eq(TRAIN(MORE_STEPS), 3);
@@ -557,37 +528,26 @@ START_TEST(a_run_continues_only_with_its_original_cases)
     rename(in_root("images/c2.nii.gz"), in_root("images/c1.nii.gz"));
     write_case(2);
     expect_ran(TRAIN(MORE_STEPS), "case 'c1' has changed: its files do not hold what they held");
-    remove_root();
 }
 END_TEST
-
-static void in_shell(const char *command)
-{
-    char text[1024];
-
-    snprintf(text, sizeof text, "cd %s && { %s; }", root, command);
-    ck_assert_int_eq(system(text), 0);
-}
 
 #define PLAIN(FOLDER, STEPS) "--set", "data.image=" FOLDER "/*.nii", "--set", "train.steps=" STEPS
 
 /* The last bits of a case's last voxel change; size and time of the file stay. */
 START_TEST(a_case_with_changed_content_is_reported)
 {
-    make_experiment();
-    in_shell("mkdir plain && for c in 0 1 2 3; do gunzip -c images/c$c.nii.gz >plain/c$c.nii || "
-             "exit 1; done");
+    shell("mkdir plain && for c in 0 1 2 3; do gunzip -c images/c$c.nii.gz >plain/c$c.nii || "
+          "exit 1; done");
     expect_ran(TRAIN(PLAIN("plain", "1")), NULL);
-    in_shell("cp -r plain moved && touch moved/*");
+    shell("cp -r plain moved && touch moved/*");
     expect_ran(TRAIN(PLAIN("moved", "2")), "going on after step 1");
     ck_assert_ptr_null(strstr(root_text("said"), "has changed"));
-    in_shell("f=plain/c1.nii && touch -r $f time && printf '\\125' | dd of=$f bs=1 conv=notrunc "
-             "seek=$(($(stat -c %s $f) - 4)) 2>/dev/null && touch -r time $f");
+    shell("f=plain/c1.nii && touch -r $f time && printf '\\125' | dd of=$f bs=1 conv=notrunc "
+          "seek=$(($(stat -c %%s $f) - 4)) 2>/dev/null && touch -r time $f");
     expect_ran(TRAIN(PLAIN("plain", "3")), "case 'c1' has changed");
     ck_assert_ptr_nonnull(strstr(root_text("runs/first/log.txt"), "case 'c1' has changed"));
     expect_ran(TRAIN(PLAIN("plain", "4")), "going on after step 3");
     ck_assert_ptr_null(strstr(root_text("said"), "has changed"));
-    remove_root();
 }
 END_TEST
 
@@ -596,18 +556,16 @@ END_TEST
 /* The checkpoint appears to come from a GPU without bf16. */
 START_TEST(a_checkpoint_of_an_unsupported_precision_is_refused)
 {
-    make_experiment();
     expect_ran(TRAIN(AUTO, "--set", "train.steps=1"), NULL);
-    in_shell("cd runs/first/checkpoints/step-00000001 && f=trainer.safetensors && "
-             "old=$(sha256sum <$f | cut -c 1-64) && grep -aq '\"precision\":\"' $f && "
-             "LC_ALL=C sed -i 's/\"precision\":\"[a-z0-9]*\"/\"precision\":\"fp16\"/' $f && "
-             "new=$(sha256sum <$f | cut -c 1-64) && head -c -78 manifest.json >text && "
-             "sed -i s/$old/$new/ text && sum=$(sha256sum <text | cut -c 1-64) && "
-             "{ cat text; printf ',\"sha256\":\"%s\"}\\n' $sum; } >manifest.json && rm text");
+    shell("cd runs/first/checkpoints/step-00000001 && f=trainer.safetensors && "
+          "old=$(sha256sum <$f | cut -c 1-64) && grep -aq '\"precision\":\"' $f && "
+          "LC_ALL=C sed -i 's/\"precision\":\"[a-z0-9]*\"/\"precision\":\"fp16\"/' $f && "
+          "new=$(sha256sum <$f | cut -c 1-64) && head -c -78 manifest.json >text && "
+          "sed -i s/$old/$new/ text && sum=$(sha256sum <text | cut -c 1-64) && "
+          "{ cat text; printf ',\"sha256\":\"%%s\"}\\n' $sum; } >manifest.json && rm text");
     ck_assert_int_eq(TRAIN(AUTO, "--set", "train.steps=2"), 3);
     expect_ran(3,
                "[train] precision fp16, the checkpoint's, does not exist on a cpu\nhint: --fresh");
-    remove_root();
 }
 END_TEST
 
@@ -617,7 +575,6 @@ START_TEST(existing_files_in_a_run_folder_are_never_overwritten)
     static const char *const names[] = { "metrics.jsonl", "metrics.csv", "resolved.ini" };
     char path[64];
 
-    make_experiment();
     ck_assert_int_eq(mkdir(in_root("runs"), 0777), 0);
     ck_assert_int_eq(mkdir(in_root("runs/first"), 0777), 0);
     for (int i = 0; i < 3; i++) {
@@ -638,13 +595,11 @@ START_TEST(existing_files_in_a_run_folder_are_never_overwritten)
     ck_assert_int_eq(rename(in_root("runs/first/checkpoints"), in_root("kept")), 0);
     expect_ran(TRAIN("--set", "train.steps=1"), NULL);
     ck_assert_msg(!file_exists_in_root("runs/first.5"), "the beginning of a run was put aside");
-    remove_root();
 }
 END_TEST
 
 START_TEST(a_run_written_by_another_process_is_not_read)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=1"), NULL);
     ck_assert_int_eq(rename(in_root("runs/first/checkpoints/step-00000001/model.safetensors"),
                             in_root("model.safetensors")), 0);
@@ -655,14 +610,12 @@ START_TEST(a_run_written_by_another_process_is_not_read)
     ck_assert_ptr_null(strstr(root_text("said"), "model.safetensors"));
     ck_assert_int_eq(TRAIN("--fresh"), 3);
     close(folder);
-    remove_root();
 }
 END_TEST
 
 /* The lock of a killed process exists for a moment longer. */
 START_TEST(a_run_continues_once_its_ending_process_has_gone)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=1"), NULL);
     int folder = open(in_root("runs/first"), O_RDONLY | O_DIRECTORY);
     ck_assert_int_eq(flock(folder, LOCK_EX | LOCK_NB), 0);
@@ -674,13 +627,11 @@ START_TEST(a_run_continues_once_its_ending_process_has_gone)
     close(folder);
     expect_ran(TRAIN("--set", "train.steps=2"), NULL);
     ck_assert_int_eq(waitpid(ending, NULL, 0), ending);
-    remove_root();
 }
 END_TEST
 
 START_TEST(debug_is_a_short_run_with_checks_in_a_folder_of_its_own)
 {
-    make_experiment();
     expect_ran(TRAIN("--debug"), "step 4/4");
     ck_assert(file_exists_in_root("runs/first-debug/checkpoints/step-00000004"));
     ck_assert(!file_exists_in_root("runs/first"));
@@ -688,26 +639,22 @@ START_TEST(debug_is_a_short_run_with_checks_in_a_folder_of_its_own)
     expect_ran(TRAIN("--debug", "--fresh"), "first-debug.1");
     expect_ran(TRAIN("--set", "train.steps=5"), "step 5/5");
     ck_assert_ptr_null(strstr(root_text("said"), "going on"));
-    remove_root();
 }
 END_TEST
 
 START_TEST(debug_run_is_not_continued_without_debug)
 {
-    make_experiment();
     expect_ran(TRAIN("--debug"), NULL);
     ck_assert_int_eq(TRAIN("--set", "experiment.name=first-debug"), 3);
     expect_ran(3, "this run is without --debug but the run to be continued is with --debug\n"
                "hint: --fresh");
     ck_assert_int_eq(TRAIN("--resume", "runs/first-debug"), 3);
     expect_ran(3, "in its place --set 'train.pretrained=/");
-    remove_root();
 }
 END_TEST
 
 START_TEST(an_ignored_change_of_a_fixed_value_is_reported)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "train.steps=1"), NULL);
     expect_ran(TRAIN("--set", "train.steps=2"), NULL);
     ck_assert_ptr_null(strstr(root_text("said"), "is not taken"));
@@ -716,7 +663,6 @@ START_TEST(an_ignored_change_of_a_fixed_value_is_reported)
     ck_assert_ptr_nonnull(strstr(root_text("runs/first/log.txt"), "threads = 1 is not taken"));
     expect_ran(TRAIN("--set", "train.steps=4", "--set", "train.pretrained=other.safetensors"),
                "other.safetensors' is not taken: ");
-    remove_root();
 }
 END_TEST
 
@@ -739,7 +685,6 @@ START_TEST(epochs_steps_and_patience_schedule_validation)
 {
     char text[256];
 
-    make_experiment();
     /*
      * With three training cases and four a step, epochs end in steps 1, 2, 3 (two at once), 4, ...
      */
@@ -758,7 +703,6 @@ START_TEST(epochs_steps_and_patience_schedule_validation)
     ck_assert(file_exists_in_root("runs/p/checkpoints/step-00000001")); /* the best */
     expect_ran(TRAIN("--set", "experiment.name=p", "--set", "train.early_stop=2", "--set",
                      "optimizer.lr=1e-12"), "is finished");
-    remove_root();
 }
 END_TEST
 
@@ -768,7 +712,6 @@ START_TEST(no_step_counts_to_an_epoch_beyond_the_last)
     char text[sizeof ini + 16];
     const char *steps = strstr(ini, "steps = 40");
 
-    make_experiment();
     snprintf(text, sizeof text, "%.*sepochs = 2%s", (int)(steps - ini), ini,
              steps + strlen("steps = 40"));
     write_text("e.ini", text);
@@ -776,7 +719,6 @@ START_TEST(no_step_counts_to_an_epoch_beyond_the_last)
     const char *lines = root_text("runs/first/metrics.jsonl");
     ck_assert_ptr_nonnull(strstr(lines, "\"step\":2,\"epoch\":2,"));
     ck_assert_ptr_null(strstr(lines, "\"epoch\":3"));
-    remove_root();
 }
 END_TEST
 
@@ -784,7 +726,6 @@ START_TEST(pretrained_weights_are_where_training_starts)
 {
     char hash[65], other[65];
 
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a", "--set", "train.steps=1", "--set",
                      "train.validate_every=0"), NULL);
     expect_ran(TRAIN("--set", "experiment.name=b", "--set", "train.steps=1", "--set",
@@ -817,25 +758,21 @@ START_TEST(pretrained_weights_are_where_training_starts)
     ck_assert_msg(!file_exists_in_root("runs/c"), "a run that cannot begin left a folder");
     ck_assert_int_eq(TRAIN("--set", "experiment.name=c", "--set", "log.sinks=mlflw"), 3);
     ck_assert(!file_exists_in_root("runs/c/metrics.jsonl"));
-    remove_root();
 }
 END_TEST
 
 START_TEST(gradient_that_is_not_finite_stops_or_skips)
 {
-    make_experiment();
     ck_assert_int_eq(TRAIN("--set", "experiment.name=a", "--set", "optimizer.lr=1e30"), 1);
     expect_ran(1, "the gradient is not finite; first tensor 'model.");
     expect_ran(1, "cases c");
     expect_ran(TRAIN("--set", "experiment.name=b", "--set", "optimizer.lr=1e30", "--set",
                      "train.nonfinite=skip"), "is skipped");
-    remove_root();
 }
 END_TEST
 
 START_TEST(a_run_continues_from_another_run)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=a", "--set", "schedule.plugin=constant"), NULL);
     expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=6", "--set",
                      "schedule.plugin=constant"), NULL);
@@ -844,7 +781,6 @@ START_TEST(a_run_continues_from_another_run)
     char x[65], y[65];
     ck_assert_str_eq(last_hash("a", x), last_hash("other", y));
     ck_assert_int_eq(TRAIN("--set", "experiment.name=new", "--resume", "runs/none"), 3);
-    remove_root();
 }
 END_TEST
 
@@ -888,7 +824,6 @@ static void expect_kept_moments(const char *run, int step, const char *before, i
 
 START_TEST(a_run_continues_from_another_run_with_another_rate_and_loss)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=3", "--set",
                      "schedule.plugin=constant"), NULL);
     expect_ran(RESUME_STEERED("--set", "train.steps=4", "--set", "optimizer.lr=5e-3", "--set",
@@ -908,15 +843,13 @@ START_TEST(a_run_continues_from_another_run_with_another_rate_and_loss)
     /* The run of its own goes on with its own values, and changes none. */
     expect_ran(TRAIN("--set", "experiment.name=steered", "--set", "train.steps=5"),
                "[optimizer] lr is '1e-2' but the run to be continued has '5e-3'");
-    remove_root();
 }
 END_TEST
 
 START_TEST(another_network_or_optimizer_does_not_continue_a_run)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=2"), NULL);
-    in_shell("sed 's/^channels = 4 8/channels = 4 16/' e.ini >wide.ini");
+    shell("sed 's/^channels = 4 8/channels = 4 16/' e.ini >wide.ini");
     ck_assert_int_eq(PONS("train", "wide.ini", "--set", "experiment.name=steered", "--resume",
                           "runs/half"), 3);
     expect_ran(3, "wide.ini:32: [model] channels is '4 16' but the run to be continued has '4 8'");
@@ -925,7 +858,6 @@ START_TEST(another_network_or_optimizer_does_not_continue_a_run)
     ck_assert_int_eq(RESUME_STEERED("--set", "optimizer.beta1=0.8"), 3);
     expect_ran(3, "hint: --resume may change [loss], [schedule], [augment] and [optimizer] lr; ");
     ck_assert_msg(!file_exists_in_root("runs/steered"), "a run that cannot begin left a folder");
-    remove_root();
 }
 END_TEST
 
@@ -945,7 +877,6 @@ static int starts_that_end(int status)
 
 START_TEST(a_run_written_by_another_process_is_not_continued)
 {
-    make_experiment();
     expect_ran(TRAIN("--set", "experiment.name=half", "--set", "train.steps=2"), NULL);
     int folder = open(in_root("runs/half"), O_RDONLY | O_DIRECTORY);
     ck_assert_int_eq(flock(folder, LOCK_EX | LOCK_NB), 0);
@@ -958,14 +889,13 @@ START_TEST(a_run_written_by_another_process_is_not_continued)
     ck_assert_int_eq(TRAIN("--set", "experiment.name=half", "--set", "train.steps=3"), 3);
     expect_ran(3, "or about to go on from it");
     close(folder);
-    in_shell("mkdir -p runs/own/kept && cp -r runs/half/checkpoints/step-00000002 runs/own/kept");
+    shell("mkdir -p runs/own/kept && cp -r runs/half/checkpoints/step-00000002 runs/own/kept");
     expect_ran(TRAIN("--set", "experiment.name=own", "--set", "train.steps=3", "--resume",
                      "runs/own/kept/step-00000002"), "going on after step 2");
     ck_assert_int_eq(TRAIN("--set", "experiment.name=bare", "--resume", "runs/bare"), 3);
-    in_shell("mkdir runs/bare");
+    shell("mkdir runs/bare");
     ck_assert_int_eq(TRAIN("--set", "experiment.name=bare", "--resume", "runs/bare"), 3);
     expect_ran(3, "is neither a run with checkpoints");
-    remove_root();
 }
 END_TEST
 
@@ -973,6 +903,7 @@ int main(void)
 {
     TCase *c = suite_new("resume");
 
+    tcase_add_checked_fixture(c, make_experiment, remove_root);
     tcase_add_test(c, two_runs_and_any_number_of_loader_threads_give_equal_bits);
     tcase_add_test(c, killed_run_goes_on_to_the_same_bits);
     tcase_add_test(c, interrupted_run_exits_75_and_goes_on_to_the_same_bits);
