@@ -1,14 +1,17 @@
 # Shared code of the tests: a library, from which the linker takes the objects that a program names.
 check_LTLIBRARIES += tests/libsupport.la
 tests_libsupport_la_SOURCES = %D%/asserts.h %D%/dataset_maker.c %D%/dataset_maker.h \
-	%D%/process/disk_preload.c %D%/process/disk_preload.h %D%/process/disk_shim.h %D%/finite_weights.c %D%/finite_weights.h \
-	%D%/golden_file.c %D%/golden_file.h %D%/guarded.c %D%/guarded.h %D%/must.h %D%/nifti_maker.c %D%/nifti_maker.h %D%/pause.c %D%/pause.h \
+	%D%/process/disk_preload.c %D%/process/disk_preload.h %D%/process/disk_shim.h \
+	%D%/finite_weights.c %D%/finite_weights.h %D%/guarded.c %D%/guarded.h %D%/must.h \
+	%D%/nifti_maker.c %D%/nifti_maker.h %D%/pause.c %D%/pause.h \
 	%D%/root.c %D%/root.h %D%/soak.c %D%/soak.h %D%/spoil.c %D%/spoil.h %D%/suite.c %D%/suite.h \
-	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h %D%/whole_resample.c %D%/whole_resample.h
+	%D%/tolerance.h %D%/tree_maker.c %D%/tree_maker.h
 tests_libsupport_la_SOURCES += %D%/data/golden_arrays.c %D%/data/golden_arrays.h \
+	%D%/data/golden_file.c %D%/data/golden_file.h \
 	%D%/data/opened_cache.c %D%/data/opened_cache.h \
 	%D%/data/slide_maker.c %D%/data/slide_maker.h \
-	%D%/data/torch_maker.c %D%/data/torch_maker.h
+	%D%/data/torch_maker.c %D%/data/torch_maker.h \
+	%D%/data/whole_resample.c %D%/data/whole_resample.h
 tests_libsupport_la_SOURCES += %D%/process/decimal_comma.c %D%/process/decimal_comma.h \
 	%D%/process/fork_child.c %D%/process/fork_child.h \
 	%D%/process/free_port.c %D%/process/free_port.h %D%/process/gathering.c \

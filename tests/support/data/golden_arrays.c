@@ -3,7 +3,7 @@
  */
 #include "support/data/golden_arrays.h"
 
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #include "graph/ir/leaf.h"
 #include "graph/ir/shape.h"
 #include "graph/reference/reference.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/must.h"
 
 void golden_open(golden *g, const char *name)

@@ -5,7 +5,7 @@
 #define TESTS_RUN_PONS_H
 
 #include "base/clock.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/process/fork_child.h"
 #include "support/root.h"
 

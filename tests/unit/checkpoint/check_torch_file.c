@@ -8,9 +8,9 @@
 #include "checkpoint/weights/weights_file.h"
 
 #include "fuzz/fuzz_file.h"
-#include "support/golden_file.h"
-#include "support/suite.h"
+#include "support/data/golden_file.h"
 #include "support/data/torch_maker.h"
+#include "support/suite.h"
 
 #include <math.h>
 #include <stdio.h>

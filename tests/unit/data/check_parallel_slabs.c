@@ -3,10 +3,10 @@
  * every deterministic transform, inverse resampling, cache and written files, with extents of 1
  * and odd ones.
  */
+#include "support/data/whole_resample.h"
 #include "support/dataset_maker.h"
 #include "support/root.h"
 #include "support/suite.h"
-#include "support/whole_resample.h"
 
 #include "base/file/file.h"
 #include "base/thread/parallel.h"

@@ -3,7 +3,7 @@
  * (tests/golden/pictures.py), and damaged ones are refused in one line.
  */
 #include "support/data/golden_arrays.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/root.h"
 #include "support/suite.h"
 

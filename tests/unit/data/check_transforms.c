@@ -3,7 +3,7 @@
  * MONAI's results. Further cases are a missing foreground, restricted channels and refused
  * options.
  */
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 

@@ -3,8 +3,8 @@
  * their position in space under any change of the grid, and a prediction is mapped back to its
  * file.
  */
+#include "support/data/whole_resample.h"
 #include "support/suite.h"
-#include "support/whole_resample.h"
 
 #include "data/volume/axis_resize.h"
 #include "data/volume/geometry.h"

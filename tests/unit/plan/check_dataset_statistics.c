@@ -10,8 +10,8 @@
 #include "base/thread/parallel.h"
 #include "data/case/case_read.h"
 #include "plan/case_scan.h"
+#include "support/data/golden_file.h"
 #include "support/dataset_maker.h"
-#include "support/golden_file.h"
 #include "support/must.h"
 #include "support/suite.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/must.h"
 #include "support/suite.h"
 

@@ -12,7 +12,7 @@
 #include "metric/metric.h"
 
 #include "data/nifti/nifti_read.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 

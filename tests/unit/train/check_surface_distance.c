@@ -11,7 +11,7 @@
 #include "data/nifti/nifti_read.h"
 #include "metric/surface_distance.h"
 
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 

@@ -10,7 +10,7 @@
 #include "window/window_blend.h"
 
 #include "graph/reference/reference.h"
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 #include "support/suite.h"
 #include "support/tolerance.h"
 

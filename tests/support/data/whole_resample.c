@@ -1,7 +1,7 @@
 /*
  * whole_resample.c - see whole_resample.h.
  */
-#include "support/whole_resample.h"
+#include "support/data/whole_resample.h"
 
 pons_status whole_resample(const volume *v, const volume_grid *grid, inverse_resample_kind kind,
                            float first, volume *out, pons_error *err)

@@ -1,7 +1,7 @@
 /*
  * golden_file.c - see golden_file.h.
  */
-#include "support/golden_file.h"
+#include "support/data/golden_file.h"
 
 #include <limits.h>
 #include <stdio.h>
