@@ -2,6 +2,10 @@
  * command_report.c - pons report: the page of a run, a comparison of several, or their curves as a
  * table.
  */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/arena.h"
 #include "base/file/file.h"
 #include "base/text/text.h"
@@ -39,15 +43,39 @@ static pons_status check_run(const char *run, pons_error *err)
     return PONS_OK;
 }
 
+/* A run beside itself differs in nothing. */
+static pons_status check_others(const invocation *call, int number, pons_error *err)
+{
+    struct stat one, other;
+
+    for (int i = 0; i < number; i++)
+        if (stat(call->argument[i], &one) == 0 && stat(call->argument[number], &other) == 0
+            && one.st_dev == other.st_dev && one.st_ino == other.st_ino)
+            return pons_fail(err, PONS_USAGE, "'%s' and '%s' are one run, expected different "
+                             "runs", call->argument[i], call->argument[number]);
+    return PONS_OK;
+}
+
 static pons_status check_runs(const invocation *call, pons_error *err)
 {
     if (call->argument_count > COMPARE_RUNS_MAX)
         return pons_fail(err, PONS_USAGE, "found %d runs, expected at most %d",
                          call->argument_count, COMPARE_RUNS_MAX);
     for (int i = 0; i < call->argument_count; i++)
-        if (check_run(call->argument[i], err) != PONS_OK)
+        if (check_run(call->argument[i], err) != PONS_OK
+            || check_others(call, i, err) != PONS_OK)
             return err->status;
     return PONS_OK;
+}
+
+/* Add what helps where a folder cannot be written. */
+static void add_output_hint(const char *folder, pons_error *err)
+{
+    size_t used = strlen(err->text);
+
+    if (access(folder, W_OK) != 0)
+        snprintf(err->text + used, sizeof err->text - used,
+                 "\nhint: -o FILE writes the page to another place");
 }
 
 static pons_status write_output(const invocation *call, arena *memory, const char *output,
@@ -63,11 +91,13 @@ static pons_status write_output(const invocation *call, arena *memory, const cha
     if (text_ends_with(path, ".csv"))
         curves_table_write(call->argument_count, call->argument, path, err);
     else if (one)
-        report_page_write(run, path, err);
+        report_page_write(run, output, err);
     else
         compare_page_write(call->argument_count, call->argument, path, err);
     if (err->status == PONS_OK)
         log_line(call->log, "'%s'", path);
+    else if (output == NULL)
+        add_output_hint(one ? run : ".", err);
     return err->status;
 }
 

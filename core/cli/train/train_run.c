@@ -288,7 +288,7 @@ static void end_records(train_job *s, const pons_error *err)
     metrics_end(s->metrics, err->status);
     metrics_close(s->metrics);
     devices_file_close(s->devices);
-    run_reporter_close(s->reporter, err->status == PONS_OK || err->status == PONS_INTERRUPTED);
+    run_reporter_close(s->reporter, true);
     profile_range_end();
     s->metrics = NULL;
     s->devices = NULL;
@@ -331,8 +331,10 @@ pons_status train_run(const invocation *call, const train_flags *flags_given,
     if (err->status == PONS_OK) /* others wait, and see that this rank lives */
         end_records(&s, err);
     leave_others(&s, err);
-    if (err->status != PONS_OK && call->log->file != NULL)
+    if (err->status != PONS_OK && call->log->file != NULL) {
         fprintf(call->log->file, "pons: %s\n", err->text);
+        fflush(call->log->file); /* the report ends with this line */
+    }
     end_records(&s, err);
     close_job(&s, trained, err);
     return err->status;

@@ -107,6 +107,12 @@ static double row_of(const chart_frame *f, double y)
     return HEIGHT - BOTTOM - (y - f->y0) / (f->y1 - f->y0) * (HEIGHT - TOP - BOTTOM);
 }
 
+/* The digits that tell ticks up to 'largest' from each other. */
+static int tick_digits(double step, double largest)
+{
+    return max_int(4, (int)(floor(log10(largest)) - floor(log10(step))) + 1);
+}
+
 /* A step of 1, 2 or 5 times a power of ten that divides the span into four to ten. */
 static double tick_step(double span)
 {
@@ -129,11 +135,12 @@ static void put_ticks_x(const chart_frame *f)
 static void put_ticks_y(const chart_frame *f)
 {
     double step = tick_step(f->y1 - f->y0);
+    int digits = tick_digits(step, fmax(fabs(f->y0), fabs(f->y1)));
 
     for (double y = ceil(f->y0 / step) * step; y <= f->y1 + step * 1e-6; y += step)
         fprintf(f->to, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n", LEFT, WIDTH - RIGHT,
-                row_of(f, y), row_of(f, y), LEFT - 5, row_of(f, y) + 4,
+                "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.*g</text>\n", LEFT, WIDTH - RIGHT,
+                row_of(f, y), row_of(f, y), LEFT - 5, row_of(f, y) + 4, digits,
                 fabs(y) < step * 1e-6 ? 0 : y);
 }
 

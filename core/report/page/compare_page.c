@@ -72,9 +72,23 @@ static void begin_table(const comparison_page *p, const char *label, const char 
     page_table_begin(p->to, label, p->count + 1, column);
 }
 
+static bool any_differs(const comparison_page *p)
+{
+    for (int r = 0; r < p->count; r++)
+        for (int i = 0; i < p->run[r].setting_count; i++)
+            if (differs(p, &p->run[r].setting[i]))
+                return true;
+    return false;
+}
+
 static void put_settings(const comparison_page *p)
 {
     page_section(p->to, "settings", "Settings that differ");
+    if (!any_differs(p)) {
+        fputs("<p>None.</p>\n", p->to);
+        page_section(p->to, NULL, NULL);
+        return;
+    }
     begin_table(p, "Settings that differ", "setting");
     for (int r = 0; r < p->count; r++)
         for (int i = 0; i < p->run[r].setting_count; i++) {
@@ -211,6 +225,21 @@ static void put_values(const comparison_page *p)
     page_table_end(p->to);
 }
 
+/* Runs whose files come from different places may have other cases under the same names. */
+static void put_other_data(const comparison_page *p)
+{
+    static const char *const key[] = { "source", "image" };
+
+    for (int r = 1; r < p->count; r++)
+        for (size_t i = 0; i < sizeof key / sizeof *key; i++)
+            if (strcmp(report_run_setting(&p->run[r], "data", key[i]),
+                       report_run_setting(p->run, "data", key[i])) != 0) {
+                fputs("<p><strong>The runs have other datasets:</strong> cases are paired by "
+                      "their names alone.</p>\n", p->to);
+                return;
+            }
+}
+
 static void put_cases(const comparison_page *p)
 {
     const case_scores *first = &p->run->cases;
@@ -226,6 +255,7 @@ static void put_cases(const comparison_page *p)
     fputs(" of each run's last validation. The difference is that of the run minus the first run; "
           "p is two-sided, of Wilcoxon's signed-rank test over the cases that both have: exact up "
           "to 50 pairs that differ, beyond it normal with the variance of the ties.</p>\n", p->to);
+    put_other_data(p);
     for (int r = 1; r < p->count; r++)
         put_tests(p, &p->run[r]);
     put_values(p);

@@ -3,6 +3,7 @@
  */
 #include "report/page/page_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text/shell_word.h"
@@ -69,9 +70,11 @@ static void put_versions(FILE *to, const report_run *r)
 
 static void put_command(FILE *to, const report_run *r)
 {
-    char file[4096], name[1024];
+    char file[4096], name[1024], *whole = realpath(r->path, NULL);
 
-    shell_word_bare(file, sizeof file, arena_format(r->memory, "%s/resolved.ini", r->path));
+    shell_word_bare(file, sizeof file, arena_format(r->memory, "%s/resolved.ini",
+                    whole != NULL ? whole : r->path));
+    free(whole);
     shell_word_bare(name, sizeof name, arena_format(r->memory, "experiment.name=%s-again",
                     report_run_setting(r, "experiment", "name")));
     page_section(to, "repeat", "Run it again");

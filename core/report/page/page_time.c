@@ -5,13 +5,18 @@
 #include "report/page/page_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file/file.h"
+#include "base/file/json.h"
 #include "base/file/table_file.h"
 #include "base/text/text.h"
 #include "report/html/html.h"
 #include "report/html/page_frame.h"
+
+static const size_t profile_limit = 1 << 26;
 
 /* ---- phases ---------------------------------------------------------------------------------- */
 
@@ -21,6 +26,46 @@ static void put_phase(FILE *to, const char *name, double seconds, double all)
     page_number(to, seconds);
     page_number(to, all > 0 ? 100 * seconds / all : NAN);
     page_row(to, NULL);
+}
+
+/* The phases of --profile, which are the whole time of the main thread. */
+static void put_profile(FILE *to, const json_t *profile)
+{
+    static const char *const column[] = { "phase", "seconds", "percent" };
+    double all = json_number_value(json_object_get(profile, "wall_ns")) * 1e-9;
+    const json_t *phase;
+    size_t i;
+
+    page_table_begin(to, "Profile", 3, column);
+    json_array_foreach(json_object_get(profile, "phases"), i, phase) {
+        const char *name = json_string_value(json_object_get(phase, "phase"));
+
+        put_phase(to, name != NULL ? name : "",
+                  json_number_value(json_object_get(phase, "cpu_ns")) * 1e-9, all);
+    }
+    put_phase(to, "the whole run", all, all);
+    page_table_end(to);
+}
+
+/* profile.json, if the run has one that can be read. */
+static void put_profile_file(FILE *to, const report_run *r)
+{
+    const char *path = arena_format(r->memory, "%s/profile.json", r->path);
+    pons_error ignored = PONS_ERROR_INIT;
+    json_t *profile = NULL;
+    char *text;
+    size_t size;
+
+    if (access(path, F_OK) != 0
+        || file_read(path, profile_limit, &text, &size, PONS_DATA, &ignored) != PONS_OK) {
+        fputs("<p class=\"soft\">The start, checkpoints and reports are not in these; pons train "
+              "--profile measures all.</p>\n", to);
+        return;
+    }
+    if (json_parse(text, size, path, PONS_DATA, &profile, &ignored) == PONS_OK)
+        put_profile(to, profile);
+    json_decref(profile);
+    free(text);
 }
 
 static void put_phases(FILE *to, const report_run *r)
@@ -36,8 +81,9 @@ static void put_phases(FILE *to, const report_run *r)
     put_phase(to, "steps without waiting for data", steps - data, all);
     put_phase(to, "waiting for data", data, all);
     put_phase(to, "validation", validation, all);
-    put_phase(to, "all of them", all, all);
+    put_phase(to, "steps and validations", all, all);
     page_table_end(to);
+    put_profile_file(to, r);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

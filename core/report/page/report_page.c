@@ -66,6 +66,29 @@ static void put_machine(FILE *to, const report_run *r)
     fputs("</p>\n", to);
 }
 
+/* Where a run stands of its length, which is given in steps or in epochs. */
+static void put_length(FILE *to, const report_run *r, const char *key)
+{
+    const char *length = report_run_setting(r, "train", key);
+
+    if (length[0] > '0') {
+        fputs(" of ", to);
+        html_put_text(to, length);
+    }
+}
+
+/* The end of log.txt says how the run ended, or where it is. */
+static void put_last_line(FILE *to, const report_run *r)
+{
+    const char *line = report_run_last_line(r);
+
+    if (line == NULL)
+        return;
+    fputs("<p class=\"soft\">The log ends with: ", to);
+    html_put_text(to, line);
+    fputs("</p>\n", to);
+}
+
 static void put_head(FILE *to, const report_run *r)
 {
     static const char *const part[][2] = {
@@ -75,11 +98,11 @@ static void put_head(FILE *to, const report_run *r)
     };
 
     fprintf(to, "<p>Step %" PRId64, r->history.steps);
-    if (report_run_setting(r, "train", "steps")[0] > '0') {
-        fputs(" of ", to);
-        html_put_text(to, report_run_setting(r, "train", "steps"));
-    }
-    fprintf(to, ", epoch %" PRId64 "</p>\n", r->history.epochs);
+    put_length(to, r, "steps");
+    fprintf(to, ", epoch %" PRId64, r->history.epochs);
+    put_length(to, r, "epochs");
+    fputs("</p>\n", to);
+    put_last_line(to, r);
     put_times(to, r);
     put_machine(to, r);
     put_best(to, r);
@@ -112,6 +135,15 @@ static pons_status write_page(const report_run *r, const char *path, pons_error 
     return safe_file_commit(&f, err);
 }
 
+/* The run's own page has the picture of curves beside it; a page elsewhere leaves the run alone. */
+static pons_status write_own(const report_run *r, pons_error *err)
+{
+    if (write_page(r, arena_format(r->memory, "%s/report.html", r->path), err) == PONS_OK
+        && png_available())
+        progress_plot_write(r, arena_format(r->memory, "%s/progress.png", r->path), err);
+    return err->status;
+}
+
 pons_status report_page_write(const char *run, const char *path, pons_error *err)
 {
     arena *memory = arena_new();
@@ -121,9 +153,12 @@ pons_status report_page_write(const char *run, const char *path, pons_error *err
     if (memory == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory for a report");
     before = text_locale_begin();
-    if (report_run_read(memory, run, &r, err) == PONS_OK && write_page(&r, path, err) == PONS_OK
-        && png_available())
-        progress_plot_write(&r, arena_format(memory, "%s/progress.png", run), err);
+    if (report_run_read(memory, run, &r, err) == PONS_OK) {
+        if (path != NULL)
+            write_page(&r, path, err);
+        else
+            write_own(&r, err);
+    }
     text_locale_end(before);
     arena_free(memory);
     return err->status;

@@ -7,9 +7,9 @@
 #include <pons/plugin.h>
 
 /*
- * Write the page of the run at 'run' to 'path', from its files alone, also while it trains, and
- * the picture RUN/progress.png (progress_plot.h) in a build with libpng. PONS_DATA: the folder is
- * no run.
+ * Write the page of the run at 'run' to 'path', from its files alone, also while it trains. With
+ * NULL the page is RUN/report.html, and a build with libpng writes RUN/progress.png beside it
+ * (progress_plot.h). PONS_DATA: the folder is no run.
  */
 pons_status report_page_write(const char *run, const char *path, pons_error *err);
 

@@ -59,6 +59,13 @@ static void add_line(report_run *r, char *line, const char **section, run_settin
     }
 }
 
+/* A value goes on in the next line after a blank and a backslash; put blanks between its parts. */
+static void join_lines(char *text)
+{
+    for (char *end = strstr(text, " \\\n"); end != NULL; end = strstr(end, " \\\n"))
+        memset(end, ' ', 3 + strspn(end + 3, " \t"));
+}
+
 static void split_lines(report_run *r)
 {
     char *text = arena_string(r->memory, r->resolved), *next = NULL;
@@ -66,6 +73,7 @@ static void split_lines(report_run *r)
     run_setting *setting;
     size_t lines = 1;
 
+    join_lines(text);
     for (const char *c = text; *c != '\0'; c++)
         lines += *c == '\n';
     setting = arena_alloc(r->memory, lines * sizeof *setting);
@@ -126,6 +134,35 @@ int report_run_metric(const report_run *r)
         if (strlen(r->cases.metric[m]) == size && strncmp(r->cases.metric[m], best, size) == 0)
             return m;
     return 0;
+}
+
+/* ---- log ------------------------------------------------------------------------------------- */
+
+static bool is_hint(const char *line)
+{
+    const char *hint = strstr(line, "hint: ");
+
+    return hint != NULL && hint - line <= (ptrdiff_t)strlen("2026-11-28 22:08:11 ");
+}
+
+const char *report_run_last_line(const report_run *r)
+{
+    const char *path = arena_format(r->memory, "%s/log.txt", r->path), *last = NULL;
+    FILE *from = fopen(path, "r");
+    char text[4097], *next = NULL;
+    size_t size = 0;
+
+    if (from == NULL)
+        return NULL;
+    if (fseek(from, -(long)(sizeof text - 1), SEEK_END) != 0)
+        rewind(from);
+    size = fread(text, 1, sizeof text - 1, from);
+    fclose(from);
+    text[size] = '\0';
+    for (char *line = strtok_r(text, "\n", &next); line != NULL; line = strtok_r(NULL, "\n", &next))
+        if (!is_hint(line))
+            last = line;
+    return last != NULL ? arena_string(r->memory, last) : NULL;
 }
 
 /* ---- manifest -------------------------------------------------------------------------------- */

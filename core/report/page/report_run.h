@@ -41,6 +41,8 @@ const char *report_run_setting(const report_run *r, const char *section, const c
 int report_run_metric(const report_run *r);
 /* What follows a first word in the comments of resolved.ini, as of "host"; NULL: none has it. */
 const char *report_run_comment(const report_run *r, const char *word);
+/* The last line of log.txt that is no hint; NULL: there is none. */
+const char *report_run_last_line(const report_run *r);
 /*
  * The place of the best value in the series of validations that the best checkpoint is chosen by;
  * -1: it has none. *series is NULL for a run without such a series.

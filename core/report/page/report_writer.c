@@ -83,17 +83,6 @@ static void write_pictures(const report_writer *w, const picture_set *s, pons_er
     arena_free(memory);
 }
 
-static void write_page(const report_writer *w, pons_error *err)
-{
-    arena *memory = arena_new();
-
-    if (memory == NULL)
-        pons_fail(err, PONS_DEVICE, "out of memory for a report");
-    else
-        report_page_write(w->folder, arena_format(memory, "%s/report.html", w->folder), err);
-    arena_free(memory);
-}
-
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 static void free_set(picture_set *s)
@@ -117,7 +106,7 @@ static void write_next(report_writer *w)
     pthread_mutex_unlock(&w->lock);
     write_pictures(w, &next, &problem);
     if (page)
-        write_page(w, &of_page);
+        report_page_write(w->folder, NULL, &of_page);
     free_set(&next);
     pthread_mutex_lock(&w->lock);
     w->busy = false;

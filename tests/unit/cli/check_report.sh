@@ -23,6 +23,8 @@ printf '%s\n' "case,class,dice,iou,step" "good,<b>liver,0.75,0.5,300" "good,(mea
     '"<script>alert(2)</script>&""",<b>liver,0.25,,300' '"<script>alert(2)</script>&""",(mean),0.25,,300' \
     >"$run/validation/cases.csv"
 
+printf '%s\n' "2026-11-28 10:00:00 step 300/400" "2026-11-28 10:00:01 error: <b>" "hint: none" >"$run/log.txt"
+
 page=$run/report.html
 picture() { ! "$program" doctor | grep -q '^libpng  *.*: yes$' || [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
 has() { grep -qF -- "$1" "$page"; }
@@ -38,18 +40,23 @@ check "the cut last line is passed over" has "Step 300 of 400"
 dated() { grep -qE "<p>200 s of steps and validations, the last one at 20[0-9-]{8} [0-9:]{8}</p>" "$page"; }
 check "the time of all and the date of the last record" dated
 check "the host and its devices" has "<p>On &lt;i&gt;h, A &amp; B, 16 processors, 31.2 GiB; 8 x H200, 139.8 GiB</p>"
+check "the end of the log without its hint" has "The log ends with: 2026-11-28 10:00:01 error: &lt;b&gt;</p>"
+check "what the phases leave out" has "pons train --profile measures all"
 check "the best validation" has "<strong>0.3000</strong> after step 300"
 check "the sum of steps without data" has "steps without waiting for data</th><td class=\"n\">112.5</td>"
 check "the sum of validations" has "validation</th><td class=\"n\">50</td>"
-check "the command that repeats it, in a shell's quotes" has "--set &#39;experiment.name=a&lt;b&gt;c-again&#39;"
+check "the command that repeats it, from any folder" has "<pre tabindex=\"0\">pons train &#39;$folder/runs/"
+check "in a shell's quotes" has "--set &#39;experiment.name=a&lt;b&gt;c-again&#39;"
 first_case() { sed -n 's/.*<a href="#case-\([0-9]*\)".*/\1/p' "$page" | head -1; }
 check "the worst case comes first" [ "$(first_case)" = 2 ]
 links() { grep -oE "(src|href)=\"[^\"]{0,5}|url\(|@import" "$page" | grep -vE "=\"(#|data:)"; }
 check "nothing is loaded from elsewhere" [ "$(links)" = "" ]
 
 check "a picture of the curves beside it" picture "$run/progress.png"
+rm "$run/progress.png"
 check "another file" ends 0 "'deep/page.html'" "$program" report "$run" -o deep/page.html
 check "equals the first" cmp deep/page.html "$page"
+check "and leaves the run alone" [ ! -e "$run/progress.png" ]
 check "a table of the curves" ends 0 "'deep/curves.csv'" "$program" report "$run" -o deep/curves.csv
 row() { sed -n "$1p" deep/curves.csv; }
 check "has a column for each name" \
@@ -77,8 +84,17 @@ for name in one two; do
         done
     } >"$name/validation/cases.csv"
 done
-sed -i 's/steps = 400/steps = 500/' two/resolved.ini
 page=comparison.html
+check "a comparison of equal settings" "$program" report one two
+check "tells that none differs" has '<p>None.</p>'
+check "a run beside itself is refused" ends 2 "'one' and 'one/' are one run" "$program" report one one/
+sed -i 's/steps = 400/steps = 500/' two/resolved.ini
+printf '%s\n' "[data]" "labels = a:1 \\" "    b:2 ; x.ini:7" >>one/resolved.ini
+printf '%s\n' "[data]" "labels = a:1 \\" "    c:2 ; x.ini:7" "source = other ; x.ini:9" >>two/resolved.ini
+echo '{"wall_ns":4000000000,"phases":[{"phase":"checkpoint","calls":1,"cpu_ns":1000000000,"gpu_ns":0}]}' \
+    >two/profile.json
+check "a page with a profile" "$program" report two
+check "has its phases" grep -q '>checkpoint</th><td class="n">1</td><td class="n">25</td>' two/report.html
 check "a comparison" ends 0 "'comparison.html'" "$program" report one two
 check "p of six differences of one sign is 2 / 2^6" \
     has '<td class="n">6</td><td class="n">0</td><td class="n">0.03125</td>'
@@ -86,6 +102,9 @@ check "the difference of the means" has '<td class="n">0.4375</td>'
 check "the metric, its best and its last value" has \
     '<td class="wrap">dice.mean</td><td class="n">0.3000</td><td class="n">0.3000</td>'
 check "settings that differ" has '[train] steps</th><td class="wrap">400</td><td class="wrap">500</td>'
+check "values that go on in the next line" \
+    grep -q '\[data\] labels</th><td class="wrap">a:1 *b:2</td>' comparison.html
+check "another dataset is told" has "The runs have other datasets:"
 check "settings that are equal are left out" sh -c '! grep -qF "[train] best" comparison.html'
 check "a curve has both runs" sh -c 'tr "\n" " " <comparison.html | grep -qF "step 150 one: 0.15 two: 0.15"'
 check "without pictures there is no section of them" sh -c '! grep -qF "Cases that differ most" comparison.html'
@@ -132,6 +151,9 @@ page=runs/run/report.html
 check "a training" train run
 check "leaves a page with its host" has "<p>On $(uname -n), "
 check "and of all its steps" has "Step 4 of 4"
+check "a training that fails" ends 1 "the gradient" "$program" train e.ini --set experiment.name=stops \
+    --set optimizer.lr=1e30 --set train.nonfinite=stop
+check "has a page, too" grep -q "The log ends with: .*: the gradient" runs/stops/report.html
 check "and a picture of each case" picture runs/run/validation/case_0002.png
 scores() { sed -n 's/.*,(mean),\([^,]*\),.*,4$/\1/p' runs/run/validation/cases.csv; }
 recorded() { sed -n 's/.*"step":4,.*"dice":{"mean":\([^,}]*\).*/\1/p' runs/run/metrics.jsonl; }
