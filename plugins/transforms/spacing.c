@@ -186,11 +186,11 @@ static pons_status apply_nnunet(const spacing *s, const double now[3], const dou
     double voxels = 1;
 
     for (int a = 0; a < 3; a++) {
-        double count = fmax(1, rint(now[a] / wanted[a] * (double)c->image.extent[a]));
+        double count = rint(now[a] / wanted[a] * (double)c->image.extent[a]);
 
-        if (!(count <= INT32_MAX))
-            return pons_fail(err, PONS_DATA, "the new spacing gives %.4g voxels along axis %d, "
-                             "expected at most %d", count, a, INT32_MAX);
+        if (!(count >= 1 && count <= INT32_MAX))
+            return pons_fail(err, PONS_DATA, "a spacing of %g mm along axis %d gives %.4g voxels "
+                             "of %g mm, expected 1 to %d", now[a], a, count, wanted[a], INT32_MAX);
         extent[a] = (int64_t)count;
         voxels *= count;
     }

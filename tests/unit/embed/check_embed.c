@@ -336,6 +336,11 @@ START_TEST(a_folder_of_nnunet_predicts_from_memory)
     pons_prediction *from_memory = predict_image(p, &image, NULL);
     expect_same_results(from_file, from_memory);
     ck_assert_int_eq(pons_predictor_classes(p), 3);
+    for (int n = 0; n < 9; n++)
+        image.affine[n / 3][n % 3] *= 1e-9;
+    pons_predict_request tiny = { .size = sizeof tiny, .image = &image };
+    ck_assert_int_eq(pons_predictor_run(p, &tiny, &from_file, &err), PONS_DATA);
+    ck_assert_msg(strstr(err.text, "gives 0 voxels") != NULL, "%s", err.text);
     ck_assert_str_eq(pons_predictor_class(p, 2, NULL), "lesion");
     pons_prediction_free(from_file);
     pons_prediction_free(from_memory);

@@ -687,6 +687,11 @@ static int count_different_files(const char *path, const char *name)
     int different = count_different(&expected, &found);
 
     pons_volume_clear(&expected);
+    json_object_set_new(object_at(root, "configurations/3d_fullres"), "spacing",
+                        json_loads("[1000, 1000, 1000]", 0, NULL));
+    ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
+    EXPECT(4, "case 'a', step 'spacing': a spacing of 1 mm along axis 0 gives 0 voxels of 1000 "
+           "mm, expected 1 to 2147483647", "predict", "m", "in", "-o", "seg");
     pons_volume_clear(&found);
     return different;
 }
