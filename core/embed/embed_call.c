@@ -31,6 +31,13 @@ pons_status embed_copy(void *own, size_t room, const void *given, const char *wh
     return PONS_OK;
 }
 
+pons_status embed_return(const pons_error *outcome, pons_error *err)
+{
+    if (err != NULL)
+        *err = *outcome;
+    return outcome->status;
+}
+
 /* A trial of a plugin forks, which a program with threads of its own does not survive. */
 pons_status embed_open_thread(worker **out, pons_error *err)
 {

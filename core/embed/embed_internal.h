@@ -17,6 +17,8 @@
  */
 pons_status embed_copy(void *own, size_t room, const void *given, const char *what,
                        pons_error *err);
+/* Write the outcome of a program's call to 'err', whatever it held; NULL is allowed. */
+pons_status embed_return(const pons_error *outcome, pons_error *err);
 /*
  * Start a thread for the work of a predictor or a training. Neither it nor the threads that it
  * starts receive signals of the program, and processors are bound to it instead of the caller.

@@ -71,29 +71,36 @@ static pons_status open_predictor(pons_predictor *p, const pons_predictor_settin
     return err->status;
 }
 
+static pons_predictor *new_predictor(const pons_predictor_settings *s, pons_error *err)
+{
+    pons_predictor *p = NULL;
+
+    if (s->run == NULL)
+        pons_fail(err, PONS_USAGE, "pons_predictor_settings.run is NULL, expected a run");
+    else if ((p = calloc(1, sizeof *p)) == NULL)
+        pons_fail(err, PONS_DEVICE, "out of memory");
+    if (p == NULL)
+        return NULL;
+    pthread_mutex_init(&p->lock, NULL);
+    embed_callbacks_open(&p->callbacks, NULL, s->line, s->context);
+    p->log = (logger){ .level = LOG_NORMAL, .line = embed_line, .context = &p->callbacks };
+    return p;
+}
+
 pons_status pons_predictor_open(const pons_predictor_settings *settings, pons_predictor **out,
                                 pons_error *err)
 {
     pons_error problem = PONS_ERROR_INIT;
     pons_predictor_settings s;
-    pons_predictor *p;
+    pons_predictor *p = NULL;
 
-    if (embed_copy(&s, sizeof s, settings, "pons_predictor_settings", &problem) != PONS_OK)
-        return pons_fail(err, problem.status, "%s", problem.text);
-    if (s.run == NULL)
-        return pons_fail(err, PONS_USAGE, "pons_predictor_settings.run is NULL, expected a run");
-    p = calloc(1, sizeof *p);
-    if (p == NULL)
-        return pons_fail(err, PONS_DEVICE, "out of memory");
-    pthread_mutex_init(&p->lock, NULL);
-    embed_callbacks_open(&p->callbacks, NULL, s.line, s.context);
-    p->log = (logger){ .level = LOG_NORMAL, .line = embed_line, .context = &p->callbacks };
-    if (open_predictor(p, &s, &problem) != PONS_OK) {
+    if (embed_copy(&s, sizeof s, settings, "pons_predictor_settings", &problem) == PONS_OK)
+        p = new_predictor(&s, &problem);
+    if (p != NULL && open_predictor(p, &s, &problem) == PONS_OK)
+        *out = p;
+    else
         pons_predictor_close(p);
-        return pons_fail(err, problem.status, "%s", problem.text);
-    }
-    *out = p;
-    return PONS_OK;
+    return embed_return(&problem, err);
 }
 
 void pons_predictor_close(pons_predictor *p)
@@ -298,7 +305,7 @@ pons_status pons_predictor_run(pons_predictor *p, const pons_predict_request *re
             q.name = "image";
         run_request(p, &q, out, &problem);
     }
-    return problem.status == PONS_OK ? PONS_OK : pons_fail(err, problem.status, "%s", problem.text);
+    return embed_return(&problem, err);
 }
 
 void pons_prediction_free(pons_prediction *r)

@@ -67,5 +67,5 @@ pons_status pons_train(const pons_training *given, pons_error *err)
         run_on_thread(&t, &problem);
         embed_callbacks_close(&t.callbacks);
     }
-    return problem.status == PONS_OK ? PONS_OK : pons_fail(err, problem.status, "%s", problem.text);
+    return embed_return(&problem, err);
 }

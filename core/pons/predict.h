@@ -24,7 +24,10 @@
  * threads of the predictor, one at a time, and call no function of the same predictor.
  *
  * The process. No function ends the process, writes to its standard streams, changes its signals
- * or environment, or joins other processes of a launcher. Two exceptions are in docs/embedding.md.
+ * or environment, or joins other processes of a launcher. Exceptions are in docs/embedding.md.
+ *
+ * Errors. A call writes its own outcome to 'err', whatever it held: PONS_OK and no text after a
+ * success. So one pons_error serves all calls of a program's thread; NULL is allowed.
  *
  * Structs begin with their size, which the caller sets; members are only ever appended. A member
  * that this library does not know must be zero, else the call is PONS_USAGE.
