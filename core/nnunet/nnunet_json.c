@@ -10,7 +10,7 @@
 #include "base/file/file.h"
 #include "base/text/text.h"
 
-enum { FILE_LIMIT = 64 << 20, SHOWN = 60 };
+enum { FILE_LIMIT = 64 << 20, SHOWN = 200 };
 
 /*
  * The text with null in place of NaN and Infinity, which Python's json writes for numbers that are

@@ -106,28 +106,29 @@ static void take_ids(nnunet_plan *p, const nnunet_json *labels)
 static void put_labels(nnunet_plan *p, const nnunet_json *labels)
 {
     const char *item[CLASS_COUNT_MAX + 1] = { NULL }, *name, *ignored = NULL;
-    int count = 0;
+    int last = (int)json_object_size(labels->object) - 1, count = 0;
     json_t *value;
 
+    last -= nnunet_json_has(labels, "ignore");
+    if (last >= CLASS_COUNT_MAX) {
+        pons_fail(labels->err, PONS_CONFIG, "'%s': labels: found %d, expected at most %d",
+                  labels->where, last + 1, CLASS_COUNT_MAX);
+        return;
+    }
     json_object_foreach((json_t *)labels->object, name, value) {
         int64_t id = id_of(value);
         if (strcmp(name, "ignore") == 0) {
             ignored = arena_format(p->memory, "ignore:%lld", (long long)id);
             continue;
         }
-        if (id < 0 || id >= CLASS_COUNT_MAX || item[id] != NULL) {
-            nnunet_json_refuse(labels, name, "an id from 0 to 255 that no other label has");
+        if (id < 0 || id > last || item[id] != NULL) {
+            nnunet_json_refuse(labels, name, arena_format(p->memory, "an id from 0 to %d that no "
+                                                          "other label has", last));
             return;
         }
         item[id] = arena_format(p->memory, "%s:%lld", name, (long long)id);
         count++;
     }
-    for (int i = 0; i < count; i++)
-        if (item[i] == NULL) {
-            pons_fail(labels->err, PONS_CONFIG, "'%s': labels: no label has id %d, expected ids "
-                      "from 0 to %d", labels->where, i, count - 1);
-            return;
-        }
     if (ignored != NULL)
         item[count++] = ignored;
     nnunet_plan_put(p, "data", "labels", "%s", list_join(p->memory, count, item));

@@ -566,6 +566,8 @@ START_TEST(values_that_are_not_understood_are_named)
 }
 END_TEST
 
+    { "C/architecture/arch_kwargs", "block", "\"dynamic_network_architectures.building_blocks."
+      "residual.BottleneckD\"", "residual.BottleneckD\", expected" },
 START_TEST(a_label_with_a_colon_is_named)
 {
     begin_model();
@@ -638,6 +640,28 @@ typedef struct pickle_case {
 #define WEIGHTS "X\17\0\0\0network_weights"
 
 static const pickle_case pickles[] = {
+/* Classes are counted from 0, and there are at most 256. */
+START_TEST(ids_that_leave_out_a_number_are_named)
+{
+    begin_model();
+    json_t *root = read_json("m/dataset.json");
+    json_t *labels = json_loads("{\"background\": 0, \"near\": 1, \"far\": 300}", 0, NULL);
+    char name[16];
+
+    json_object_set_new(root, "labels", labels);
+    expect_refused("m/dataset.json", root, "labels.far: found 300, expected an id from 0 to 2 that "
+                   "no other label has");
+    json_object_set_new(labels, "far", json_integer(2));
+    for (int count = 3; count < 300; count++) {
+        snprintf(name, sizeof name, "l%d", count);
+        json_object_set_new(labels, name, json_integer(count));
+    }
+    expect_refused("m/dataset.json", root, "labels: found 300, expected at most 256");
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
     { PICKLE("\x80\2}."), "has no 'network_weights'" },
     { PICKLE("\x80\2}" WEIGHTS "K\1s."), "has no 'network_weights'" },
     { PICKLE("\x80\2}" WEIGHTS "}s."), "has no 'init_args.configuration'" },
@@ -1143,3 +1167,4 @@ int main(void)
     tcase_add_test(c, folds_are_evaluated_on_what_they_held_out);
     return suite_run();
 }
+    tcase_add_test(c, ids_that_leave_out_a_number_are_named);
