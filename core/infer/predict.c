@@ -55,14 +55,21 @@ static pons_status refuse_missing_resolved(const char *path, pons_error *err)
                      "labels", path, strerror(errno));
 }
 
-/* The folds of a model of nnU-Net are networks of their own. */
-static pons_status refuse_folds(const char *model, pons_error *err)
+/* The folds of a model of nnU-Net are networks of their own; one that is alone is the model's. */
+static pons_status open_only_fold(const char *model, found_weights *out, pons_error *err)
 {
     nnunet_folds folds;
+    char *fold = NULL;
 
-    if (nnunet_folds_find(model, &folds, err) == PONS_OK)
-        pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s/%s'", model,
-                  model, folds.name[0]);
+    if (nnunet_folds_find(model, &folds, err) != PONS_OK)
+        return err->status;
+    if (folds.count > 1)
+        return pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s/%s'",
+                         model, model, folds.name[0]);
+    if (asprintf(&fold, "%s/%s", model, folds.name[0]) < 0)
+        return pons_fail(err, PONS_DEVICE, "out of memory");
+    nnunet_model_open(fold, &out->nnunet, err);
+    free(fold);
     return err->status;
 }
 
@@ -72,8 +79,6 @@ static pons_status find_in_folder(const predict_source *s, logger *l, found_weig
     bool run = folder_holds(s->run, "checkpoints");
     bool checkpoint = folder_holds(s->run, "manifest.json");
 
-    if (!run && !checkpoint && nnunet_is_model(s->run))
-        return refuse_folds(s->run, err);
     if (!run && !checkpoint && nnunet_refuse_part(s->run, err) != PONS_OK)
         return err->status;
     if (!run && !checkpoint)
@@ -118,18 +123,28 @@ static pons_status refuse_bare_weights(const char *file, pons_error *err)
     return err->status;
 }
 
+/* Whether a folder is a model of nnU-Net and no run of pons. */
+static bool is_bare_model(const char *path)
+{
+    return nnunet_is_model(path) && !folder_holds(path, "checkpoints")
+           && !folder_holds(path, "manifest.json");
+}
+
 static pons_status find_weights(const predict_source *s, logger *l, found_weights *out,
                                 pons_error *err)
 {
     struct stat facts;
+    bool model = is_bare_model(s->run);
 
     if (stat(s->run, &facts) != 0)
         return refuse_absent(s->run, err);
-    if (nnunet_is_fold(s->run) && s->config != NULL)
+    if ((nnunet_is_fold(s->run) || model) && s->config != NULL)
         return pons_fail(err, PONS_USAGE, "--config '%s': the configuration of '%s' is that of its "
                          "plans.json\nhint: --set changes a value", s->config, s->run);
     if (nnunet_is_fold(s->run))
         return nnunet_model_open(s->run, &out->nnunet, err);
+    if (model)
+        return open_only_fold(s->run, out, err);
     if (!S_ISDIR(facts.st_mode)) {
         if (s->config == NULL)
             return refuse_bare_weights(s->run, err);

@@ -60,21 +60,7 @@ static pons_status find_in_run(const char *run, const char *checkpoints, char **
     return err->status;
 }
 
-/* The folds of a cross-validation, or of a model folder of nnU-Net, are networks of their own. */
-static pons_status refuse_folds(const char *folder, pons_error *err)
-{
-    for (int i = 0; i < RUN_FOLDS_MAX && err->status == PONS_OK; i++) {
-        char *fold = run_folds_path(folder, i);
-        if (fold == NULL)
-            pons_fail(err, PONS_DEVICE, "out of memory");
-        else if (folder_is_there(fold))
-            pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s'", folder,
-                      fold);
-        free(fold);
-    }
-    return err->status;
-}
-
+/* In a run, a checkpoint, a bundle or a fold of nnU-Net; *out stays NULL: the folder is none. */
 static pons_status find_in_folder(const char *folder, char **out, pons_error *err)
 {
     const char *name = folder_holds(folder, WEIGHTS_OF_BUNDLE) ? WEIGHTS_OF_BUNDLE
@@ -89,21 +75,58 @@ static pons_status find_in_folder(const char *folder, char **out, pons_error *er
     free(own);
     if (err->status != PONS_OK || *out != NULL)
         return err->status;
-    if (name == NULL && refuse_folds(folder, err) != PONS_OK)
-        return err->status;
-    if (name == NULL)
-        return pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with "
-                         "checkpoints), no checkpoint (with manifest.json), no bundle (with "
-                         WEIGHTS_OF_BUNDLE ") and no fold of nnU-Net (with checkpoint_final.pth)",
-                         folder);
-    return join(folder, name, out, err);
+    return name != NULL ? join(folder, name, out, err) : PONS_OK;
+}
+
+/* FOLDER/fold_K, or FOLDER/fold_all behind the last number. */
+static pons_status fold_path(const char *folder, int number, char **out, pons_error *err)
+{
+    if (number == RUN_FOLDS_MAX)
+        return join(folder, "fold_all", out, err);
+    *out = run_folds_path(folder, number);
+    return *out != NULL ? PONS_OK : pons_fail(err, PONS_DEVICE, "out of memory");
+}
+
+/*
+ * The folds of a cross-validation, or of a model folder of nnU-Net, are networks of their own: one
+ * that is alone is taken, and fold_all only without numbered ones.
+ */
+static pons_status find_in_folds(const char *folder, char **out, pons_error *err)
+{
+    char *first = NULL, *fold = NULL;
+    int count = 0;
+
+    for (int i = 0; i < RUN_FOLDS_MAX + (count == 0) && err->status == PONS_OK; i++) {
+        if (fold_path(folder, i, &fold, err) == PONS_OK && folder_is_there(fold) && count++ == 0) {
+            first = fold;
+            fold = NULL;
+        }
+        free(fold);
+    }
+    if (err->status == PONS_OK && count > 1)
+        pons_fail(err, PONS_CONFIG, "'%s' holds folds, expected one of them, as '%s'", folder,
+                  first);
+    else if (err->status == PONS_OK && count == 1)
+        find_in_folder(first, out, err);
+    free(first);
+    return err->status;
+}
+
+static pons_status refuse_folder(const char *folder, pons_error *err)
+{
+    return pons_fail(err, PONS_CONFIG, "'%s' holds no weights: it is no run (with checkpoints), no "
+                     "checkpoint (with manifest.json), no bundle (with " WEIGHTS_OF_BUNDLE ") and "
+                     "no fold of nnU-Net (with checkpoint_final.pth)", folder);
 }
 
 pons_status weights_path_find(const char *path, char **out, pons_error *err)
 {
     *out = NULL;
-    if (folder_is_there(path))
-        return find_in_folder(path, out, err);
+    if (folder_is_there(path)) {
+        if (find_in_folder(path, out, err) == PONS_OK && *out == NULL)
+            find_in_folds(path, out, err);
+        return err->status != PONS_OK || *out != NULL ? err->status : refuse_folder(path, err);
+    }
     if (asprintf(out, "%s", path) >= 0)
         return PONS_OK;
     *out = NULL;

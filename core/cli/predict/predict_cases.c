@@ -1,6 +1,7 @@
 /*
  * predict_cases.c - the cases of the arguments: files, folders, datasets and patterns.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -232,10 +233,33 @@ pons_status predict_list_cases(predict_job *j, pons_error *err)
     return predict_task_of(j)->check_output(j, of_folder, err);
 }
 
+/* Compare files by the channels that their names tell. */
+static int compare_channels(const void *a, const void *b)
+{
+    const char *const *x = a, *const *y = b;
+
+    return strcmp(strrchr(*x, '_'), strrchr(*y, '_'));
+}
+
+/* Order the files "CASE_0001.nii.gz" of a case by their channels. */
+static void sort_channels(predict_job *j, predict_input *c)
+{
+    const char **file = arena_alloc(j->memory, (size_t)c->file_count * sizeof *file);
+
+    memcpy(file, c->file, (size_t)c->file_count * sizeof *file);
+    qsort(file, (size_t)c->file_count, sizeof *file, compare_channels);
+    c->file = file;
+}
+
 pons_status predict_arrange_channels(predict_job *j, predict_input *c, pons_error *err)
 {
     int channels = predictor_image_channels(j->member[0]);
+    bool named = predictor_is_nnunet(j->member[0]);
 
+    for (int i = 0; named && i < c->file_count; i++)
+        named = nnunet_case(j, c->file[i])[0] != '\0';
+    if (named)
+        sort_channels(j, c);
     if (!predictor_is_nnunet(j->member[0]) || nnunet_case(j, c->file[0])[0] == '\0')
         return PONS_OK;
     for (int i = 0; i < channels; i++) {

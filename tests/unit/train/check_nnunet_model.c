@@ -267,6 +267,38 @@ START_TEST(channels_come_as_files_lists_and_folders)
 }
 END_TEST
 
+START_TEST(names_tell_the_order_of_channels)
+{
+    volume one, other;
+
+    begin_model();
+    EXPECT(0, "a -> ", "predict", "m", "in/a_0000.nii.gz", "in/a_0001.nii.gz", "-o", "o.nii.gz");
+    EXPECT(0, "a -> ", "predict", "m", "in/a_0001.nii.gz", "in/a_0000.nii.gz", "-o", "r.nii.gz");
+    one = read_volume(in_root("o.nii.gz"));
+    other = read_volume(in_root("r.nii.gz"));
+    ck_assert_int_eq(count_different(&one, &other), 0);
+    pons_volume_clear(&one);
+    pons_volume_clear(&other);
+    remove_root();
+}
+END_TEST
+
+START_TEST(a_fold_that_is_alone_needs_no_name)
+{
+    pons_error err = PONS_ERROR_INIT;
+
+    begin_model();
+    EXPECT(0, "wrote 'n'", "export", "m", "--nnunet", "n");
+    ck_assert(is_in_root("n/fold_0/checkpoint_final.pth"));
+    ck_assert_int_eq(folder_make(in_root("m/fold_1"), &err), PONS_OK);
+    copy_file(in_root("m/fold_0/checkpoint_final.pth"), "m/fold_1/checkpoint_final.pth");
+    EXPECT(3, "'m' holds folds, expected one of them, as 'm/fold_0'", "export", "m", "--nnunet",
+           "o");
+    ck_assert(!is_in_root("o"));
+    remove_root();
+}
+END_TEST
+
 START_TEST(missing_channels_and_folds_are_named)
 {
     begin_model();
@@ -350,8 +382,6 @@ START_TEST(a_folder_that_is_no_whole_model_is_named)
            "in", "-o", "seg");
     EXPECT(3, "'.' holds 1 model folder of nnU-Net", "evaluate", "--run", ".");
     EXPECT(3, "'.' holds 1 model folder of nnU-Net", "explain", ".");
-    EXPECT(3, "'m' holds folds, expected one of them, as 'm/fold_0'", "export", "m", "-o",
-           "seg.onnx");
     move("m/dataset.json", "dataset.json");
     EXPECT(3, "'m' has no dataset.json", "predict", "m", "in", "-o", "seg");
     EXPECT(3, "'m/fold_0/..' has no dataset.json", "predict", "m/fold_0", "in", "-o", "seg");
@@ -1168,3 +1198,5 @@ int main(void)
     return suite_run();
 }
     tcase_add_test(c, ids_that_leave_out_a_number_are_named);
+    tcase_add_test(c, names_tell_the_order_of_channels);
+    tcase_add_test(c, a_fold_that_is_alone_needs_no_name);
