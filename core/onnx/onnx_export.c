@@ -8,6 +8,8 @@
 
 #include "base/integer.h"
 #include "checkpoint/tensor_names.h"
+#include "config/list.h"
+#include "data/dataset/class_list.h"
 #include "graph/ir/build.h"
 #include "graph/ir/shape.h"
 #include "onnx/onnx_internal.h"
@@ -248,28 +250,54 @@ static bool is_told(const char *section)
            || strcmp(section, "window") == 0;
 }
 
+/* Names separated by commas; nothing where there are none. */
+static void add_names(onnx_model *m, const char *key, int count, const char *const *name)
+{
+    const char *names = "";
+
+    for (int i = 0; name != NULL && i < count; i++)
+        names = arena_format(m->memory, "%s%s%s", names, i > 0 ? "," : "", name[i]);
+    if (names[0] != '\0')
+        onnx_metadata(m, key, names);
+}
+
+/* The values of classes in a label file as 'data.labels' or 'data.regions': "liver:1 tumour:2". */
+static void add_label_ids(onnx_model *m, const experiment *e)
+{
+    const pons_integers *region = &e->sections.predict.region_ids;
+    const char **item = arena_alloc(m->memory, (size_t)e->class_count * sizeof *item + 1);
+    const char *ids = "";
+
+    if (e->class_count == 0 || e->classes[0].id_count == 0)
+        return;
+    for (int i = 0; i < e->class_count; i++)
+        item[i] = arena_format(m->memory, "%s:%s", e->classes[i].name,
+                               class_ids_text(m->memory, &e->classes[i]));
+    onnx_metadata(m, e->regions ? "data.regions" : "data.labels",
+                  list_join(m->memory, e->class_count, item));
+    for (int i = 0; i < region->count; i++)
+        ids = arena_format(m->memory, "%s%s%d", ids, i > 0 ? " " : "", (int)region->item[i]);
+    if (region->count > 0)
+        onnx_metadata(m, "predict.region_ids", ids);
+}
+
 /*
- * Metadata: the options of [preprocess], [model] and [window] as 'section.key', and the names of
- * classes and channels, separated by commas.
+ * Metadata: the options of [preprocess], [model] and [window] as 'section.key', the names of
+ * classes and channels, separated by commas, and the values of classes in a label file.
  */
 static void add_metadata(onnx_graph *x, const onnx_request *q)
 {
     const experiment *e = x->experiment;
     onnx_model *m = x->model;
-    const char *section, *key, *value, *names = "";
+    const char *section, *key, *value;
 
     m->message.producer_name = "pons";
     m->message.producer_version = (char *)q->version;
     m->message.doc_string = arena_format(m->memory, "model '%s', trained by pons",
                                          e->model.plugin->descriptor->name);
-    for (int i = 0; i < e->task.classes; i++)
-        names = arena_format(m->memory, "%s%s%s", names, i > 0 ? "," : "", e->task.class_names[i]);
-    onnx_metadata(m, "classes", names);
-    names = "";
-    for (int i = 0; e->task.channel_names != NULL && i < e->task.channels; i++)
-        names = arena_format(m->memory, "%s%s%s", names, i > 0 ? "," : "",
-                             e->task.channel_names[i]);
-    onnx_metadata(m, "channels", names);
+    add_names(m, "classes", e->task.classes, e->task.class_names);
+    add_names(m, "channels", e->task.channels, e->task.channel_names);
+    add_label_ids(m, e);
     onnx_metadata(m, "axes", "D, H, W are the axes i, j, k of a file");
     for (int i = 0; i < config_count(e->config); i++) {
         config_item(e->config, i, &section, &key, &value);

@@ -45,12 +45,16 @@ static void describe(const onnx_freedom *free, int a, char *text, size_t size)
         snprintf(text, size, "%lld and multiples of %lld more", smallest, step);
 }
 
-static void tell(const invocation *call, const export_flags *f, const onnx_freedom *free)
+static void tell(const invocation *call, const export_flags *f, const predictor *network,
+                 const onnx_freedom *free)
 {
     static const char *const axes[] = { "N", "D", "H", "W" };
+    const int *window = predictor_experiment(network)->window;
     char text[512] = "", one[96];
+    bool below = false;
 
     for (int a = 0; a < 4; a++) {
+        below = below || (a > 0 && free->step[a] > 0 && window[a - 1] < free->smallest[a]);
         if (free->step[a] == 0 && free->extent[a] == 1 && a == 1)
             continue; /* a 2D network */
         describe(free, a, one, sizeof one);
@@ -58,6 +62,9 @@ static void tell(const invocation *call, const export_flags *f, const onnx_freed
                  axes[a], one);
     }
     log_line(call->log, "wrote '%s'; extents: %s", f->output, text);
+    if (below)
+        log_line(call->log, "the window's %d x %d x %d is smaller, and has a graph of its own: "
+                 "--fixed writes that", window[0], window[1], window[2]);
 }
 
 static pons_status export_model(const invocation *call, const export_flags *f,
@@ -69,7 +76,7 @@ static pons_status export_model(const invocation *call, const export_flags *f,
 
     if (folder_make_for(f->output, err) == PONS_OK
         && onnx_export(&request, f->output, &free, err) == PONS_OK)
-        tell(call, f, &free);
+        tell(call, f, network, &free);
     return err->status;
 }
 

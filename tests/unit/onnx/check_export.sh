@@ -75,6 +75,8 @@ check 'no arithmetic of norms is left' lacks_line unet 'node ReduceMean'
 check 'no layout is converted' lacks_line unet 'node Transpose'
 check 'preprocessing is told' has unet 'metadata preprocess.steps normalize'
 check 'classes are told' has unet 'metadata classes background,brain'
+check 'and their ids' has unet 'metadata data.labels background:0 brain:1'
+check 'without a name of channels' lacks_line unet 'metadata channels'
 check 'extents are told' grep -q 'N any, D multiples of 2' told
 check 'fixed extents' exported unet --fixed
 check 'are those of the window' has unet 'input image 1 [1,1,16,16,16]'
@@ -141,6 +143,7 @@ END
 check 'a classifier is exported' exported resnet
 check 'it has a row for each image' has resnet 'output logits 1 [N,10]'
 check 'steps that are not checked are not free' grep -q 'H multiples of 32 from 64, W multiples of 32 from 64' told
+check 'the extent of the window is below' grep -q "the window's 1 x 32 x 32 is smaller.*--fixed writes that" told
 
 # ---- what is refused -----------------------------------------------------------------------------
 check 'a missing run' ends 3 "no run, checkpoint or weights file 'runs/none'" "$program" export runs/none -o x.onnx
