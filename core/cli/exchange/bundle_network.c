@@ -18,7 +18,7 @@
 
 enum { CONFIG_MAX = 16 << 20, ID_DEPTH_MAX = 16, SET_MAX = 64, TEXT_SIZE = 4096 };
 
-/* Arguments that the INI file decides, or that change no number. */
+/* Arguments that the INI file or the command decides, or that change no number. */
 static const char *const passed_over[] = {
     "spatial_dims", "dimensions", "in_channels", "out_channels", "img_size", "use_checkpoint",
     "inplace"
@@ -211,6 +211,17 @@ static pons_status add_arguments(reader *r, const json_t *network, pons_error *e
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* The argument in_channels; 0: it is no number. */
+static int channels_of(const reader *r, const json_t *network)
+{
+    pons_error ignored = PONS_ERROR_INIT;
+    const json_t *v = json_object_get(network, "in_channels");
+    json_int_t count = v != NULL && resolve(r, "in_channels", &v, &ignored) == PONS_OK
+                       ? json_integer_value(v) : 0;
+
+    return count > 0 && count <= BUNDLE_CHANNELS_MAX ? (int)count : 0;
+}
+
 static pons_status read_network(reader *r, pons_error *err)
 {
     static const char *const entries[] = { "network_def", "network", "net" };
@@ -227,6 +238,7 @@ static pons_status read_network(reader *r, pons_error *err)
         return PONS_OK;
     target = json_string_value(json_object_get(network, "_target_"));
     r->out->described = arena_string(r->memory, target);
+    r->out->channels = channels_of(r, network);
     name = monai_class_plugin(target);
     if (name == NULL)
         return PONS_OK;

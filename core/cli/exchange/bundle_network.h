@@ -9,11 +9,14 @@
 
 #include "base/arena.h"
 
+enum { BUNDLE_CHANNELS_MAX = 4096 };
+
 /* All memory is of the arena. */
 typedef struct bundle_network {
     const char *described;    /* the class that the bundle names; NULL: it names none             */
     int set_count;            /* 0: the class is none of pons', so the INI file decides           */
     const char **set;         /* "model.plugin=unet", "model.channels=16 32", ...                 */
+    int channels;             /* the class's in_channels; 0: it has none                          */
 } bundle_network;
 
 /* Whether the folder has models/model.pt. */

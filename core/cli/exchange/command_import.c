@@ -22,8 +22,8 @@ static const pons_option flags[] = {
     PONS_TEXT(import_flags, config, NULL, "INI file with the [model] of the weights."),
     PONS_TEXT(import_flags, prefix, "", "Text in front of the names to take, as in net.; other "
               "tensors are ignored. Not given: one that all names of the network have."),
-    PONS_INTEGER(import_flags, channels, "0", 0, 4096, "Channels of the images; 0: the number of "
-                 "[data] image patterns, or 1."),
+    PONS_INTEGER(import_flags, channels, "0", 0, BUNDLE_CHANNELS_MAX, "Channels of the images; 0: "
+                 "the number of [data] image patterns, or that of a bundle, or 1."),
     PONS_OPTIONS_END
 };
 
@@ -94,7 +94,8 @@ static pons_status open_config(imported *x, pons_error *err)
 
 static pons_status open_network(imported *x, pons_error *err)
 {
-    experiment_overrides known = { .image_channels = (int)x->flags->channels };
+    int channels = x->flags->channels > 0 ? (int)x->flags->channels : x->bundle.channels;
+    experiment_overrides known = { .image_channels = channels };
     experiment *e;
 
     if (open_config(x, err) != PONS_OK

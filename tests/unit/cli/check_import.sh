@@ -84,6 +84,9 @@ network '"UNet", "channels": "@a"}, "a": ["@b","@b"], "b": ["@c","@c"], "c": ["@
 check "lists that multiply are refused" refused 3 "'channels' of the network has more than 4095 characters" b
 network '"UNet", "groups": 3'
 check "an argument without an option is refused" refused 3 "argument 'groups' = 3 of class 'UNet'" b
+network '"UNet", "in_channels": "@n"}, "n": 2, "m": {"o": 1'
+check "the channels of images are the bundle's" refused 3 "expected [2, 2, 3, 3, 3]" b
+check "those that are given win" imports b given --channels 1
 network '"SegResNet", "init_filters": 8, "norm": ["GROUP", {"num_groups": 4}], "act": ["RELU", {"inplace": true}]'
 check "a layer's arguments are options" refused 3 \
     "[model] of the bundle: plugin=segresnet, init_filters=8, norm=group, num_groups=4, act=relu" b
