@@ -78,6 +78,17 @@ static pons_status segmentation_take_dataset(experiment *e, pons_error *err)
     return PONS_OK;
 }
 
+/* No file of [data] is opened for a prediction, so the labels of a dataset are not known. */
+static pons_status require_labels(const data_options *d, pons_error *err)
+{
+    pons_error missing = PONS_ERROR_INIT;
+
+    sections_require("data", "labels", &missing);
+    return pons_fail(err, missing.status, "%s%s", missing.text, d->source == NULL ? "" :
+                     "\nhint: the labels of [data] source are in resolved.ini of a run that was "
+                     "trained on it; copy the line, or give that file");
+}
+
 /*
  * The task of a prediction, with at most 'most' class names from 'labels' or 'regions'; no data
  * file is opened.
@@ -92,7 +103,7 @@ static pons_status take_names(experiment *e, const experiment_overrides *known, 
 
     e->regions = d->regions.count > 0;
     if (!e->regions && d->labels.count == 0)
-        return sections_require("data", "labels", err);
+        return require_labels(d, err);
     const char *table = e->regions ? NULL : data_label_table(e->config, &e->sections);
     if (table != NULL)
         class_list_read_table(e->memory, table, &e->classes, &e->class_count, err);

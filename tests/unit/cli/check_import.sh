@@ -111,6 +111,11 @@ check "and weights with turned kernels" \
 check "they are equal" cmp turned.safetensors file.safetensors
 check "a folder of the output is made" imports plain.safetensors new/deep/again
 
+sed 's/^labels.*/source = nowhere/' a.ini >bare.ini
+check "labels that only a dataset has are asked for" ends 3 \
+    "hint: the labels of [data] source are in resolved.ini of a run" "$program" import plain.safetensors \
+    -o bare.safetensors --config bare.ini
+
 phantom ph 1 18,16,16
 image=ph/imagesTr/phantom_000.nii.gz
 # predicts FILE: its logits are those of the imported file.
