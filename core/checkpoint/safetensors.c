@@ -302,8 +302,8 @@ static pons_status header_size(const source *s, uint64_t *out, pons_error *err)
     for (int i = 7; i >= 0; i--)
         size = size << 8 | bytes[i];
     if (size > HEADER_MAX)
-        return pons_fail(err, PONS_DATA, "'%s': header of %" PRIu64 " bytes, expected at most %u",
-                         s->where, size, HEADER_MAX);
+        return pons_fail(err, PONS_DATA, "'%s': header of %" PRIu64 " bytes, expected at most %u: "
+                         "it is damaged, or no file of weights", s->where, size, HEADER_MAX);
     if (size > s->size - 8)
         return pons_fail(err, PONS_DATA, "'%s': header of %" PRIu64 " bytes, but only %" PRIu64
                          " follow", s->where, size, s->size - 8);
@@ -322,8 +322,8 @@ static pons_status check_kind(const source *s, pons_error *err)
         return err->status;
     kind = file_kind_find(bytes, size);
     if (kind == NULL && file_kind_is_text(bytes, size))
-        return pons_fail(err, PONS_DATA, "cannot read '%s': it is a text file, expected a "
-                         "safetensors file", s->where);
+        return pons_fail(err, PONS_DATA, "cannot read '%s': it is a text file, expected "
+                         FILE_WEIGHTS_NAME, s->where);
     return kind != NULL ? file_kind_refuse(kind, s->where, "", FILE_WEIGHTS, err) : PONS_OK;
 }
 

@@ -189,7 +189,7 @@ static void put_paths(const char *path, const char *paths, char *out, size_t siz
 pons_status file_kind_refuse(const file_kind *k, const char *path, const char *packed,
                              file_use use, pons_error *err)
 {
-    static const char *const expected[] = { [FILE_WEIGHTS] = "a safetensors file",
+    static const char *const expected[] = { [FILE_WEIGHTS] = FILE_WEIGHTS_NAME,
                                             [FILE_VOLUME] = "NIfTI (.nii, .nii.gz)",
                                             [FILE_PICTURE] = "a PNG, JPEG or TIFF picture",
                                             [FILE_SLIDE] = "a whole-slide image" };

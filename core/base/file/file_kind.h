@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The files of weights that are read, in messages. */
+#define FILE_WEIGHTS_NAME "weights as safetensors, or as torch.save writes them"
+
 typedef enum file_use { FILE_WEIGHTS = 0, FILE_VOLUME, FILE_PICTURE, FILE_SLIDE,
                         FILE_USE_COUNT } file_use;
 

@@ -1174,7 +1174,7 @@ N9() {
     check "N9 a folder given as image" ends 4 "it is a DICOM file" "$program" "$@"
     "$program" "$@" 2>said >listed
     check "N9 a problem's hint is a line of its own" grep -q "^$converted" said
-    check "N9 text as weights" ends 4 "cannot read 'e.ini': it is a text file, expected a safetensors file" \
+    check "N9 text as weights" ends 4 "cannot read 'e.ini': it is a text file, expected weights as safetensors" \
         "$program" predict e.ini --config runs/run/resolved.ini $image -o o.nii
     gzip -c e.ini >ini.nii.gz
     check "N9 gzip of something else" ends 4 "gzip of something else" "$program" predict runs/run ini.nii.gz -o o.nii
