@@ -225,6 +225,21 @@ static const char *pattern_hint(const predict_job *j)
     return arena_format(j->memory, "\nhint: the quoted pattern %s names results by folder", word);
 }
 
+/* A table has a row for each image, also for one that a folder holds as well. */
+static void warn_of_repeats(const predict_job *j, const identities *inputs)
+{
+    int repeats = 0;
+
+    for (int i = 0; i < j->case_count; i++)
+        if (j->cases[i].patch != NULL || j->cases[i].file_count > 1)
+            return; /* several cases, or channels, of one file */
+    for (size_t i = 1; i < inputs->count; i++)
+        repeats += compare_identities(&inputs->item[i - 1], &inputs->item[i]) == 0;
+    if (repeats > 0)
+        log_warning(j->call->log, "%d image%s given twice, and %s a row for each", repeats,
+                    repeats == 1 ? " is" : "s are", repeats == 1 ? "has" : "have");
+}
+
 static int compare_paths(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -237,6 +252,8 @@ pons_status predict_check_paths(const predict_job *j, pons_error *err)
     const identities inputs = identify_inputs(j);
     int count = 0;
 
+    if (predict_task_of(j)->table)
+        warn_of_repeats(j, &inputs);
     for (int i = 0; i < (predict_task_of(j)->table ? 1 : j->case_count); i++)
         count += results_of(j, i, path + count);
     for (int i = 0; i < count; i++)

@@ -174,6 +174,9 @@ check "classes may be numbers" volumes numbers --set data.source=numbers.csv
 check "by which they are ordered" grep -q '^labels = 9:9 10:10' runs/numbers/resolved.ini
 check "a folder is predicted" "$program" predict runs/folders classes/val/even -o even.csv
 check "with a row" [ "$(wc -l <even.csv)" -eq 2 ]
+twice=$(ls classes/val/even/* | head -n 1)
+expect 0 "1 image is given twice, and has a row for each" "$program" predict runs/folders "$twice" classes/val/even -o \
+    twice.csv
 check "a dataset of folders is predicted" "$program" predict runs/folders plain -o plain.csv
 check "with all rows" [ "$(wc -l <plain.csv)" -eq 7 ]
 check "a pattern is predicted" "$program" predict runs/folders 'plain/*/phantom_00*.nii.gz' -o pattern.csv
