@@ -96,6 +96,22 @@ static void expect_operation(const nnunet_plan *p, const nnunet_json *a, const c
     nnunet_json_expect(a, key, one, one);
 }
 
+/* A number of an operation's arguments as an option; PyTorch's default is that of the option. */
+static void put_number(nnunet_plan *p, const nnunet_json *arguments, const char *key, double low,
+                       double high)
+{
+    const json_t *value = json_object_get(arguments->object, key);
+    double number = json_number_value(value);
+
+    if (!nnunet_json_has(arguments, key))
+        return;
+    if (json_is_number(value) && number >= low && number <= high)
+        nnunet_plan_put(p, "model", key, "%.15g", number);
+    else
+        nnunet_json_refuse(arguments, key, arena_format(p->memory, "a number from %g to %g", low,
+                                                        high));
+}
+
 static void put_norm(nnunet_plan *p, const nnunet_json *a, const nnunet_facts *facts)
 {
     static const char *const keys[] = { "eps", "affine", NULL };
@@ -105,9 +121,7 @@ static void put_norm(nnunet_plan *p, const nnunet_json *a, const nnunet_facts *f
     if (a->err->status != PONS_OK)
         return;
     nnunet_json_refuse_unknown(&norm, keys);
-    if (nnunet_json_has(&norm, "eps")
-        && fabs(json_number_value(json_object_get(norm.object, "eps")) - 1e-5) > 1e-12)
-        nnunet_json_refuse(&norm, "eps", "1e-5");
+    put_number(p, &norm, "eps", 1e-12, 1);
     if (!nnunet_json_flag(&norm, "affine"))
         nnunet_json_refuse(&norm, "affine", "true");
     nnunet_plan_put(p, "model", "norm", "%s", facts->batch_norm ? "batch" : "instance");
@@ -122,9 +136,7 @@ static void put_activation(nnunet_plan *p, const nnunet_json *a)
     if (a->err->status == PONS_OK && nnunet_json_has(a, "nonlin_kwargs")) {
         nnunet_json options = nnunet_json_object(a, "nonlin_kwargs");
         nnunet_json_refuse_unknown(&options, keys);
-        if (nnunet_json_has(&options, "negative_slope")
-            && json_number_value(json_object_get(options.object, "negative_slope")) != 0.01)
-            nnunet_json_refuse(&options, "negative_slope", "0.01");
+        put_number(p, &options, "negative_slope", 0, 1);
     }
     if (a->err->status == PONS_OK)
         nnunet_plan_put(p, "model", "act", "%s",

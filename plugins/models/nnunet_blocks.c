@@ -38,7 +38,7 @@ pons_conv nnunet_conv(const nnunet *c, int stage, const int stride[3])
 pons_node *nnunet_convolve(pons_graph *g, const nnunet *c, const char *name, const pons_conv *conv,
                            double dropout, pons_node *x)
 {
-    const pons_norm norm = { c->norm, .affine = true };
+    const pons_norm norm = { c->norm, .affine = true, .eps = c->eps };
 
     x = pons_layer_conv(g, pons_name(g, "%s.conv", name), conv, x);
     x = pons_dropout_channels(g, x, dropout, pons_name(g, "%s.dropout", name));
@@ -47,6 +47,8 @@ pons_node *nnunet_convolve(pons_graph *g, const nnunet *c, const char *name, con
 
 pons_node *nnunet_act(pons_graph *g, const nnunet *c, const char *name, pons_node *x)
 {
+    if (c->act == PONS_ACT_LEAKYRELU)
+        return pons_leaky_relu(g, x, c->negative_slope);
     return pons_layer_act(g, pons_name(g, "%s.nonlin", name), c->act, x);
 }
 

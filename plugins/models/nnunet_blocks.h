@@ -13,7 +13,7 @@ typedef struct nnunet {
     pons_integers features_per_stage, n_conv_per_stage_decoder;
     pons_triples kernel_sizes, strides;
     int norm, act;
-    double dropout;
+    double negative_slope, eps, dropout;
     bool conv_bias, deep_supervision;
 } nnunet;
 
@@ -29,7 +29,9 @@ enum { NNUNET_STAGES_MAX = 16 };
                   "on the way up, the deepest first; one number stands for all."),                \
     PONS_FLAG(nnunet, conv_bias, "yes", "Whether convolutions add a bias."),                      \
     PONS_CHOICE(nnunet, norm, "instance", nnunet_norm_names, "Normalisation."),                   \
-    PONS_CHOICE(nnunet, act, "leakyrelu", pons_act_names, "Activation; leakyrelu 0.01."),         \
+    PONS_REAL(nnunet, eps, "1e-5", 1e-12, 1, "Added to the variance that normalises."),           \
+    PONS_CHOICE(nnunet, act, "leakyrelu", pons_act_names, "Activation."),                         \
+    PONS_REAL(nnunet, negative_slope, "0.01", 0, 1, "Slope of act = leakyrelu below 0."),         \
     PONS_REAL(nnunet, dropout, "0", 0, 1, "Probability that a channel is zeroed."),               \
     PONS_FLAG(nnunet, deep_supervision, "yes", "Whether all stages on the way up are trained; "   \
               "[loss] heads has their weights.")

@@ -289,14 +289,23 @@ static json_t *stages(const plan_export *x, const json_t *list, int count)
     return out;
 }
 
+static json_t *act_arguments(const json_t *o, bool relu)
+{
+    json_t *out = json_pack("{s:b}", "inplace", 1);
+
+    if (!relu)
+        json_object_set(out, "negative_slope", json_object_get(o, "negative_slope"));
+    return out;
+}
+
 static json_t *layers(const plan_export *x, const json_t *o, bool residual)
 {
     const char *counts = residual ? "n_blocks_per_stage" : "n_conv_per_stage";
     int n = (int)json_array_size(json_object_get(o, "features_per_stage")), d = x->flat ? 2 : 3;
     bool relu = strcmp(json_string_value(json_object_get(o, "act")), "relu") == 0;
 
-    return json_pack("{s:i, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:o, s:{s:f, s:b}, s:n, s:n, s:s, "
-                     "s:{s:b}}",
+    return json_pack("{s:i, s:O, s:o, s:o, s:o, s:o, s:o, s:O, s:o, s:{s:O, s:b}, s:n, s:n, s:s, "
+                     "s:o}",
                      "n_stages", n, "features_per_stage", json_object_get(o, "features_per_stage"),
                      "conv_op", json_sprintf("torch.nn.modules.conv.Conv%dd", d),
                      "kernel_sizes", stages(x, json_object_get(o, "kernel_sizes"), n),
@@ -305,9 +314,10 @@ static json_t *layers(const plan_export *x, const json_t *o, bool residual)
                      stages(x, json_object_get(o, "n_conv_per_stage_decoder"), n - 1),
                      "conv_bias", json_object_get(o, "conv_bias"), "norm_op",
                      json_sprintf("torch.nn.modules.instancenorm.InstanceNorm%dd", d),
-                     "norm_op_kwargs", "eps", 1e-5, "affine", 1, "dropout_op", "dropout_op_kwargs",
+                     "norm_op_kwargs", "eps", json_object_get(o, "eps"), "affine", 1,
+                     "dropout_op", "dropout_op_kwargs",
                      "nonlin", relu ? "torch.nn.ReLU" : "torch.nn.LeakyReLU",
-                     "nonlin_kwargs", "inplace", 1);
+                     "nonlin_kwargs", act_arguments(o, relu));
 }
 
 static json_t *architecture(plan_export *x)

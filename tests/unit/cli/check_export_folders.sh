@@ -51,12 +51,16 @@ mirror = 0 2' 'plugin = residual_unet
 features_per_stage = 4 8 8
 kernel_sizes = 3,3,1 3 3
 strides = 1 2,2,1 2
-n_blocks_per_stage = 1 2 1'
+n_blocks_per_stage = 1 2 1
+negative_slope = 0.25
+eps = 1e-3'
 check 'a run becomes a model folder' "$program" export runs/planned --nnunet planned
 check 'the run is predicted' "$program" predict runs/planned "$image" -o run.nii
 check 'the folder is predicted' "$program" predict planned "$image" -o folder.nii
 check 'to the same labels' cmp run.nii folder.nii
 check 'which are not all background' [ "$(tail -c +353 run.nii | tr -d '\000' | wc -c)" -gt 0 ]
+check 'it has the slope' grep -q '"negative_slope": 0.25' planned/plans.json
+check 'and what is added to the variance' grep -q '"eps": 0.001' planned/plans.json
 check 'axes are those of the file' grep -q '"patch_size": \[' planned/plans.json
 check 'the mirrored axes are in the checkpoint' grep -qa inference_allowed_mirroring_axes \
     planned/fold_0/checkpoint_final.pth

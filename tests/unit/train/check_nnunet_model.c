@@ -566,13 +566,17 @@ static const wrong_value wrong_values[] = {
     { "C/resampling_fn_probabilities_kwargs", "order", "3", "order: found 3, expected 1" },
     { "C/resampling_fn_data_kwargs", "order", "2", "order: found 2, expected 0, 1 or 3" },
     { "C/architecture", "network_class_name", "\"mine.Net\"", "network_class_name: found" },
+    { "C/architecture/arch_kwargs", "block", "\"dynamic_network_architectures.building_blocks."
+      "residual.BottleneckD\"", "residual.BottleneckD\", expected" },
     { "C/architecture/arch_kwargs", "n_stages", "4", "features_per_stage: found" },
     { "C/architecture/arch_kwargs", "conv_op", "\"torch.nn.modules.conv.Conv2d\"",
       "conv_op: found" },
     { "C/architecture/arch_kwargs", "features_per_stage", "[4, 8, 9]", "has shape" },
     { "C/architecture/arch_kwargs", "kernel_sizes", "[[3,3,3],[3,3,3],[3,3,2]]",
       "kernel_sizes: found 2" },
-    { "C/architecture/arch_kwargs/norm_op_kwargs", "eps", "1e-3", "eps: found" },
+    { "C/architecture/arch_kwargs/norm_op_kwargs", "eps", "0", "eps: found 0, expected a number" },
+    { "C/architecture/arch_kwargs/nonlin_kwargs", "negative_slope", "true",
+      "negative_slope: found" },
 };
 
 START_TEST(values_that_are_not_understood_are_named)
@@ -596,8 +600,34 @@ START_TEST(values_that_are_not_understood_are_named)
 }
 END_TEST
 
-    { "C/architecture/arch_kwargs", "block", "\"dynamic_network_architectures.building_blocks."
-      "residual.BottleneckD\"", "residual.BottleneckD\", expected" },
+/* Numbers of operations are options of the network, and act on the logits. */
+START_TEST(slope_and_eps_of_plans_are_options)
+{
+    volume before, set, plan;
+
+    begin_model();
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "a/", "--logits");
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "b/", "--logits", "--set",
+           "model.negative_slope=0.3", "--set", "model.eps=0.001");
+    json_t *root = read_json("m/plans.json");
+    json_object_set_new(object_at(root, ARGUMENTS "/nonlin_kwargs"), "negative_slope",
+                        json_real(0.3));
+    json_object_set_new(object_at(root, ARGUMENTS "/norm_op_kwargs"), "eps", json_real(1e-3));
+    ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
+    EXPECT(0, NULL, "predict", "m", "in", "-o", "c/", "--logits");
+    before = read_volume(in_root("a/a_logits.nii.gz"));
+    set = read_volume(in_root("b/a_logits.nii.gz"));
+    plan = read_volume(in_root("c/a_logits.nii.gz"));
+    ck_assert_int_gt(count_different(&before, &set), 0);
+    ck_assert_int_eq(count_different(&set, &plan), 0);
+    pons_volume_clear(&before);
+    pons_volume_clear(&set);
+    pons_volume_clear(&plan);
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
 START_TEST(a_label_with_a_colon_is_named)
 {
     begin_model();
@@ -605,6 +635,28 @@ START_TEST(a_label_with_a_colon_is_named)
 
     json_object_set_new(labels, "lobe:left", json_integer((json_int_t)json_object_size(labels)));
     expect_refused("m/dataset.json", root, "dataset.json': labels: found the name 'lobe:left'");
+    json_decref(root);
+    remove_root();
+}
+END_TEST
+
+/* Classes are counted from 0, and there are at most 256. */
+START_TEST(ids_that_leave_out_a_number_are_named)
+{
+    begin_model();
+    json_t *root = read_json("m/dataset.json");
+    json_t *labels = json_loads("{\"background\": 0, \"near\": 1, \"far\": 300}", 0, NULL);
+    char name[16];
+
+    json_object_set_new(root, "labels", labels);
+    expect_refused("m/dataset.json", root, "labels.far: found 300, expected an id from 0 to 2 that "
+                   "no other label has");
+    json_object_set_new(labels, "far", json_integer(2));
+    for (int count = 3; count < 300; count++) {
+        snprintf(name, sizeof name, "l%d", count);
+        json_object_set_new(labels, name, json_integer(count));
+    }
+    expect_refused("m/dataset.json", root, "labels: found 300, expected at most 256");
     json_decref(root);
     remove_root();
 }
@@ -635,6 +687,11 @@ START_TEST(an_absurd_spacing_is_refused)
     ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
     EXPECT(4, "case 'a', step 'spacing': a spacing of 1 x 1.2 x 1 mm gives", "predict", "m", "in",
            "-o", "seg");
+    json_object_set_new(object_at(root, "configurations/3d_fullres"), "spacing",
+                        json_loads("[1000, 1000, 1000]", 0, NULL));
+    ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
+    EXPECT(4, "case 'a', step 'spacing': a spacing of 1 mm along axis 0 gives 0 voxels of 1000 "
+           "mm, expected 1 to 2147483647", "predict", "m", "in", "-o", "seg");
     ck_assert(!is_in_root("seg/a.nii.gz"));
     json_decref(root);
     remove_root();
@@ -670,28 +727,6 @@ typedef struct pickle_case {
 #define WEIGHTS "X\17\0\0\0network_weights"
 
 static const pickle_case pickles[] = {
-/* Classes are counted from 0, and there are at most 256. */
-START_TEST(ids_that_leave_out_a_number_are_named)
-{
-    begin_model();
-    json_t *root = read_json("m/dataset.json");
-    json_t *labels = json_loads("{\"background\": 0, \"near\": 1, \"far\": 300}", 0, NULL);
-    char name[16];
-
-    json_object_set_new(root, "labels", labels);
-    expect_refused("m/dataset.json", root, "labels.far: found 300, expected an id from 0 to 2 that "
-                   "no other label has");
-    json_object_set_new(labels, "far", json_integer(2));
-    for (int count = 3; count < 300; count++) {
-        snprintf(name, sizeof name, "l%d", count);
-        json_object_set_new(labels, name, json_integer(count));
-    }
-    expect_refused("m/dataset.json", root, "labels: found 300, expected at most 256");
-    json_decref(root);
-    remove_root();
-}
-END_TEST
-
     { PICKLE("\x80\2}."), "has no 'network_weights'" },
     { PICKLE("\x80\2}" WEIGHTS "K\1s."), "has no 'network_weights'" },
     { PICKLE("\x80\2}" WEIGHTS "}s."), "has no 'init_args.configuration'" },
@@ -741,11 +776,6 @@ static int count_different_files(const char *path, const char *name)
     int different = count_different(&expected, &found);
 
     pons_volume_clear(&expected);
-    json_object_set_new(object_at(root, "configurations/3d_fullres"), "spacing",
-                        json_loads("[1000, 1000, 1000]", 0, NULL));
-    ck_assert_int_eq(json_dump_file(root, in_root("m/plans.json"), 0), 0);
-    EXPECT(4, "case 'a', step 'spacing': a spacing of 1 mm along axis 0 gives 0 voxels of 1000 "
-           "mm, expected 1 to 2147483647", "predict", "m", "in", "-o", "seg");
     pons_volume_clear(&found);
     return different;
 }
@@ -1168,11 +1198,15 @@ int main(void)
     tcase_add_test(c, predictions_equal_nnunets);
     tcase_add_test(c, slices_and_mixed_channels_equal_nnunets);
     tcase_add_test(c, channels_come_as_files_lists_and_folders);
+    tcase_add_test(c, names_tell_the_order_of_channels);
+    tcase_add_test(c, a_fold_that_is_alone_needs_no_name);
     tcase_add_test(c, missing_channels_and_folds_are_named);
     tcase_add_test(c, networks_of_other_labels_or_spacings_are_no_ensemble);
     tcase_add_test(c, a_fold_is_found_under_any_path);
     tcase_add_test(c, a_folder_that_is_no_whole_model_is_named);
+    tcase_add_test(c, slope_and_eps_of_plans_are_options);
     tcase_add_test(c, a_label_with_a_colon_is_named);
+    tcase_add_test(c, ids_that_leave_out_a_number_are_named);
     tcase_add_test(c, an_id_of_no_region_is_named);
     tcase_add_test(c, keys_that_are_missing_or_unknown_are_named);
     tcase_add_test(c, values_that_are_not_understood_are_named);
@@ -1197,6 +1231,3 @@ int main(void)
     tcase_add_test(c, folds_are_evaluated_on_what_they_held_out);
     return suite_run();
 }
-    tcase_add_test(c, ids_that_leave_out_a_number_are_named);
-    tcase_add_test(c, names_tell_the_order_of_channels);
-    tcase_add_test(c, a_fold_that_is_alone_needs_no_name);
