@@ -12,8 +12,8 @@
  * pons/predict.h opens, and a second call goes on from the newest one. The bits are those of the
  * command with the same values.
  *
- * Threads, process, errors and structs are as in pons/predict.h. Several trainings may run at once, in
- * folders of their own. [distribute] mode = ddp starts processes, and is PONS_CONFIG here.
+ * Threads, process, errors and structs are as in pons/predict.h. Several trainings may run at once,
+ * in folders of their own. [distribute] mode = ddp starts processes, and is PONS_CONFIG here.
  */
 #ifndef CORE_PONS_TRAIN_H
 #define CORE_PONS_TRAIN_H
