@@ -53,17 +53,22 @@ static pons_status check_output(const init_flags *f, pons_error *err)
     return PONS_OK;
 }
 
-/* The name of the file without '.ini', if a run can have it; else NULL. */
+/*
+ * The name of the file without '.ini', as a folder of a run: '_' stands for a dot in front and for
+ * each character of ASCII that is no letter, digit or one of "-_.".
+ */
 static const char *run_name(arena *memory, const char *output)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   "-_.";
     const char *slash = strrchr(output, '/'), *base = slash != NULL ? slash + 1 : output;
-    size_t size = strlen(base) - (text_ends_with(base, ".ini") ? 4 : 0);
+    int size = (int)strlen(base) - (text_ends_with(base, ".ini") ? 4 : 0);
+    char *name = arena_format(memory, "%.*s", size, base);
 
-    if (size == 0 || base[0] == '.' || strspn(base, allowed) < size)
-        return NULL;
-    return arena_format(memory, "%.*s", (int)size, base);
+    for (char *c = name; *c != '\0'; c++)
+        if ((unsigned char)*c < 128 && (strchr(allowed, *c) == NULL || (c == name && *c == '.')))
+            *c = '_';
+    return *name != '\0' ? name : "run";
 }
 
 /*

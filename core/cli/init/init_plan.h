@@ -23,7 +23,7 @@ typedef struct init_plan {
     const char *source;        /* the dataset as the INI file names it; NULL: patterns name it    */
     const char *image, *label; /* patterns of its files; NULL: none                               */
     const char *validation;    /* the split                                                       */
-    const char *name;          /* of the run; NULL: none fits                                     */
+    const char *name;          /* of the run                                                      */
     const char *length;        /* of the training, as print_plan ends with it                     */
     init_style style;
     const plan_rule *rule;

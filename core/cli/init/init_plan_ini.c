@@ -75,8 +75,7 @@ void init_plan_ini_files(const init_plan *x, ini_text *out)
 
 static void put_data(const init_plan *x, ini_text *t)
 {
-    if (x->name != NULL)
-        ini_text_put(t, "experiment", "name", "folder of the run in 'runs'", "%s", x->name);
+    ini_text_put(t, "experiment", "name", "folder of the run in 'runs'", "%s", x->name);
     init_plan_ini_files(x, t);
     ini_text_put(t, "data", "validation", NULL, "%s", x->validation);
     ini_text_put(t, "data", "cache",
@@ -436,10 +435,11 @@ static void put_window(const init_plan *x, const network_plan *n, ini_text *t)
     ini_text_put(t, "window", "batch", NULL, "%d", WINDOW_BATCH);
     if (x->style == INIT_MONAI)
         return;
+    ini_text_comment(t, "window", "The next line averages the predictions of %d flips, as nnU-Net "
+                     "does.", x->flat ? 4 : 8);
+    ini_text_comment(t, "window", "mirror = %s", axes_text(x, x->flat));
     ini_text_put(t, "predict", "resample", NULL, "logits");
     ini_text_put(t, "predict", "separate_slices", NULL, "auto");
-    ini_text_comment(t, "window", "mirror = %s would average the predictions of %d flips, as "
-                     "nnU-Net does.", axes_text(x, x->flat), x->flat ? 4 : 8);
 }
 
 void init_plan_ini(const init_plan *x, const network_plan *network, ini_text *out)

@@ -21,6 +21,7 @@
 #include "base/text/quote.h"
 #include "base/text/shell_word.h"
 #include "base/text/text.h"
+#include "config/list.h"
 
 /* A layout with labels of voxels can also be read for its images alone. */
 enum { OF_VOXELS = 1 << TARGET_OF_VOXELS | 1 << TARGET_NONE, OF_CASE = 1 << TARGET_OF_CASE };
@@ -162,6 +163,26 @@ static const char *signs_text(const sign_search *s)
     return text != NULL ? text : "sign of it";
 }
 
+/* A --set value as one word of a shell. */
+static const char *set_word(const sign_search *s, const char *key, const char *value)
+{
+    size_t size = 4 * strlen(value) + 3;
+
+    return arena_format(s->memory, "--set %s=%s", key,
+                        shell_word(arena_alloc(s->memory, size), size, value));
+}
+
+/* The flags of patterns for files below the folder: a list of images, and one of labels. */
+static const char *pattern_flags(const sign_search *s)
+{
+    const char *image = arena_format(s->memory, "%.500s/*/ct.nii.gz", s->folder);
+    const char *label = arena_format(s->memory, "%.500s/*/seg.nii.gz", s->folder);
+
+    return arena_format(s->memory, "%s %s",
+                        set_word(s, "data.image", list_join(s->memory, 1, &image)),
+                        set_word(s, "data.label", list_single(s->memory, label)));
+}
+
 /* 'predicts': the cases need no labels, and no INI file names them. */
 static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *err)
 {
@@ -174,9 +195,8 @@ static pons_status refuse_none(const sign_search *s, bool predicts, pons_error *
     if (s->target == TARGET_OF_CASE)
         return pons_fail(err, PONS_DATA, "folder '%s' has no %s", s->folder, signs_text(s));
     return pons_fail(err, PONS_DATA, "folder '%s' has no %s\nhint: 'image' and 'label' with * in "
-                     "them name files without one: pons init --set data.image='%.500s/*/ct.nii.gz' "
-                     "--set data.label='%.500s/*/seg.nii.gz' -o FILE.ini", s->folder,
-                     signs_text(s), s->folder, s->folder);
+                     "them name files without one, as in: pons init %.2000s -o FILE.ini",
+                     s->folder, signs_text(s), pattern_flags(s));
 }
 
 /* ---- the layout of a source ------------------------------------------------------------------ */

@@ -222,6 +222,16 @@ check "it is read back" "$program" data check quoted.ini
 
 check "the length of the training is told" grep -qF "250000 steps; --set train.steps=N trains fewer" quoted.out
 check "epochs are told" grep -qF "300 epochs; --set train.epochs=N trains fewer" monai.out
+
+# run_of FILE NAME: the plan of FILE.ini has a run of this name, and is read as it stands.
+run_of() { plans "$1" ph && has "$1" "name = $2" && "$program" config "$1.ini" >out 2>&1 || { cat out; return 1; }; }
+check "a name of other letters is kept" run_of köpf köpf
+check "blanks become lines" run_of "my two heads" my_two_heads
+check "so does a dot in front" run_of .hidden _hidden
+check "a section begins once" [ -z "$(grep '^\[' nnunet.ini | sort | uniq -d)" ]
+sed 's/^; mirror = /mirror = /' nnunet.ini >mirrored.ini
+mirrors() { "$program" config mirrored.ini | grep -q '^mirror = 0 1 2 ; mirrored.ini'; }
+check "the line of the flips may be uncommented" mirrors
 silent() { "$program" init ph -q -o quiet.ini >out 2>&1 && [ ! -s out ] && [ -s quiet.ini ]; }
 check "-q prints nothing" silent
 for n in 0 1 2 3 4 5; do
@@ -254,6 +264,13 @@ check "names and channels agree" refused 3 "channels has 2 names, expected 1" ph
 check "a dataset or patterns" refused 2 "are both given" ph -o bad.ini --set data.image='loose/*/ct.nii.gz'
 check "neither is usage" refused 2 "init needs DATASET" -o bad.ini
 check "a folder of loose files tells the command" refused 4 "/loose/*/ct.nii.gz' --set data.label='" loose -o bad.ini
+cp -r loose "l o"
+check "one with blanks too" refused 4 "l o/*/ct.nii.gz\"' --set data.label='" "l o" -o bad.ini
+pasted() {
+    eval "set -- $(sed -n 's/^hint: .*: pons //; s/FILE.ini$/pasted.ini/p' err)" &&
+        "$program" "$@" --set data.labels='background:0 all:*' && "$program" data check pasted.ini
+}
+check "its command may be pasted" pasted
 
 cp nnunet.ini kept.ini
 check "a file is not overwritten" refused 2 "hint: --force replaces it" ph -o kept.ini
