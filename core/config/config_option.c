@@ -69,12 +69,12 @@ static const struct { const char *name; bool whole, ranged; } type_facts[] = {
     [PONS_OPTION_SIZE] = { "a size such as 4096 or 4MiB", true, false },
     [PONS_OPTION_REALS] = { "numbers", false, true },
     [PONS_OPTION_INTEGERS] = { "integers", true, true },
-    [PONS_OPTION_TEXTS] = { "words (one with blanks in \"double quotes\")", false, false },
+    [PONS_OPTION_TEXTS] = { "words (one with blanks wholly in \"double quotes\")", false, false },
     [PONS_OPTION_AXES] = { "one or three integers", true, true },
     [PONS_OPTION_REAL_AXES] = { "one or three numbers", false, true },
     [PONS_OPTION_TRIPLES] = { "items such as 2 or 2,2,1 of integers", true, true },
     [PONS_OPTION_PATH] = { "a path", false, false },
-    [PONS_OPTION_PATHS] = { "paths (one with blanks in \"double quotes\")", false, false },
+    [PONS_OPTION_PATHS] = { "paths (one with blanks wholly in \"double quotes\")", false, false },
 };
 enum { TYPE_COUNT = sizeof type_facts / sizeof *type_facts };
 
