@@ -1,5 +1,6 @@
 /*
- * csv - metrics.csv in the run folder, with a line 'kind,step,epoch,name,value' for each number.
+ * csv - metrics.csv in the run folder, with a line 'kind,step,epoch,name,value' for each number, by
+ * RFC 4180.
  *
  * The table is long, not wide, because records have several kinds and the set of names may grow. An
  * undefined value is an empty field. A run that resumes cuts all lines after the last kept one.
@@ -99,13 +100,28 @@ static pons_status csv_open(const void *config, const char *folder, pons_sink_ke
     return PONS_OK;
 }
 
+/* Write a name, in quotes if it has a comma or a quote. Names of classes may have them. */
+static void put_name(FILE *to, const char *name)
+{
+    if (strpbrk(name, ",\"") == NULL) {
+        fputs(name, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *name != '\0'; name++)
+        fputs(*name == '"' ? "\"\"" : (char[]){ *name, '\0' }, to);
+    fputc('"', to);
+}
+
 static pons_status csv_write(void *sink, const pons_record *record, pons_error *err)
 {
     csv *s = sink;
 
     for (int i = 0; i < record->count; i++) {
-        fprintf(s->file, "%s,%lld,%lld,%s,", record->kind, (long long)record->step,
-                (long long)record->epoch, record->metric[i].name);
+        fprintf(s->file, "%s,%lld,%lld,", record->kind, (long long)record->step,
+                (long long)record->epoch);
+        put_name(s->file, record->metric[i].name);
+        fputc(',', s->file);
         if (isfinite(record->metric[i].value))
             fprintf(s->file, "%.9g", record->metric[i].value);
         fputc('\n', s->file);

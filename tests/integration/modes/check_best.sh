@@ -52,6 +52,9 @@ done
 
 check "surfaces are measured only if they select" sh -c "! grep -q '\"hd\"' runs/hd95/metrics.jsonl"
 check "the table has the metric" grep -q '^validation,2,.*,hd95.mean,' runs/hd95/metrics.csv
+check "a class may have a comma and quotes" train --set experiment.name=odd --set train.steps=2 \
+    --set 'data.labels=background:0 a,"b<i>:1'
+check "the table quotes its name" grep -qE '^validation,2,[0-9]+,"dice\.a,""b<i>",[0-9.]+$' runs/odd/metrics.csv
 check "a bare name is the mean" train --set experiment.name=bare --set train.best=hd95
 check "it selects the same checkpoint" cmp runs/bare/checkpoints/best runs/hd95/checkpoints/best
 
