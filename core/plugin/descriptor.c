@@ -221,5 +221,5 @@ pons_status descriptor_try(const verified *v, pons_error *err)
     char who[4200];
 
     snprintf(who, sizeof who, "cannot load '%s'", v->file.path);
-    return subprocess_run(try_load, v, &(subprocess_terms){ who, TRIAL_SECONDS, true }, err);
+    return subprocess_run(try_load, v, &(subprocess_terms){ who, TRIAL_SECONDS, true, NULL }, err);
 }

@@ -5,25 +5,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/errno_status.h"
 #include "base/system/signal_name.h"
+
+/* The milliseconds between looks at a child, and where no event tells its end. */
+enum { WATCH_MS = 250, BLIND_WATCH_MS = 20 };
+/* A child that computes less than this share of the time waits for something that does not come. */
+static const double IDLE_SHARE = 0.01;
+static const double PATIENCE = 10; /* limits, on a busy machine */
 
 /* Result of the child, in memory that both processes share. */
 struct subprocess_child {
     bool given;
-    int seconds;
+    atomic_uint stage_count;
     char stage[128];
     pons_error err;
 };
@@ -39,20 +49,7 @@ void subprocess_stage(subprocess_child *child, const char *format, ...)
     va_start(list, format);
     vsnprintf(child->stage, sizeof child->stage, format, list);
     va_end(list);
-    alarm((unsigned)child->seconds);
-}
-
-/*
- * Give SIGALRM its default action, so that it ends a late child whatever this process does with it.
- */
-static void enable_alarm(void)
-{
-    sigset_t set;
-
-    signal(SIGALRM, SIG_DFL);
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    atomic_fetch_add(&child->stage_count, 1);
 }
 
 /* Drop output and core files: a child that fails is an expected result. */
@@ -72,8 +69,6 @@ static _Noreturn void run_child(subprocess_work *work, const void *context,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (terms->quiet)
         silence_output();
-    if (terms->seconds > 0)
-        enable_alarm();
     subprocess_stage(c, "the start");
     work(context, c, &c->err);
     errno = 0;
@@ -88,10 +83,52 @@ static _Noreturn void run_child(subprocess_work *work, const void *context,
 
 /* ---- parent ---------------------------------------------------------------------------------- */
 
-static pons_status judge_exit(const subprocess_child *c, int code, const subprocess_terms *terms,
-                              pons_error *err)
+/* The begin of a stage, in the clock and in the child's time on processors. */
+typedef struct stage_begin {
+    unsigned count;
+    double clock, processor;
+} stage_begin;
+
+/* Seconds that all threads of the child have computed; 0 if that is unknown. */
+static double processor_seconds(pid_t child)
 {
-    if (WIFSIGNALED(code) && WTERMSIG(code) == SIGALRM && terms->seconds > 0)
+    struct timespec used;
+    clockid_t clock;
+
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &used) != 0)
+        return 0;
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+static bool is_late(pid_t child, const stage_begin *begin, double limit)
+{
+    double passed = seconds_now() - begin->clock;
+    double computed = processor_seconds(child) - begin->processor;
+
+    return passed >= limit && (computed >= limit || computed < IDLE_SHARE * passed
+                               || passed >= PATIENCE * limit);
+}
+
+/* Look after a child that has not ended. true: its stage is late, and it is killed. */
+static bool watch(pid_t child, const subprocess_child *c, const void *context,
+                  const subprocess_terms *terms, stage_begin *begin)
+{
+    unsigned count = atomic_load(&c->stage_count);
+
+    if (begin->count != count)
+        *begin = (stage_begin){ count, seconds_now(), processor_seconds(child) };
+    if (terms->waiting != NULL)
+        terms->waiting(context, c->stage, seconds_now() - begin->clock);
+    if (terms->seconds == 0 || !is_late(child, begin, terms->seconds))
+        return false;
+    kill(child, SIGKILL);
+    return true;
+}
+
+static pons_status judge_exit(const subprocess_child *c, int code, bool late,
+                              const subprocess_terms *terms, pons_error *err)
+{
+    if (WIFSIGNALED(code) && late)
         return pons_fail(err, PONS_PLUGIN, "%s: %s does not end within %d s", terms->who, c->stage,
                          terms->seconds);
     if (WIFSIGNALED(code))
@@ -106,16 +143,27 @@ static pons_status judge_exit(const subprocess_child *c, int code, const subproc
     return c->err.status == PONS_OK ? PONS_OK : pons_fail(err, c->err.status, "%s", c->err.text);
 }
 
-static pons_status wait_for_child(pid_t child, const subprocess_child *c,
+static pons_status wait_for_child(pid_t child, const subprocess_child *c, const void *context,
                                   const subprocess_terms *terms, pons_error *err)
 {
+    struct pollfd end = { (int)syscall(SYS_pidfd_open, child, 0), POLLIN, 0 };
+    stage_begin begin = { 0, seconds_now(), 0 };
+    bool late = false;
+    pid_t found;
     int code;
 
-    while (waitpid(child, &code, 0) < 0)
-        if (errno != EINTR)
-            return pons_fail(err, PONS_FAILURE, "%s: cannot wait for its process: %s", terms->who,
-                             strerror(errno));
-    return judge_exit(c, code, terms, err);
+    while ((found = waitpid(child, &code, WNOHANG)) != child) {
+        if (found < 0 && errno != EINTR)
+            break;
+        late = late || watch(child, c, context, terms, &begin);
+        poll(&end, 1, end.fd >= 0 ? WATCH_MS : BLIND_WATCH_MS);
+    }
+    if (end.fd >= 0)
+        close(end.fd);
+    if (found != child)
+        return pons_fail(err, PONS_FAILURE, "%s: cannot wait for its process: %s", terms->who,
+                         strerror(errno));
+    return judge_exit(c, code, late, terms, err);
 }
 
 pons_status subprocess_run(subprocess_work *work, const void *context,
@@ -128,7 +176,6 @@ pons_status subprocess_run(subprocess_work *work, const void *context,
     if (c == MAP_FAILED)
         return pons_fail(err, PONS_DEVICE, "%s: no memory for an answer: %s", terms->who,
                          strerror(errno));
-    c->seconds = terms->seconds;
     fflush(NULL); /* else parent and child would both write buffered output */
     child = fork();
     if (child == 0)
@@ -137,7 +184,7 @@ pons_status subprocess_run(subprocess_work *work, const void *context,
         pons_fail(err, errno_status(errno, PONS_FAILURE), "%s: cannot start a process: %s",
                   terms->who, strerror(errno));
     else
-        wait_for_child(child, c, terms, err);
+        wait_for_child(child, c, context, terms, err);
     munmap(c, sizeof *c);
     return err->status;
 }

@@ -9,8 +9,15 @@
 /* The limits and the output of the child process. */
 typedef struct subprocess_terms {
     const char *who;    /* subject of the message about a bad end                                 */
-    int seconds;        /* time limit of each stage of the work; 0: none                          */
+    /*
+     * Limit of each stage of the work; 0: none. A stage is late behind it if it has computed for as
+     * long or hardly at all, and at the latest behind ten times the limit: a busy machine, which
+     * leaves it little time of a processor, ends no stage.
+     */
+    int seconds;
     bool quiet;         /* drop output, and end by _exit                                          */
+    /* Called about four times a second with the stage and its age; NULL: not. */
+    void (*waiting)(const void *context, const char *stage, double seconds);
 } subprocess_terms;
 
 /*

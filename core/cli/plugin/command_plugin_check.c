@@ -14,13 +14,19 @@
 #include "cli/plugin/plugin_check.h"
 #include "plugin/plugin_search.h"
 
+enum { OUTPUT_SIZE = 1 << 16 };
+
+/* A shorter stage shows no progress. */
+static const double SILENT_SECONDS = 1;
+
 typedef struct plugin_check_flags {
     int64_t timeout;
 } plugin_check_flags;
 
 static const pons_option flags[] = {
     PONS_INTEGER(plugin_check_flags, timeout, "120", 1, 86400,
-                 "Seconds that the loading and the operations may take each."),
+                 "Seconds that the loading and the operations may compute each; a busy machine "
+                 "gives them more."),
     PONS_OPTIONS_END
 };
 
@@ -69,10 +75,8 @@ static pons_status check_set(const plugin *p, const invocation *call, pons_error
                      plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
 }
 
-/* Check a plugin in a child process, because a faulty plugin may end its process. */
-static pons_status check_plugin(const void *context, subprocess_child *child, pons_error *err)
+static pons_status check_stages(const invocation *call, subprocess_child *child, pons_error *err)
 {
-    const invocation *call = context;
     const plugin *p;
     const plugin_check *check;
 
@@ -95,10 +99,35 @@ static pons_status check_plugin(const void *context, subprocess_child *child, po
     return PONS_OK;
 }
 
+/*
+ * Check a plugin in a child process, because a faulty plugin may end its process. On a terminal its
+ * output takes the place of the other process's line of progress.
+ */
+static pons_status check_plugin(const void *context, subprocess_child *child, pons_error *err)
+{
+    const invocation *call = context;
+
+    if (call->log->live)
+        setvbuf(stdout, NULL, _IOFBF, OUTPUT_SIZE);
+    check_stages(call, child, err);
+    subprocess_stage(child, "%s", "");
+    call->log->shown = 1;
+    log_block(call->log, "");
+    return err->status;
+}
+
+static void show_waiting(const void *context, const char *stage, double seconds)
+{
+    const invocation *call = context;
+
+    if (stage[0] != '\0' && seconds >= SILENT_SECONDS)
+        log_progress(call->log, "checking %s, %.0f s", stage, seconds);
+}
+
 static pons_status run(const invocation *call, const void *flags, pons_error *err)
 {
     const plugin_check_flags *f = flags;
-    const subprocess_terms terms = { call->argument[0], (int)f->timeout, false };
+    const subprocess_terms terms = { call->argument[0], (int)f->timeout, false, show_waiting };
 
     if (strchr(call->argument[0], '/') == NULL && access(call->argument[0], F_OK) != 0)
         return refuse_name(call->argument[0], err);

@@ -208,7 +208,7 @@ static pons_status check_file(const void *context, subprocess_child *child, pons
 pons_status cache_lmdb_check(const char *path, bool alone, pons_error *err)
 {
     const checked_file f = { path, alone };
-    const subprocess_terms terms = { "a check of its pages", RECORD_SECONDS, true };
+    const subprocess_terms terms = { "a check of its pages", RECORD_SECONDS, true, NULL };
     pons_error found = PONS_ERROR_INIT;
 
     if (subprocess_run(check_file, &f, &terms, &found) == PONS_PLUGIN)
