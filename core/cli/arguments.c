@@ -128,6 +128,17 @@ static bool name_of_letter(const command *c, char letter, char name[FLAG_SIZE])
     return false;
 }
 
+char arguments_letter(const command *c, const pons_option *o)
+{
+    char name[FLAG_SIZE];
+
+    for (const char *p = c->letters; p != NULL && *p != '\0';
+         p += strcspn(p, " "), p += *p == ' ')
+        if (name_of_letter(c, *p, name) && strcmp(name, o->name) == 0)
+            return *p;
+    return 0;
+}
+
 static bool is_number_list(pons_option_type type)
 {
     return type == PONS_OPTION_REALS || type == PONS_OPTION_INTEGERS || type == PONS_OPTION_AXES ||
@@ -291,23 +302,27 @@ static pons_status refuse_arguments(const words *w)
 
 /* Commands that read no INI file. They refuse --set, which would have no effect. */
 static const char *const without_file[] = {
-    "data phantom", "data crop", "plugin list", "plugin show", "help"
+    "data phantom", "data crop", "plugin list", "plugin show", "plugin new", "report", "devices",
+    "doctor", "help"
 };
 
-static pons_status check_set(const words *w)
+bool arguments_takes(const command *c, const char *name)
 {
-    for (size_t i = 0; w->call->set_count > 0 && i < sizeof without_file / sizeof *without_file;
+    if (strcmp(name, "debug") == 0)
+        return strcmp(c->name, "train") == 0;
+    for (size_t i = 0; strcmp(name, "set") == 0 && i < sizeof without_file / sizeof *without_file;
          i++)
-        if (strcmp(without_file[i], w->command->name) == 0)
-            return pons_fail(w->err, PONS_USAGE, "--set %s: 'pons %s' reads no INI file",
-                             w->call->set[0], w->command->name);
-    return PONS_OK;
+        if (strcmp(without_file[i], c->name) == 0)
+            return false;
+    return true;
 }
 
-/* Refuse --debug for all commands except train. */
-static pons_status check_debug(const words *w)
+static pons_status check_common(const words *w)
 {
-    if (w->call->debug && strcmp(w->command->name, "train") != 0)
+    if (w->call->set_count > 0 && !arguments_takes(w->command, "set"))
+        return pons_fail(w->err, PONS_USAGE, "--set %s: 'pons %s' reads no INI file",
+                         w->call->set[0], w->command->name);
+    if (w->call->debug && !arguments_takes(w->command, "debug"))
         return pons_fail(w->err, PONS_USAGE, "--debug: only 'pons train' has a short run with "
                          "checks, not 'pons %s'", w->command->name);
     return PONS_OK;
@@ -358,9 +373,7 @@ pons_status arguments_read(const command *c, int count, char **word, invocation 
     if (w.stray > 0)
         quoted_list(&w, call->list_hint, sizeof call->list_hint);
     if (status == PONS_OK && !call->help)
-        status = check_set(&w);
-    if (status == PONS_OK && !call->help)
-        status = check_debug(&w);
+        status = check_common(&w);
     if (status == PONS_OK && !call->help)
         status = complete(&w);
     return status;

@@ -1,6 +1,7 @@
 # Files of core/cli. A command is a file here and a row in commands.c.
 libcore_la_SOURCES += core/cli/arguments.c core/cli/arguments.h core/cli/command.c \
 	core/cli/command.h core/cli/command_config.c core/cli/command_devices.c core/cli/command_doctor.c \
+	core/cli/command_text.c core/cli/command_text.h \
 	core/cli/command_launch.c core/cli/command_report.c \
 	core/cli/commands.c core/cli/environment.c core/cli/environment.h \
 	core/cli/machine.c core/cli/machine.h core/cli/pons_main.c core/cli/train_folds.c \

@@ -80,11 +80,11 @@ static pons_status print_section(const section_table *t, pons_error *err)
     bool steps = t->plugin_kind == PONS_KIND_TRANSFORM;
 
     printf("[%s] - %s\n\n", t->name, t->summary);
-    usage_print_options(stdout, t->options, "");
+    usage_print_options(stdout, t->options);
     if (steps) {
         printf("\nThe section of each step, [%s.NAME], besides the transform's own keys:\n\n",
                t->name);
-        usage_print_options(stdout, step_option_table, "");
+        usage_print_options(stdout, step_option_table);
     }
     if (t->plugin_kind == 0)
         return PONS_OK;
@@ -109,7 +109,7 @@ static pons_status print_plugin(int kind, const char *name, pons_error *err)
     if (p->descriptor->options == NULL || p->descriptor->options->name == NULL)
         printf("It has no options.\n");
     else
-        usage_print_options(stdout, p->descriptor->options, "");
+        usage_print_options(stdout, p->descriptor->options);
     return PONS_OK;
 }
 
@@ -143,7 +143,7 @@ static int print_key(const char *key)
         if (row == NULL)
             continue;
         printf("%s[%s]\n\n", printed++ > 0 ? "\n" : "", t->name);
-        usage_print_option(stdout, row, "");
+        usage_print_option(stdout, row);
     }
     return printed;
 }
@@ -208,7 +208,7 @@ static pons_status print_plugin_key(const section_table *t, const char *part, po
         return pons_fail(err, PONS_USAGE, "no help on '%s.%s'\nhint: pons help %s.%s", t->name,
                          part, t->name, name);
     printf("%s %s\n\n", plugin_kind_name((pons_kind)p->descriptor->kind), name);
-    usage_print_option(stdout, row, "");
+    usage_print_option(stdout, row);
     return PONS_OK;
 }
 
@@ -221,8 +221,8 @@ static pons_status print_part(const section_table *t, const char *key, pons_erro
 
     if (row != NULL) {
         printf("[%s]\n\n", t->name);
-        usage_print_option(stdout, row, "");
-        return PONS_OK;
+        usage_print_option(stdout, row);
+        return section_key_kind(t, key) != 0 ? print_names(section_key_kind(t, key), err) : PONS_OK;
     }
     if (strchr(key, '.') != NULL && section_names_kind(t) != 0)
         return print_plugin_key(t, key, err);

@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "cli/manual/completion.h"
+#include "cli/manual/completion_words.h"
 #include "cli/manual/pages.h"
 
 typedef struct book {
@@ -43,16 +44,31 @@ static pons_status write_file(const book *b, const char *name, writer *write, po
     return safe_file_commit(&f, err);
 }
 
-static pons_status write_command(const book *b, const command *c, pons_error *err)
+/* The page of a command, or with 'c' NULL that of a group of commands. */
+static pons_status write_command(const book *b, const char *name, const command *c,
+                                 pons_error *err)
 {
-    char name[128];
+    char page[128];
     safe_file f;
 
-    snprintf(name, sizeof name, "pons-%s", c->name);
-    if (open_file(b, name, ".1", &f, err) != PONS_OK)
+    snprintf(page, sizeof page, "pons-%s", name);
+    if (open_file(b, page, ".1", &f, err) != PONS_OK)
         return err->status;
-    page_command(f.file, c);
+    if (c != NULL)
+        page_command(f.file, c);
+    else
+        page_group(f.file, name);
     return safe_file_commit(&f, err);
+}
+
+/* A group has a page if this command is its first. */
+static pons_status write_group(const book *b, const command *const *c, pons_error *err)
+{
+    char group[64];
+
+    if (!words_begins_group(c, group, sizeof group))
+        return PONS_OK;
+    return write_command(b, group, NULL, err);
 }
 
 static pons_status write_all(const book *b, pons_error *err)
@@ -67,7 +83,7 @@ static pons_status write_all(const book *b, pons_error *err)
         if (write_file(b, files[i].name, files[i].write, err) != PONS_OK)
             return err->status;
     for (const command *const *c = commands; *c != NULL; c++)
-        if (write_command(b, *c, err) != PONS_OK)
+        if (write_command(b, (*c)->name, *c, err) != PONS_OK || write_group(b, c, err) != PONS_OK)
             return err->status;
     return PONS_OK;
 }

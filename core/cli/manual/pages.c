@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "cli/arguments.h"
+#include "cli/command_text.h"
 #include "cli/manual/roff.h"
 #include "cli/usage.h"
 #include "config/sections.h"
@@ -18,55 +20,62 @@ static void put_name(FILE *to, const char *name, const char *summary)
     roff_line(to, summary);
 }
 
-static void put_rows(FILE *to, const char *title, const usage_row *rows)
+/* Rows of a table; of common flags those that the command takes. */
+static void put_rows(FILE *to, const char *title, const usage_row *rows, const command *c)
 {
-    roff_heading(to, title);
+    if (rows->name != NULL)
+        roff_heading(to, title);
     for (; rows->name != NULL; rows++)
-        roff_term(to, rows->name, NULL, rows->text);
+        if (c == NULL || usage_has_common(c, rows->name))
+            roff_term(to, rows->name, NULL, rows->text);
 }
 
-/* The key or flag, its default, its values and its sentence. 'letter' 0: it has none. */
-static void put_option(FILE *to, const pons_option *o, const char *prefix, char letter)
+/* A line about what this build lacks for an option. */
+static void put_lack(FILE *to, const pons_option *o)
 {
-    char name[96], rest[256] = "", expected[512], lack[256];
-    bool plain = *prefix != '\0' && o->type == PONS_OPTION_FLAG;
+    char lack[256];
 
-    snprintf(name, sizeof name, "%s%s", prefix, o->name);
-    for (char *p = name; *prefix != '\0' && *p != '\0'; p++)
-        *p = *p == '_' ? '-' : *p;
-    if (letter != 0)
-        snprintf(name + strlen(name), sizeof name - strlen(name), ", -%c", letter);
-    option_expected(o, expected, sizeof expected);
-    if (!plain)
-        snprintf(rest, sizeof rest, "= %s", usage_default(o));
-    roff_term(to, name, rest, o->help);
-    if (!plain)
-        roff_break(to, "Value: ", expected);
     if (*sections_lack(o, lack, sizeof lack) != '\0')
         roff_break(to, "Not in this build: ", lack);
 }
 
-static char letter_of(const command *c, const pons_option *o)
+/* A key of the INI file: its default, its sentence, its values. */
+static void put_key(FILE *to, const pons_option *o)
 {
-    for (const char *p = c->letters; p != NULL && *p != '\0';
-         p += strcspn(p, " "), p += *p == ' ') {
-        size_t size = strcspn(p + 2, " ");
-        if (strlen(o->name) == size && strncmp(p + 2, o->name, size) == 0)
-            return *p;
-    }
-    return 0;
+    char rest[256], expected[512];
+
+    snprintf(rest, sizeof rest, "= %s", usage_default(o));
+    roff_term(to, o->name, rest, o->help);
+    roff_break(to, "Value: ", option_expected(o, expected, sizeof expected));
+    put_lack(to, o);
+}
+
+/* A flag with the name of its value. */
+static void put_flag(FILE *to, const command *c, const pons_option *o)
+{
+    char name[64], letter[8] = "", value[256], values[640];
+
+    if (arguments_letter(c, o) != 0)
+        snprintf(letter, sizeof letter, ", -%c", arguments_letter(c, o));
+    usage_flag(o, name, sizeof name);
+    snprintf(name + strlen(name), sizeof name - strlen(name), "%s", letter);
+    roff_term(to, name, flag_value_name(c, o, value, sizeof value), o->help);
+    if (*usage_flag_values(o, values, sizeof values) != '\0')
+        roff_break(to, "", values);
+    put_lack(to, o);
 }
 
 static void put_options(FILE *to, const pons_option *options)
 {
     for (; options != NULL && options->name != NULL; options++)
-        put_option(to, options, "", 0);
+        put_key(to, options);
 }
 
 /* ---- pons-COMMAND(1) ------------------------------------------------------------------------- */
 
 void page_command(FILE *to, const command *c)
 {
+    const command_text *text = command_text_of(c);
     char name[128];
 
     snprintf(name, sizeof name, "pons-%s", c->name);
@@ -79,13 +88,23 @@ void page_command(FILE *to, const command *c)
     if (*c->usage != '\0')
         roff_line(to, c->usage);
     roff_line(to, "[FLAG...]");
+    roff_heading(to, "DESCRIPTION");
+    roff_line(to, text->description);
+    put_rows(to, "ARGUMENTS", text->arguments, NULL);
     if (c->flags != NULL) {
         roff_heading(to, "OPTIONS");
         for (const pons_option *o = c->flags; o->name != NULL; o++)
-            put_option(to, o, "--", letter_of(c, o));
+            put_flag(to, c, o);
     }
-    put_rows(to, "COMMON OPTIONS", usage_common_flags);
-    put_rows(to, "EXIT STATUS", usage_exit_codes);
+    put_rows(to, "COMMON OPTIONS", usage_common_flags, c);
+    put_rows(to, "EXIT STATUS", usage_exit_codes, NULL);
+    roff_heading(to, "EXAMPLES");
+    for (const usage_row *r = text->examples; r->name != NULL; r++) {
+        char line[256];
+        (r == text->examples ? roff_line : roff_paragraph)(to, r->text);
+        snprintf(line, sizeof line, "%s\n", r->name);
+        roff_example(to, line);
+    }
     roff_heading(to, "SEE ALSO");
     fputs(".BR pons (1),\n.BR pons.ini (5)\n", to);
 }
@@ -131,12 +150,32 @@ void page_pons(FILE *to, const option_tables *tables)
     roff_example(to, "pons init DATASET -o liver.ini\npons train liver.ini\n"
                      "pons predict runs/liver CT.nii.gz -o segmentation.nii.gz\n");
     put_commands(to);
-    put_rows(to, "COMMON OPTIONS", usage_common_flags);
-    put_rows(to, "EXIT STATUS", usage_exit_codes);
-    put_rows(to, "ENVIRONMENT", environment);
-    put_rows(to, "FILES", files);
+    put_rows(to, "COMMON OPTIONS", usage_common_flags, NULL);
+    put_rows(to, "EXIT STATUS", usage_exit_codes, NULL);
+    put_rows(to, "ENVIRONMENT", environment, NULL);
+    put_rows(to, "FILES", files, NULL);
     roff_heading(to, "SEE ALSO");
     fputs(".BR pons.ini (5),\n.BR pons-plugin (7)\n", to);
+}
+
+void page_group(FILE *to, const char *group)
+{
+    char name[128], summary[128];
+    size_t size = strlen(group);
+
+    snprintf(name, sizeof name, "pons-%s", group);
+    snprintf(summary, sizeof summary, "the commands of pons on %s", group);
+    roff_begin(to, name, "1");
+    put_name(to, name, summary);
+    roff_heading(to, "SYNOPSIS");
+    fprintf(to, "\\fBpons %s\\fR\n\\fICOMMAND\\fR\n[\\fIARGUMENT\\fR...]\n", group);
+    roff_heading(to, "COMMANDS");
+    for (const command *const *c = commands; *c != NULL; c++)
+        if (strncmp((*c)->name, group, size) == 0 && (*c)->name[size] == ' ')
+            roff_term(to, (*c)->name + size + 1, (*c)->usage, (*c)->summary);
+    roff_paragraph(to, "Each has a page of its own, such as pons-plugin-check(1).");
+    roff_heading(to, "SEE ALSO");
+    fputs(".BR pons (1)\n", to);
 }
 
 /* ---- pons.ini(5) ----------------------------------------------------------------------------- */

@@ -49,8 +49,10 @@ void page_plugin(FILE *to, const option_tables *tables)
     roff_heading(to, "DESCRIPTION");
     roff_line(to, "A plugin is one C file that becomes one shared object. It has a struct of "
                   "options with their table, functions, a struct of the functions, and the macro "
-                  "of its kind, such as PONS_LOSS. Its name is the value in the INI file and the "
-                  "name of the file.");
+                  "of its kind, such as PONS_LOSS. Its name is the value in the INI file, the "
+                  "name of the file, and the name of the type of the struct of options: "
+                  "PONS_LOSS(squared, ...) needs 'typedef struct squared { ... } squared;'. A "
+                  "plugin without options has no such type and gives PONS_NO_OPTIONS.");
     roff_example(to, "cc -std=c11 -O2 -fPIC -shared $(pkg-config --cflags pons) \\\n"
                      "    -o own/loss/squared.so squared.c $(pkg-config --libs pons)\n"
                      "PONS_PLUGIN_PATH=$PWD/own pons plugin check own/loss/squared.so\n"
@@ -62,5 +64,5 @@ void page_plugin(FILE *to, const option_tables *tables)
     put_installed(to, tables);
     roff_heading(to, "SEE ALSO");
     fputs(".BR pons (1),\n.BR pons.ini (5),\n.BR pons\\-plugin\\-check (1),\n"
-          ".BR pons\\-plugin\\-list (1)\n", to);
+          ".BR pons\\-plugin\\-list (1),\n.BR pons\\-plugin\\-new (1)\n", to);
 }

@@ -37,7 +37,7 @@ static pons_status show(pons_kind kind, const char *name, pons_error *err)
     if (p->hides != NULL)
         quote_print(stdout, "hides    %s\n", p->hides);
     printf("options\n");
-    usage_print_options(stdout, d->options, "");
+    usage_print_options(stdout, d->options);
     if (kind == PONS_KIND_OP)
         show_op(p->operations);
     return PONS_OK;

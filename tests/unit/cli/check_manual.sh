@@ -23,9 +23,32 @@ has_page() {
 }
 "$program" help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z-]*\( [a-z]*\)\{0,1\}\)  .*/\1/p' >commands
 check "there are commands" [ "$(grep -c . commands)" -ge 20 ]
-while read -r name; do
-    check "page of $name" has_page "$name"
+# explains COMMAND: help and page have the same description and example, and the page each argument.
+explains() {
+    page=manual/pons-$(echo "$1" | tr ' ' '-').1
+    set -f
+    "$program" help $1 >said
+    sed -n '/^\.SH "DESCRIPTION"/,/^\.SH/p; /^\.SH "EXAMPLES"/,/^\.SH/p' "$page" |
+        sed 's/\\-/-/g; s/\\e/\\/g' >page
+    description=$(sed -n '5p' said | cut -c1-40)
+    example=$(sed -n '/^Examples:/{n;s/^  //p;}' said)
+    set +f
+    [ "${example#pons }" != "$example" ] && grep -qF -e "$example" page && grep -qF -e "$description" page ||
+        { cat page; echo "lacks '$description' or '$example'"; return 1; }
+    [ "$(sed -n '/^Arguments:/,/^$/s/^  [^ ]/&/p' said | grep -c .)" = \
+        "$(sed -n '/^\.SH "ARGUMENTS"/,/^\.SH "[^A]/p' "$page" | grep -c '^\.TP')" ]
+}
+while read -r topic; do
+    check "page of $topic" has_page "$topic"
+    check "$topic is explained" explains "$topic"
 done <commands
+check "a flag has the name of its value" grep -qF '\fB\-\-resume\fR RUN' manual/pons-train.1
+check "and its letter" grep -qF '\fB\-\-output, \-o\fR OUT' manual/pons-predict.1
+check "help has both" ends 0 "  -o, --output OUT" "$program" help predict
+check "--debug is a flag of train alone" [ "$(grep -l '^\\fB\\-\\-debug' manual/pons-*.1)" = manual/pons-train.1 ]
+check "a group has a page" grep -q '^\\fBphantom\\fR' manual/pons-data.1
+check "help names the plugins of a key" ends 0 " dice_ce " "$program" help loss.plugin
+check "help says where lines of a training go" ends 0 "the standard output stays empty" "$program" help train
 
 # Every key of the INI file, with the plugin that has it.
 awk -F '\t' '$1 !~ /^pons/ { print $1 "\t" $2 "\t" $3 }' list | sort -u >expected
@@ -82,12 +105,30 @@ check "a kind of plugin" completes "pons plugin new opt" optimizer
 check "a plugin" completes "pons plugin show dice_" dice_ce dice_focal
 check "a metric" completes "pons evaluate --metrics hd" hd hd95
 check "files elsewhere" completes "pons train a" ""
+check "a common flag's value" completes "pons train t.ini --color " auto always never
+check "the same behind '='" completes "pons train t.ini --color=a" auto always
+check "a key for help" completes "pons help train.pret" train.pretrained train.pretrained_skip
+check "a section's plugins for help" completes "pons help loss dice_" dice_ce dice_focal
+check "a name of a new plugin is the user's" completes "pons plugin new loss " ""
+check "plugins of a kind" completes "pons plugin show model un" unet
+check "no --debug elsewhere" completes "pons doctor --de" ""
+check "--set where a file is read" completes "pons report --se" --send
+mkdir some && touch some.ini some.txt
+check "an INI file" completes "pons train some" some some.ini
+check "a run" completes "pons predict --no-mirror some" some
+check "its images" completes "pons predict some some." some.ini some.txt
+check "a flag's file" completes "pons predict -o out --config some." some.ini
+check "a flag's run" completes "pons train some.ini --resume so" some
 if command -v zsh >/dev/null; then
     check "zsh reads its script" zsh -n manual/_pons
 else
     echo "SKIPPED: the completion of zsh: needs zsh"
 fi
 if command -v fish >/dev/null; then
+    told() { [ "$(fish_offers "$1" | tr '\t' ' ' | cut -c1-30)" = "$2" ]; }
+    fish_offers() { fish --no-config -c ". manual/pons.fish; complete -C '$1'" >offered; cat offered; }
+    check "fish tells a flag" told 'pons train --prof' "--profile Write the time of ph"
+    check "fish completes arguments" [ "$(fish_offers 'pons train some' | cut -f1 | tr '\n' ' ')" = "some.ini some/ " ]
     check "fish completes a value" [ "$(fish --no-config -c ". manual/pons.fish
         complete -C 'pons train a --set train.precision=b'")" = train.precision=bf16 ]
 else
