@@ -120,7 +120,25 @@ check "its images" completes "pons predict some some." some.ini some.txt
 check "a flag's file" completes "pons predict -o out --config some." some.ini
 check "a flag's run" completes "pons train some.ini --resume so" some
 if command -v zsh >/dev/null; then
-    check "zsh reads its script" zsh -n manual/_pons
+    cat >stubs.zsh <<'END'
+compadd() { shift; print -r -- $* }
+_files() { print -r -- files $* }
+_describe() { print -r -- ${(P)@[-1]} }
+compset() { }
+source manual/_pons
+words=(${=1}) PREFIX=
+[[ $1 == *' ' ]] && words+=("") || PREFIX=$words[-1]
+CURRENT=${#words}
+_pons
+END
+    zsh_offers() { [ "$(zsh -f stubs.zsh "$1" 2>/dev/null)" = "$2" ]; }
+    zsh_tells() { zsh -f stubs.zsh "$1" | grep -F -e "$2"; }
+    check "zsh tells a flag" zsh_tells "pons train --prof" "--profile:Write the time of ph"
+    check "zsh completes a value" zsh_offers "pons train a.ini --color=" "auto always never"
+    check "zsh asks for INI files" zsh_offers "pons train " "files -g *.ini"
+    check "zsh asks for a run" zsh_offers "pons predict " "files -/"
+    check "zsh has the plugins of a kind" zsh_offers "pons plugin show sink " "$(ls "$PONS_PLUGIN_PATH/sink" |
+        sed 's/\.so$//' | sort | tr '\n' ' ' | sed 's/ $//')"
 else
     echo "SKIPPED: the completion of zsh: needs zsh"
 fi
