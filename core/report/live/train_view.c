@@ -232,7 +232,11 @@ static void add_memory(block_text *b, train_view *v)
 
 static void add_value(block_text *b, const char *name, const value_series *s)
 {
-    add(b, "%-*.*s %-7.4g", NAME_COLUMNS, NAME_COLUMNS, name, s->last);
+    add(b, "%-*.*s ", NAME_COLUMNS, NAME_COLUMNS, name);
+    if (isfinite(s->last))
+        add(b, "%-7.4g", s->last);
+    else
+        add(b, "%-7s", "-");
     add_series(b, s, NAME_COLUMNS + 1 + 7);
 }
 

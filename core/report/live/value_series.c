@@ -21,11 +21,11 @@ static void halve(value_series *s)
 
 void value_series_add(value_series *s, double value)
 {
+    s->last = value;
     if (!isfinite(value))
         return;
     if (s->stride == 0)
         s->stride = 1;
-    s->last = value;
     s->sum += value;
     if (++s->held < s->stride)
         return;

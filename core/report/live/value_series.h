@@ -17,7 +17,7 @@ typedef struct value_series {
     double value[VALUE_SERIES_SIZE];
 } value_series;
 
-/* Add a value; one that is not finite is left out. */
+/* Add a value; one that is not finite is 'last' alone. */
 void value_series_add(value_series *s, double value);
 /*
  * Write the series as at most 'columns' characters between its least and its greatest value: block
