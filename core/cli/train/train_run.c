@@ -314,6 +314,19 @@ static void close_job(train_job *s, bool trained, pons_error *err)
     signals_close(s->signals);
 }
 
+/* Note the end in log.txt, which is closed when the command tells it on the terminal. */
+static void log_end(const logger *l, const pons_error *err)
+{
+    logger file = *l;
+
+    file.terminal = NULL;
+    file.line = NULL;
+    if (err->status == PONS_INTERRUPTED)
+        log_interruption(&file, err->text);
+    else if (err->status != PONS_OK)
+        log_error(&file, err->text);
+}
+
 pons_status train_run(const invocation *call, const train_flags *flags_given,
                       const train_host *host, bool fold, cache_keep *keep, pons_error *err)
 {
@@ -331,10 +344,7 @@ pons_status train_run(const invocation *call, const train_flags *flags_given,
     if (err->status == PONS_OK) /* others wait, and see that this rank lives */
         end_records(&s, err);
     leave_others(&s, err);
-    if (err->status != PONS_OK && call->log->file != NULL) {
-        fprintf(call->log->file, "pons: %s\n", err->text);
-        fflush(call->log->file); /* the report ends with this line */
-    }
+    log_end(call->log, err);
     end_records(&s, err);
     close_job(&s, trained, err);
     return err->status;

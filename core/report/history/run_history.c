@@ -10,6 +10,7 @@
 
 #include "base/file/file.h"
 #include "base/file/json.h"
+#include "base/integer.h"
 
 /* The file as it is read: records of a kind have their names in the same order. */
 typedef struct history_reader {
@@ -132,7 +133,7 @@ static void add_record(history_reader *r, json_t *record)
     r->step = (double)step;
     keep_record(r, (int64_t)step, (int64_t)epoch);
     r->history->steps = (int64_t)step;
-    r->history->epochs = (int64_t)epoch;
+    r->history->epochs = max_i64(r->history->epochs, (int64_t)epoch);
     json_object_foreach(record, key, value)
         if (json_is_object(value))
             add_group(r, key, value);

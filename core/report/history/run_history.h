@@ -27,7 +27,8 @@ typedef struct run_history {
     history_series *series;   /* in the order in which they appear in the file                    */
     int record_count, record_room;
     history_record *record;
-    int64_t steps, epochs;    /* of the last record                                               */
+    int64_t steps;            /* of the last record                                               */
+    int64_t epochs;           /* of the last step; that of a validation is complete               */
 } run_history;
 
 /*

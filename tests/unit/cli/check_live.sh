@@ -58,6 +58,8 @@ stopped() {
     tr '\033' '\n' <stop | grep -q "^\[Jinterrupted after step"
 }
 check "a training is interrupted" stopped
+check "log.txt dates it like other lines" \
+    grep -qE '^[0-9]{4}-[0-9-]{5} [0-9:]{8} interrupted after step' runs/stop/log.txt
 # waiting FILE TEXT: wait until a file has the text.
 waiting() { for _ in $(seq $(($(patient 20) * 20))); do grep -q "$2" "$1" && return; sleep 0.05; done; return 1; }
 # within: Ctrl-C within a step of five seconds, and again when the block tells it.
