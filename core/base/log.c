@@ -23,36 +23,13 @@ static pthread_mutex_t terminal_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- redrawn lines --------------------------------------------------------------------------- */
 
-/* Rows between the first and the last redrawn row; a window made narrower has wrapped the lines. */
-static int rows_above(const logger *l)
-{
-    int columns = terminal_columns(l->terminal), rows = 0;
-
-    for (int i = 0; i < l->shown; i++)
-        rows += (max_int(l->width[i], 1) + columns - 1) / columns;
-    return rows - 1;
-}
-
-/* The control sequence that leads to the start of the redrawn lines. */
-static void lead_back(const logger *l, char text[CONTROL_SIZE])
-{
-    int rows = rows_above(l);
-
-    if (rows > 0)
-        snprintf(text, CONTROL_SIZE, "\r\033[%dA", rows);
-    else
-        snprintf(text, CONTROL_SIZE, "\r");
-}
-
-/* Return to the start of the redrawn lines and erase them. */
+/* Erase the redrawn lines, at whose start the cursor stands. */
 static void erase_live(logger *l)
 {
-    char back[CONTROL_SIZE];
-
     if (l->shown == 0)
         return;
-    lead_back(l, back);
-    fprintf(l->terminal, "%s\033[%s", back, rows_above(l) > 0 ? "J" : "K");
+    if (terminal_is_ours(l->terminal))
+        fputs("\r\033[J", l->terminal);
     l->shown = 0;
 }
 
@@ -66,31 +43,34 @@ static void check_reader(logger *l)
 }
 
 /*
- * Draw lines over the earlier ones, by a single write. The last column stays free, because some
- * terminals wrap as soon as it is written.
+ * Draw lines over the earlier ones, by a single write, and return to the start of the first one:
+ * a terminal that wraps lines anew in another width keeps the cursor there. No line wraps
+ * meanwhile. The last column stays free, because some terminals wrap as soon as it is written.
  */
 static void draw(logger *l, const char *lines)
 {
-    char back[CONTROL_SIZE], out[LINE_SIZE + LOG_BLOCK_LINES * CONTROL_SIZE];
-    int columns = terminal_columns(l->terminal) - 1, before = rows_above(l), n = 0;
+    char out[LINE_SIZE + (LOG_BLOCK_LINES + 4) * CONTROL_SIZE];
+    int columns = terminal_columns(l->terminal) - 1, n = 0;
     int most = min_int(LOG_BLOCK_LINES, max_int(1, terminal_rows(l->terminal) - 1));
     size_t used;
 
-    lead_back(l, back);
-    used = (size_t)snprintf(out, sizeof out, "%s", back);
+    if (!terminal_is_ours(l->terminal)) {
+        l->shown = 0;
+        return;
+    }
+    used = (size_t)snprintf(out, sizeof out, "\r\033[?7l");
     for (const char *line = lines; line != NULL && n < most; n++) {
         char text[LINE_SIZE];
         size_t size = strcspn(line, "\n");
 
         snprintf(text, sizeof text, "%.*s", (int)size, line);
-        size_t fit = terminal_fit(text, columns);
-        l->width[n] = terminal_width(text, fit);
         used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s\033[K", n > 0 ? "\n" : "",
-                                 (int)fit, text);
+                                 (int)terminal_fit(text, columns), text);
         line = line[size] != '\0' ? line + size + 1 : NULL;
     }
-    if (before >= n)
-        used += (size_t)snprintf(out + used, sizeof out - used, "\033[J");
+    used += (size_t)snprintf(out + used, sizeof out - used, "\033[J\033[?7h\r");
+    if (n > 1)
+        used += (size_t)snprintf(out + used, sizeof out - used, "\033[%dA", n - 1);
     l->shown = n;
     fwrite(out, 1, used, l->terminal);
     fflush(l->terminal);

@@ -25,7 +25,6 @@ typedef struct logger {
     /* The receiver of the terminal's lines, without colour; NULL: there is none. */
     void (*line)(void *context, const char *text);
     void *context;
-    int width[LOG_BLOCK_LINES]; /* columns of each redrawn line */
     double drawn;               /* seconds_now() when they last changed; 0: never */
     char block[LOG_BLOCK_SIZE]; /* stands below all lines; "": no block */
 } logger;

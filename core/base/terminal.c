@@ -17,6 +17,13 @@ bool terminal_has_sequences(FILE *stream)
     return isatty(fileno(stream)) && name != NULL && *name != '\0' && strcmp(name, "dumb") != 0;
 }
 
+bool terminal_is_ours(FILE *stream)
+{
+    pid_t owner = tcgetpgrp(fileno(stream));
+
+    return owner < 0 || owner == getpgrp();
+}
+
 int terminal_columns(FILE *stream)
 {
     struct winsize size;
@@ -70,19 +77,6 @@ static bool is_block_element(const char *text, int size)
 static int character_columns(const char *text, int size)
 {
     return size < 3 || is_block_element(text, size) ? 1 : 2;
-}
-
-int terminal_width(const char *text, size_t size)
-{
-    int columns = 0;
-
-    for (size_t used = 0; used < size && text[used] != '\0';) {
-        int bytes = character_size(text + used);
-
-        columns += character_columns(text + used, bytes);
-        used += (size_t)bytes;
-    }
-    return columns;
 }
 
 size_t terminal_fit(const char *text, int columns)

@@ -10,14 +10,14 @@
 
 /* Whether 'stream' is a terminal with colours and redrawn lines: TERM is set and not "dumb". */
 bool terminal_has_sequences(FILE *stream);
+/* Whether this process is in the foreground of its terminal; true of any other stream. */
+bool terminal_is_ours(FILE *stream);
 /* Current columns of the terminal; 80 if unknown. */
 int terminal_columns(FILE *stream);
 /* Current rows of the terminal; 24 if unknown. */
 int terminal_rows(FILE *stream);
 /* Whether the locale of the environment is UTF-8: block elements are then drawn in their shape. */
 bool terminal_has_utf8(void);
-/* Upper bound of the columns that 'size' bytes of 'text' take. Block elements take one each. */
-int terminal_width(const char *text, size_t size);
 /*
  * Bytes at the beginning of 'text' (UTF-8) that take at most 'columns' columns. A text that does
  * not fit ends before the last ", " that does, so that no number is cut in two.

@@ -64,8 +64,8 @@ START_TEST(progress_is_redrawn_on_a_terminal_and_absent_from_the_file)
     log_progress(&l, "step %d", 9);
     log_line(&l, "done");
     expect_dated(file, "done\n");
-    ck_assert_ptr_nonnull(strstr(terminal, "\rstep 10\033[K\rstep 9\033[K"));
-    ck_assert_ptr_nonnull(strstr(terminal, "\r\033[Kdone\n"));
+    ck_assert_ptr_nonnull(strstr(terminal, "step 10\033[K\033[J\033[?7h\r\r\033[?7lstep 9\033[K"));
+    ck_assert_ptr_nonnull(strstr(terminal, "\r\033[Jdone\n"));
 }
 END_TEST
 
@@ -79,10 +79,10 @@ START_TEST(progress_of_bytes_tells_the_time_left)
     ck_assert_str_eq(terminal, "");
     p.begin -= 100;
     byte_progress_add(&p, 1000000);
-    ck_assert_ptr_nonnull(strstr(terminal, "\rreading 2.00 MB of 6.00 MB, 33 %, 3:20 left, "
+    ck_assert_ptr_nonnull(strstr(terminal, "\033[?7lreading 2.00 MB of 6.00 MB, 33 %, 3:20 left, "
                                            "'a.pth'"));
     byte_progress_end(&p);
-    ck_assert_ptr_nonnull(strstr(terminal, "'\033[K\r\033[K"));
+    ck_assert_ptr_nonnull(strstr(terminal, "'\033[K\033[J\033[?7h\r\r\033[J"));
 }
 END_TEST
 
@@ -103,7 +103,8 @@ END_TEST
 
 START_TEST(a_block_stays_below_later_lines_until_it_is_empty)
 {
-    static const char block[] = "\rone\033[K\ntwo\033[K", back[] = "\r\033[1A\033[J";
+    static const char block[] = "\r\033[?7lone\033[K\ntwo\033[K\033[J\033[?7h\r\033[1A";
+    static const char back[] = "\r\033[J";
     char expected[256];
 
     log_block(&l, "one\ntwo");
@@ -131,13 +132,14 @@ static void read_until(int screen, const char *end, char *sent, size_t room)
     }
 }
 
-/* A window that became narrower has wrapped 'one two' into two rows. */
+/* The cursor stands where the block begins, whatever a terminal made of lines that were wider. */
 START_TEST(a_block_is_found_again_after_a_resize)
 {
     struct winsize size = { .ws_row = 24, .ws_col = 20 };
     int screen = posix_openpt(O_RDWR | O_NOCTTY);
     logger here = { .level = LOG_NORMAL, .live = true };
-    static const char redrawn[] = "four\033[K\r\033[3Aone\033[K\r\ntwo\033[K\033[J";
+    static const char redrawn[] = "\r\033[2A\r\033[?7l"
+                                  "one\033[K\r\ntwo\033[K\033[J\033[?7h\r\033[1A";
     char sent[256];
 
     ck_assert(screen >= 0 && grantpt(screen) == 0 && unlockpt(screen) == 0);
@@ -195,10 +197,12 @@ START_TEST(progress_takes_one_line_of_a_terminal_of_any_width)
 {
     static const char line[] = "step 12345 of 250000, epoch 12, loss 0.3456, 0.123 s a step";
 
-    ck_assert_str_eq(progress_bytes(20, line), "\rstep 12345 of 25000\033[K");
-    ck_assert_str_eq(progress_bytes(40, line), "\rstep 12345 of 250000, epoch 12\033[K");
+    ck_assert_str_eq(progress_bytes(20, line),
+                     "\r\033[?7lstep 12345 of 25000\033[K\033[J\033[?7h\r");
+    ck_assert_str_eq(progress_bytes(40, line),
+                     "\r\033[?7lstep 12345 of 250000, epoch 12\033[K\033[J\033[?7h\r");
     ck_assert_str_eq(progress_bytes(44, line),
-                     "\rstep 12345 of 250000, epoch 12, loss 0.3456\033[K");
+                     "\r\033[?7lstep 12345 of 250000, epoch 12, loss 0.3456\033[K\033[J\033[?7h\r");
     for (int columns = 60; columns <= 400; columns += 20) {
         ck_assert_ptr_nonnull(strstr(progress_bytes(columns, line), line));
     }
@@ -209,7 +213,7 @@ START_TEST(terminal_without_a_size_has_eighty_columns)
 {
     ck_assert_int_eq((int)strlen(progress_bytes(0, "0123456789012345678901234567890123456789"
                                                 "0123456789012345678901234567890123456789")),
-                     1 + 79 + 3);
+                     79 + (int)strlen("\r\033[?7l\033[K\033[J\033[?7h\r"));
 }
 END_TEST
 
