@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "base/file/file.h"
 #include "base/text/quote.h"
 #include "base/text/shell_word.h"
@@ -314,6 +315,7 @@ static pons_status plan(init_plan *x, const char *path, pons_error *err)
     if (err->status == PONS_OK
         && dataset_statistics_make(d, x->call->log, &statistics, err) != PONS_OK)
         add_check_hint(x->call, err);
+    case_progress_end(x->call->log);
     if (err->status == PONS_OK && check_statistics(statistics, err) == PONS_OK) {
         x->statistics = statistics;
         if (init_plan_make(x, err) == PONS_OK && write_plan(x, path, err) == PONS_OK)

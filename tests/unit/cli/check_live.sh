@@ -101,4 +101,7 @@ check "phantom on a terminal" on_terminal made "$program data phantom -o made.d 
 check "it shows its case" grep -q 'making case [1-3] of 3, .* left' made
 check "init on a terminal" on_terminal planned "$program init ph -o planned.ini"
 check "it shows its case" grep -q 'reading case [1-3] of 3' planned
+check "init on a terminal, its output elsewhere" on_terminal planned "$program init ph -o quiet.ini >/dev/null"
+erased() { tr '\033' '\n' <planned | grep '^\[' | tail -n 1 | grep -q '^\[J'; }
+check "the line of its cases is erased" erased
 finish
