@@ -60,14 +60,14 @@ pons_status resolved_check(const char *checkpoint, const char *path, bool *same,
 
 /* A plugin of a comment. 'folder' is that of PONS_PLUGIN_PATH. */
 typedef struct noted_plugin {
-    char kind[16], name[PONS_NAME_SIZE];
+    char kind[16], name[64];
     char path[600], folder[600];
 } noted_plugin;
 
 /* Read "; loss mine is /home/u/own/loss/mine.so"; false: the line is another comment. */
 static bool parse_comment(const char *line, noted_plugin *out)
 {
-    char end[PONS_NAME_SIZE + 32];
+    char end[sizeof out->kind + sizeof out->name + sizeof "//.so"];
     int begin = 0, size;
 
     if (sscanf(line, "; %15[a-z] %63[A-Za-z0-9_-] is %n", out->kind, out->name, &begin) != 2
