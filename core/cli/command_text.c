@@ -58,7 +58,7 @@ static const command_text texts[] = {
     { "import",
       "Writes the weights of a file of PyTorch, a MONAI bundle or a checkpoint of nnU-Net as "
       "safetensors with the names of the network in FILE.ini. A training begins with them by "
-      "'[model] weights'.",
+      "'[train] pretrained'.",
       { { "WEIGHTS", "A .pt, .pth or .safetensors file, or the folder of a bundle or a run." } },
       { { "pons import model.pt -o model.safetensors --config liver.ini",
           "Take the weights of PyTorch." } } },

@@ -38,9 +38,19 @@ explains() {
     [ "$(sed -n '/^Arguments:/,/^$/s/^  [^ ]/&/p' said | grep -c .)" = \
         "$(sed -n '/^\.SH "ARGUMENTS"/,/^\.SH "[^A]/p' "$page" | grep -c '^\.TP')" ]
 }
+# names_keys COMMAND: each key that its help has in quotes, as '[train] pretrained', is one.
+names_keys() {
+    set -f
+    "$program" help $1 | tr '\n' ' ' | grep -oE "'\[[a-z]+\] [a-z_]+'" | tr -d "'[]" >named
+    set +f
+    while read -r section key; do
+        grep -q "^$section	[^	]*	$key	" list || { echo "[$section] has no $key"; return 1; }
+    done <named
+}
 while read -r topic; do
     check "page of $topic" has_page "$topic"
     check "$topic is explained" explains "$topic"
+    check "$topic names keys that there are" names_keys "$topic"
 done <commands
 check "a flag has the name of its value" grep -qF '\fB\-\-resume\fR RUN' manual/pons-train.1
 check "and its letter" grep -qF '\fB\-\-output, \-o\fR OUT' manual/pons-predict.1
