@@ -79,7 +79,7 @@ static void add_output_hint(const char *folder, pons_error *err)
 }
 
 static pons_status write_output(const invocation *call, arena *memory, const char *output,
-                              pons_error *err)
+                                pons_error *err)
 {
     const char *run = call->argument[0], *path = output;
     bool one = call->argument_count == 1;

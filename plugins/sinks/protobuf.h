@@ -28,7 +28,7 @@ void message_put_integer(message *m, int field, uint64_t value);
 void message_put_double(message *m, int field, double value);
 void message_put_float(message *m, int field, float value);
 void message_put_bytes(message *m, int field, const void *data, size_t size);
-/* Text that is not UTF-8, for which readers refuse the whole message, has '?' for its other bytes. */
+/* A text that is not UTF-8 gets '?' for bytes beyond ASCII: readers refuse a message with it. */
 void message_put_text(message *m, int field, const char *text);
 void message_put(message *m, int field, const message *inner);
 

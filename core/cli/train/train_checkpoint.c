@@ -178,7 +178,7 @@ pons_status train_leave_checkpoint(train_job *s, pons_error *err)
         provenance_compare(s->checkpoint, s->experiment, s->call->log, err);
         if (train_add_way_out(s, err) == PONS_OK)
             train_compare_resolved(s, s->own ? "it is written anew"
-                                       : "this run's values come from its own INI file");
+                                             : "this run's values come from its own INI file");
     }
     train_leave_other(s);
     return err->status;

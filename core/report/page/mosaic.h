@@ -31,9 +31,9 @@ typedef struct mosaic_slices mosaic_slices;
 
 /*
  * Cut the slices with most wrong voxels or the largest differences, else with most labelled voxels,
- * else the middle ones, across axes 0, 1 and 2; of a volume of one slice that one alone. Steady ones
- * are those of most labelled voxels or the middle. They have no more points than pixels. PONS_DEVICE
- * without memory.
+ * else the middle ones, across axes 0, 1 and 2; of a volume of one slice that one alone. Steady
+ * ones are those of most labelled voxels or the middle. They have no more points than pixels.
+ * PONS_DEVICE without memory.
  */
 pons_status mosaic_cut(const mosaic_case *c, mosaic_slices **out, pons_error *err);
 size_t mosaic_size(const mosaic_slices *s);

@@ -4,8 +4,8 @@
  * The outer boxes are levels, which have one extent: "48x48x48" on the way down, and "up_48x48x48"
  * behind an operation that has enlarged a smaller one. Inside them are modules, by the names of
  * their parameters, in boxes of their own where they part: "48x48x48/model.1/conv/convolution" if
- * there is also a "model.1.residual". An operation that joins modules, such as
- * the sum of a residual unit, is in the part that their names have in common.
+ * there is also a "model.1.residual". An operation that joins modules, such as the sum of a
+ * residual unit, is in the part that their names have in common.
  */
 #ifndef CORE_REPORT_SINKS_NETWORK_BOXES_H
 #define CORE_REPORT_SINKS_NETWORK_BOXES_H
