@@ -281,7 +281,7 @@ static pons_status go(train_job *s, pons_error *err)
 /* End the files of a run that other programs read: metrics, devices and the report. */
 static void end_records(train_job *s, const pons_error *err)
 {
-    if (s->metrics == NULL && s->reporter == NULL)
+    if (s->metrics == NULL && s->reporter == NULL && s->pictures == NULL)
         return;
     profile_range_begin(RANGE_REPORT, range_kind_name(RANGE_REPORT));
     case_pictures_close(s->pictures);
