@@ -148,7 +148,7 @@ static bool is_hint(const char *line)
 const char *report_run_last_line(const report_run *r)
 {
     const char *path = arena_format(r->memory, "%s/log.txt", r->path), *last = NULL;
-    FILE *from = fopen(path, "r");
+    FILE *from = file_open_reader(path);
     char text[4097], *next = NULL;
     size_t size = 0;
 

@@ -64,6 +64,10 @@ check "has a column for each name" \
 check "a row for each record" [ "$(wc -l <deep/curves.csv)" -eq 303 ]
 check "cells that are empty" [ "$(row 2)" = "step,1,1,599,0.5,0.5,0.125,,," ]
 check "and names of two kinds in one column" [ "$(row 152)" = "validation,150,1,,,25,,0.15,,2" ]
+mkfifo deep/fifo
+mv deep/fifo "$run/log.txt"
+check "nothing waits for a log that is no file" ends 0 "'deep/page.html'" timeout 20 "$program" report "$run" \
+    -o deep/page.html
 check "no folder is refused" ends 4 "'nowhere' is no folder, expected the folder of a run" "$program" report nowhere
 mkdir empty
 check "a folder without records is refused" ends 4 "cannot read 'empty/metrics.jsonl'" "$program" report empty
