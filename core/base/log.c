@@ -174,6 +174,7 @@ void log_interruption(logger *l, const char *text)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+/* Locked: another thread may find that the terminal has gone. */
 static bool redraws(const logger *l)
 {
     return l->terminal != NULL && l->live && l->level >= LOG_NORMAL;
@@ -202,7 +203,7 @@ void log_progress(logger *l, const char *format, ...)
     text[strcspn(text, "\n\t")] = '\0';
     pthread_mutex_lock(&terminal_lock);
     errno = 0;
-    if (l->block[0] == '\0') {
+    if (l->block[0] == '\0' && redraws(l)) {
         l->drawn = seconds_now();
         draw(l, text);
     }
@@ -212,17 +213,17 @@ void log_progress(logger *l, const char *format, ...)
 
 void log_block(logger *l, const char *lines)
 {
-    if (!redraws(l))
-        return;
     pthread_mutex_lock(&terminal_lock);
-    quote_message(l->block, sizeof l->block, lines);
-    l->drawn = seconds_now();
-    errno = 0;
-    if (l->block[0] != '\0')
-        draw(l, l->block);
-    else
-        erase_live(l);
-    fflush(l->terminal);
-    check_reader(l);
+    if (redraws(l)) {
+        quote_message(l->block, sizeof l->block, lines);
+        l->drawn = seconds_now();
+        errno = 0;
+        if (l->block[0] != '\0')
+            draw(l, l->block);
+        else
+            erase_live(l);
+        fflush(l->terminal);
+        check_reader(l);
+    }
     pthread_mutex_unlock(&terminal_lock);
 }
