@@ -3,7 +3,6 @@
  */
 #include "evaluate/evaluation.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/system/huge_pages.h"
 #include "base/thread/parallel.h"

@@ -8,7 +8,6 @@
 
 #include "base/file/file.h"
 #include "base/file/folder_list.h"
-#include "base/text/text.h"
 #include "data/dataset/layout.h"
 #include "data/volume/volume_files.h"
 

@@ -4,7 +4,6 @@
 #include "cli/train/train_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "experiment/run_identity.h"

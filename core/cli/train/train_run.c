@@ -6,7 +6,6 @@
 #include "cli/train/train_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text/shell_word.h"
 #include "base/text/text.h"

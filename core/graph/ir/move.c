@@ -1,7 +1,6 @@
 /*
  * move.c - nodes that move data: reshape, transpose, flip, crop, pad, concatenate, gather.
  */
-#include <string.h>
 
 #include "graph/ir/ir_internal.h"
 

@@ -5,7 +5,6 @@
 #include "report/page/page_internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/file/file.h"
-#include "base/integer.h"
 #include "report/picture/pixel_text.h"
 #include "report/picture/png_write.h"
 
