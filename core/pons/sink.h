@@ -39,7 +39,7 @@ typedef struct pons_picture {
     const char *name;     /* of the case                                                          */
     int64_t step;         /* of the validation; records of later steps may have come before       */
     int width, height;    /* pixels                                                               */
-    const void *png;      /* a PNG file of red, green and blue                                    */
+    const void *png;      /* a PNG file, of a palette or of red, green and blue                   */
     size_t size;
 } pons_picture;
 

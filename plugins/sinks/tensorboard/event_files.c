@@ -85,8 +85,10 @@ static pons_status write_anew(FILE *file, const char *path, const char *folder,
         bool good = copy_kept(file, to, keep);
 
         fclose(to);
-        if (!good || rename(other, path) != 0)
+        if (!good || rename(other, path) != 0) {
             pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", other, strerror(errno));
+            unlink(other);
+        }
     }
     free(other);
     return err->status;
