@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/integer.h"
+#include "base/text/text.h"
 #include "base/thread/thread.h"
 #include "plugin/plugin_load.h"
 
@@ -50,10 +51,29 @@ pons_status embed_open_thread(worker **out, pons_error *err)
     return err->status;
 }
 
+/* A job for a thread of pons. */
+typedef struct embed_job {
+    worker_job *job;
+    void *context;
+} embed_job;
+
+/* Values of configurations are texts with a decimal point, whatever locale the program has set. */
+static pons_status run_in_c_locale(void *context, pons_error *err)
+{
+    const embed_job *j = context;
+    locale_t before = text_locale_begin();
+
+    j->job(j->context, err);
+    text_locale_end(before);
+    return err->status;
+}
+
 pons_status embed_run(worker *thread, worker_job *job, void *context, pons_error *err)
 {
-    return worker_start(thread, job, context, err) == PONS_OK ? worker_wait(thread, err)
-                                                              : err->status;
+    embed_job j = { job, context };
+
+    return worker_start(thread, run_in_c_locale, &j, err) == PONS_OK ? worker_wait(thread, err)
+                                                                     : err->status;
 }
 
 void embed_callbacks_open(embed_callbacks *c, bool (*stop)(void *context),

@@ -24,7 +24,7 @@ pons_status embed_return(const pons_error *outcome, pons_error *err);
  * starts receive signals of the program, and processors are bound to it instead of the caller.
  */
 pons_status embed_open_thread(worker **out, pons_error *err);
-/* Run a job on the thread; returns when it is done. */
+/* Run a job on the thread, in the C locale; returns when it is done. */
 pons_status embed_run(worker *thread, worker_job *job, void *context, pons_error *err);
 
 /* Callbacks of a program, which come one at a time from any thread of a call. */

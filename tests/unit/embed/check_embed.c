@@ -347,6 +347,21 @@ START_TEST(a_folder_of_nnunet_predicts_from_memory)
 }
 END_TEST
 
+/* The plans have a spacing of 1.2 mm. */
+START_TEST(a_decimal_comma_opens_a_folder_of_nnunet)
+{
+    pons_predictor_settings s = { .size = sizeof s, .run = golden_path("nnunet/models/residual") };
+    pons_error err = PONS_ERROR_INIT;
+    pons_predictor *p = NULL;
+
+    if (!decimal_comma_begin("a_decimal_comma_opens_a_folder_of_nnunet"))
+        return;
+    ck_assert_msg(pons_predictor_open(&s, &p, &err) == PONS_OK, "%s", err.text);
+    decimal_comma_end();
+    pons_predictor_close(p);
+}
+END_TEST
+
 /* Train with values alone: those of 'set' and the folder of runs. */
 static void train_values(int count, const char *const *set)
 {
@@ -715,6 +730,7 @@ int main(void)
     tcase_add_test(c, errors_of_a_training_name_the_value);
     tcase_add_test(c, memory_equals_file_equals_command);
     tcase_add_test(c, a_folder_of_nnunet_predicts_from_memory);
+    tcase_add_test(c, a_decimal_comma_opens_a_folder_of_nnunet);
     tcase_add_test(c, a_synthesis_makes_the_image_of_the_command);
     tcase_add_test(c, a_classification_gives_a_voxel_of_probabilities);
     tcase_add_test(c, types_and_strides_do_not_change_the_bits);
