@@ -704,7 +704,8 @@ G1() {
     "$program" train e.ini -q --set "model.plugin=a" --set "loss.plugin=$forged" >out 2>&1
     check "G1 a value of --set" one_line 1
     printf '\033\000\000\000\000\000\000\000{"a\\nhint: forged":{"c":1}}' >w.safetensors
-    "$program" predict w.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz --config e.ini >out 2>&1
+    "$program" predict w.safetensors data/imagesTr/phantom_001.nii.gz -o o.nii.gz --config e.ini \
+        --set 'data.labels=background:0 brain:1' >out 2>&1
     check "G1 the name of a tensor" one_line 1
     "$program" data phantom -o "$forged" --cases 1 --extent 9,9,9 >out 2>&1
     check "G1 the name of an output" one_line 1
@@ -1022,7 +1023,7 @@ shown() {
 # redrawn: length of the longest line of steps that is redrawn. Each ends where the terminal erases the rest of the
 # line.
 redrawn() {
-    tr '\033' '\n' <screen | sed -n 's/^\[[0-9]*[AJK]//; /^step  \[/p' |
+    tr '\033' '\n' <screen | sed -n 's/^\[?*[0-9]*[AJKl]//; /^step  \[/p' |
         awk '{ if (length > n) n = length } END { print n + 0 }'
 }
 fits() {
