@@ -198,9 +198,9 @@ static void add_speed(block_text *b, const train_view *v)
 
     if (v->step_seconds <= 0 || !begin_line(b))
         return;
-    add(b, "%.3g samples/s, %.3f s a step, %.0f %% waiting for data",
-        (double)(e->sections.train.batch * e->micro_batches) / v->step_seconds, v->step_seconds,
-        100 * v->data_share);
+    add(b, "%.3g samples/s, %.0f %% waiting for data, %.3f s a step",
+        (double)(e->sections.train.batch * e->micro_batches) / v->step_seconds,
+        100 * v->data_share, v->step_seconds);
 }
 
 static void add_reading(block_text *b, int number, const pons_device_sensors *s)
@@ -248,19 +248,27 @@ static void add_loss(block_text *b, const train_view *v)
         add_value(b, "validation loss", &v->validation_loss);
 }
 
+/* Values come first, because a narrow window leaves the last parts out. */
 static void add_validation(block_text *b, const train_view *v)
 {
-    const char *metric = v->experiment->sections.train.best;
-
     if (v->place.validating > 0 && begin_line(b)) {
-        add(b, "validating, %d of %d case%s done, ", v->validated, v->place.validating,
+        add(b, "validating: %d of %d case%s, ", v->validated, v->place.validating,
             text_plural(v->place.validating));
         add_time(b, seconds_now() - v->validation_begin);
-    } else if (v->last_step > 0 && begin_line(b)) {
-        add(b, "validation after step %lld, %s %.4f", (long long)v->last_step, metric, v->last);
-        if (v->place.best_step > 0)
-            add(b, ", best %.4f after step %lld", v->place.best, (long long)v->place.best_step);
+        add(b, " so far");
     }
+    if (v->last_step <= 0 || !begin_line(b))
+        return;
+    add(b, "%s ", v->experiment->sections.train.best);
+    if (isfinite(v->last))
+        add(b, "%.4f", v->last);
+    else
+        add(b, "-");
+    if (v->place.best_step > 0)
+        add(b, ", best %.4f", v->place.best);
+    add(b, ", validated after step %lld", (long long)v->last_step);
+    if (v->place.best_step > 0)
+        add(b, ", best after step %lld", (long long)v->place.best_step);
 }
 
 static void add_rows(block_text *b, const train_view *v)

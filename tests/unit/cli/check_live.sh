@@ -16,7 +16,7 @@ phantom ph 3 16,16,16
 } >e.ini # a second or so, in which several blocks are drawn
 
 # on_terminal NAME COMMAND: the bytes that a terminal receives are in file NAME.
-on_terminal() { TERM=${term:-xterm} script -qec "$2" "$1" >/dev/null </dev/null; }
+on_terminal() { TERM=${term:-xterm} script -qefc "$2" "$1" >/dev/null </dev/null; }
 # escapes FILE TEST: whether the number of escape characters in a file that is not empty is -eq or -gt 0.
 escapes() { [ -s "$1" ] && [ "$(tr -cd '\033' <"$1" | wc -c)" "$2" 0 ]; }
 
@@ -43,11 +43,12 @@ term=xterm
 check "a quiet training" on_terminal quiet "$program train e.ini --fresh -q --set train.steps=4"
 check "it draws nothing" escapes quiet -eq
 
-# stopped: Ctrl-C after some steps of a training, whose block goes as it ends.
+# stopped: Ctrl-C after some steps and validations of a training in a narrow window, whose block goes as it ends.
 cat >interrupt.sh <<END
-"$program" train e.ini --set experiment.name=stop --set train.steps=2000000 &
+stty cols 40
+"$program" train e.ini --set experiment.name=stop --set train.steps=2000000 --set train.validate_steps=1 &
 tries=$(($(patient 60) * 20))
-until [ "\$(cat runs/stop/metrics.jsonl 2>/dev/null | wc -l)" -ge 20 ] || [ \$((tries -= 1)) -lt 0 ]; do
+until grep -A 1 'validating: ' stop | grep -q 'dice.mean [0-9.]*, best [0-9.]*' || [ \$((tries -= 1)) -lt 0 ]; do
     sleep 0.05
 done
 kill -INT \$!
@@ -58,6 +59,9 @@ stopped() {
     tr '\033' '\n' <stop | grep -q "^\[Jinterrupted after step"
 }
 check "a training is interrupted" stopped
+check "a validation has its cases and time, the last one and the best below" \
+    sh -c "grep -A 1 'validating: [01] of 1 case, 0:[0-9]* so far' stop | grep -q 'dice.mean [0-9.]*, best [0-9.]*'"
+check "a narrow window has the values" grep -q "samples/s, [0-9]* % waiting" stop
 check "log.txt dates it like other lines" \
     grep -qE '^[0-9]{4}-[0-9-]{5} [0-9:]{8} interrupted after step' runs/stop/log.txt
 # waiting FILE TEXT: wait until a file has the text.
