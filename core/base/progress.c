@@ -31,15 +31,15 @@ void case_progress_end(logger *l)
 void case_progress_show(case_progress *p, logger *l, int number, double part)
 {
     double now = seconds_now(), done = (double)number + part;
+    double voxels = (double)p->voxels + part * (double)p->next;
     char left[PROGRESS_LEFT], rate[48] = "";
 
     if (p->begin <= 0)
         p->begin = now;
     if (!log_live_due(l))
         return;
-    if (p->voxels > 0 && number > 0 && now > p->begin)
-        snprintf(rate, sizeof rate, ", %.3g voxels/s", (double)p->voxels * done / number
-                                                       / (now - p->begin));
+    if (voxels > 0 && now > p->begin)
+        snprintf(rate, sizeof rate, ", %.3g voxels/s", voxels / (now - p->begin));
     log_progress(l, "%s case %d of %d, %.0f %%%s%s", p->verb, min_int(number + 1, p->count),
                  p->count, 100 * done / p->count, progress_left(p->begin, done, p->count, left),
                  rate);

@@ -22,11 +22,12 @@ typedef struct case_progress {
     int count;            /* of cases                                                             */
     double begin;         /* seconds_now() of the work; 0: that of the first call                 */
     int64_t voxels;       /* of this process's cases, added by the caller as they are done        */
+    int64_t next;         /* voxels of the case under way; 0: unknown                             */
 } case_progress;
 
 /*
  * Show that 'number' cases are done, and the share 'part' (0 to 1) of the next one. The rate of
- * voxels is that of whole cases.
+ * voxels counts that share, too.
  */
 void case_progress_show(case_progress *p, logger *l, int number, double part);
 /* Erase the line, for commands that go on with the standard output. */

@@ -193,7 +193,7 @@ static bool stop_due(void *context)
     return embed_stop(&((call *)context)->callbacks);
 }
 
-static void tell_progress(void *context, int number, double share)
+static void tell_progress(void *context, int number, double share, int64_t voxels)
 {
     call *c = context;
 

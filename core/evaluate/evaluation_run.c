@@ -134,7 +134,7 @@ static pons_status score_case(void *context, int number, predict_result *r,
     return err->status;
 }
 
-static void show_progress(void *context, int number, double share)
+static void show_progress(void *context, int number, double share, int64_t voxels)
 {
     scoring *s = context;
 
@@ -192,7 +192,7 @@ static pons_status score_cases(scoring *s, predictor *p, pons_error *err)
     }
     if (find_previous(s->evaluation, p, d->validation_count, input, err) != PONS_OK)
         return err->status;
-    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0, 0 };
     predict_run(1, &p, &work, err);
     case_progress_end(s->experiment->log);
     return err->status;
@@ -237,9 +237,9 @@ static pons_status score_syntheses(scoring *s, predictor *p, pons_error *err)
         pons_fail(err, PONS_CONFIG, "the run has no validation cases");
     if (mine == NULL || all == NULL)
         pons_fail(err, PONS_DEVICE, "out of memory for the scores of an evaluation");
-    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0, 0 };
     for (int first = 0; first < d->validation_count && err->status == PONS_OK; first += size) {
-        show_progress(s, first, 0);
+        show_progress(s, first, 0, 0);
         if (first + rank < d->validation_count
             && score_synthesis(s, p, first + rank, mine, err) != PONS_OK)
             break;
@@ -311,7 +311,7 @@ static pons_status score_images(scoring *s, predictor *p, pons_error *err)
                                     .file = c->image, .stack = c->stack, .slice = c->slice,
                                     .patch = c->patch };
     }
-    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0 };
+    s->progress = (case_progress){ "evaluating", d->validation_count, seconds_now(), 0, 0 };
     predict_run(1, &p, &work, err);
     case_progress_end(s->experiment->log);
     return err->status;

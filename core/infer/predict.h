@@ -115,9 +115,10 @@ typedef struct predict_work {
     bool (*stop)(void *context);
     /*
      * Called as parts of the cases are done, by one thread at a time; 'share' is that of case
-     * 'number', from 0 to 1. May be NULL.
+     * 'number', from 0 to 1, and 'voxels' those of its image, 0 where they are unknown. May be
+     * NULL.
      */
-    void (*progress)(void *context, int number, double share);
+    void (*progress)(void *context, int number, double share, int64_t voxels);
     void *context;
 } predict_work;
 

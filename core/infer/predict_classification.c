@@ -87,7 +87,7 @@ static void tell_progress(classified *s)
     pthread_mutex_lock(&s->lock);
     done = fmin((double)++s->read * s->step / s->count, w->count);
     number = min_int((int)done, w->count - 1);
-    w->progress(w->context, number, done - number);
+    w->progress(w->context, number, done - number, 0);
     pthread_mutex_unlock(&s->lock);
 }
 

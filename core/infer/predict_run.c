@@ -358,12 +358,13 @@ static pons_status take_planes(prediction *s, int number, window_scheduler_volum
 }
 
 /* 'share' is that of the pass. */
-static void tell_progress(const prediction *s, int number, double share)
+static void tell_progress(const prediction *s, int number, const volume_grid *grid, double share)
 {
     const predict_work *w = s->work;
 
     if (w->progress != NULL)
-        w->progress(w->context, case_of(s, number), (number % s->passes + share) / s->passes);
+        w->progress(w->context, case_of(s, number), (number % s->passes + share) / s->passes,
+                    grid->extent[0] * grid->extent[1] * grid->extent[2]);
 }
 
 /*
@@ -375,7 +376,7 @@ static pons_status take_finite_planes(void *context, int number, window_schedule
     member_case *m = v->caller_data;
 
     if (take_planes(context, number, v, blender, first, end, err) == PONS_OK)
-        tell_progress(context, number, (double)end / (double)v->extent[0]);
+        tell_progress(context, number, &m->grid, (double)end / (double)v->extent[0]);
     if (err->status == PONS_OK && !window_blend_is_finite(blender) && m->problem.status == PONS_OK)
         pons_fail(&m->problem, PONS_DATA, "case '%s': the network's logits are not finite, "
                   "expected numbers\nhint: a weight or a value of the image is too large, or a "

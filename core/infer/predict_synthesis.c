@@ -71,9 +71,11 @@ static bool stop_due(void *context)
 static void tell_progress(void *context, double share)
 {
     const synthesis *s = context;
+    const int64_t *extent = s->result.grid.extent;
 
     if (s->work->progress != NULL)
-        s->work->progress(s->work->context, (int)(s->input - s->work->input), share);
+        s->work->progress(s->work->context, (int)(s->input - s->work->input), share,
+                          extent[0] * extent[1] * extent[2]);
 }
 
 static pons_status sample_image(synthesis *s, pons_error *err)

@@ -316,7 +316,7 @@ pons_status dataset_statistics_make(const dataset *d, logger *l, dataset_statist
     survey s = { .data = d, .channels = d->channels,
                  .class_count = regions ? d->region_count : d->class_count,
                  .failed = d->case_count, .owner = pthread_self(), .log = l,
-                 .progress = { "reading", d->case_count, seconds_now(), 0 } };
+                 .progress = { "reading", d->case_count, seconds_now(), 0, 0 } };
     arena *memory = arena_new();
     dataset_statistics *made;
 

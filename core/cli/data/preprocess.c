@@ -215,7 +215,7 @@ static pons_status write_all(const dataset *d, const pipeline *chain, const char
 {
     writing w = { .data = d, .chain = chain, .folder = folder, .log = l,
                   .failed = d->case_count, .error = PONS_ERROR_INIT,
-                  .progress = { "preprocessing", d->case_count, seconds_now(), 0 } };
+                  .progress = { "preprocessing", d->case_count, seconds_now(), 0, 0 } };
     thread_budget spare = { threads > 1 ? threads - 1 : 0 }, *before;
 
     w.note = calloc((size_t)d->case_count + 1, sizeof *w.note);

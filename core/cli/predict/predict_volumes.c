@@ -41,10 +41,11 @@ static pons_status take_result(void *context, int number, predict_result *r,
     return PONS_OK;
 }
 
-static void show_progress(void *context, int number, double share)
+static void show_progress(void *context, int number, double share, int64_t voxels)
 {
     predict_job *j = context;
 
+    j->progress.next = voxels;
     if (predictor_rank(j->member[0]) == 0)
         case_progress_show(&j->progress, j->call->log, number, share);
 }
@@ -89,7 +90,7 @@ pons_status predict_volumes(predict_job *j, pons_error *err)
         predict_classes_open(&j->table, e, j->flags->output, err);
     if (predict_task_of(j)->table && predictor_share(j->member[0], err) != PONS_OK)
         return err->status;
-    j->progress = (case_progress){ "predicting", j->case_count, seconds_now(), 0 };
+    j->progress = (case_progress){ "predicting", j->case_count, seconds_now(), 0, 0 };
     predict_run(j->member_count, j->member, &work, err);
     case_progress_end(j->call->log);
     close_table(j, err);

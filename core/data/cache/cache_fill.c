@@ -314,7 +314,7 @@ static pons_status fill_thread(void *context, pons_error *err)
 /* Show progress until the last thread has ended. */
 static void fill_show_progress(fill *f)
 {
-    case_progress progress = { "reading", f->count, seconds_now(), 0 };
+    case_progress progress = { "reading", f->count, seconds_now(), 0, 0 };
     int64_t shown = 0, done;
 
     pthread_mutex_lock(&f->lock);

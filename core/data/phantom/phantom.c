@@ -333,7 +333,7 @@ static pons_status check_folder(const char *folder, pons_error *err)
 pons_status phantom_write(const char *folder, const phantom_settings *settings, logger *l,
                           pons_error *err)
 {
-    case_progress progress = { "making", (int)settings->cases, seconds_now(), 0 };
+    case_progress progress = { "making", (int)settings->cases, seconds_now(), 0, 0 };
     pons_status status = check_settings(settings, err);
 
     if (!status)

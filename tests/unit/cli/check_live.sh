@@ -86,7 +86,7 @@ check "data check on a terminal" on_terminal checked "$program data check e.ini"
 check "it shows its case" grep -q 'checking case 1 of 3, 0 %' checked
 check "predict on a terminal" on_terminal predicted \
     "$program predict runs/run ph/imagesTr/phantom_000.nii.gz -o out.nii.gz"
-check "it shows its case" grep -q 'predicting case 1 of 1' predicted
+check "it shows its case" grep -q 'predicting case 1 of 1, .* voxels/s' predicted
 check "evaluate on a terminal" on_terminal evaluated "$program evaluate --run runs/run"
 check "it shows its case" grep -q 'evaluating case 1 of 1' evaluated
 . "$source/tests/support/idx.sh"
