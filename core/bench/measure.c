@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/number_order.h"
 #include "base/random.h"
+#include "base/system/memory_limit.h"
 #include "bench/training_cases.h"
 #include "cluster/watchdog/watchdog.h"
 #include "graph/ir/shape.h"
@@ -239,7 +239,6 @@ static pons_status measure_all(bench *b, measured *out, pons_error *err)
 {
     const measure_settings *s = b->settings;
     double with_data[MEASURE_STEPS_MAX];
-    struct rusage usage;
 
     if (build_programs(b, true, err) != PONS_OK
         || (!s->reference && refuse_reference(b->program, err) != PONS_OK))
@@ -251,8 +250,7 @@ static pons_status measure_all(bench *b, measured *out, pons_error *err)
     out->processor = measure_median(s->steps, b->processor);
     for (int i = 0; i < 4; i++)
         out->section[i] = measure_median(s->steps, b->section[i]);
-    getrusage(RUSAGE_SELF, &usage);
-    out->peak = (uint64_t)usage.ru_maxrss * 1024;
+    out->peak = (uint64_t)memory_peak_bytes();
     if (measure_sums(b->experiment, &b->replicas, out, err) != PONS_OK)
         return err->status;
     if ((s->kernels || has_stream(b)) && measure_kernels(b, out, err) != PONS_OK)

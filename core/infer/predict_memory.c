@@ -4,7 +4,6 @@
 #include "infer/predict_memory.h"
 
 #include <math.h>
-#include <sys/resource.h>
 
 #include "base/integer.h"
 #include "base/system/memory_limit.h"
@@ -80,16 +79,13 @@ void predict_memory_tell(int count, predictor *const *p, const predict_work *w, 
     const int64_t *extent = c->image.extent;
     double image = 4.0 * c->image.channels * voxel_count(extent), network = 0, most;
     predict_memory m;
-    struct rusage used;
 
     if (*process == 0)
         *process = fmax(memory_resident_bytes() - image, 1);
     for (int i = 0; i < count; i++)
         network += network_bytes(p[i]);
     predict_memory_make(e, count, w, extent, grid->extent, &m);
-    most = *process + network + image + m.planes + m.sums + m.result;
-    if (getrusage(RUSAGE_SELF, &used) == 0)
-        most = fmax(most, 1024.0 * (double)used.ru_maxrss);
+    most = fmax(*process + network + image + m.planes + m.sums + m.result, memory_peak_bytes());
     log_detail(p[0]->log, "case '%s': %lld x %lld x %lld voxels; memory about %.3g GB: program "
                "and weights %.2g, network %.2g, sums of windows %.2g, image and result %.2g",
                c->name, (long long)extent[0], (long long)extent[1], (long long)extent[2],

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
+#include "base/system/memory_limit.h"
 #include "cluster/group/group.h"
 
 enum { FIXED = 7, NAME = 32 }; /* loss ... loss_scale; bytes of "device_memory.N"                 */
@@ -18,15 +18,6 @@ struct step_metrics {
     char (*name)[NAME];
     pons_metric *metric;
 };
-
-/* Peak resident bytes of this process. */
-static double peak_memory(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)usage.ru_maxrss * 1024;
-}
 
 static struct step_metrics *make(int count, pons_error *err)
 {
@@ -89,7 +80,7 @@ pons_status trainer_record_step(trainer *t, const step_numbers *s, pons_error *e
     const pons_metric fixed[] = {
         { "loss", s->result->loss }, { "lr", s->lr }, { "grad_norm", s->result->grad_norm },
         { "seconds", s->seconds }, { "data_seconds", s->data_seconds },
-        { "memory", peak_memory() }, { "loss_scale", s->result->scale }
+        { "memory", memory_peak_bytes() }, { "loss_scale", s->result->scale }
     };
     int n = FIXED - (t->experiment->precision == PRECISION_FP16 ? 0 : 1);
 

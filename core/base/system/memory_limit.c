@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -48,4 +49,11 @@ double memory_resident_bytes(void)
         pages = 0;
     fclose(file);
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+double memory_peak_bytes(void)
+{
+    struct rusage used;
+
+    return getrusage(RUSAGE_SELF, &used) == 0 ? (double)used.ru_maxrss * 1024 : 0;
 }

@@ -11,5 +11,7 @@
 double memory_limit_bytes(void);
 /* Resident bytes of this process; 0: unknown. */
 double memory_resident_bytes(void);
+/* The most resident bytes that this process has had. */
+double memory_peak_bytes(void);
 
 #endif

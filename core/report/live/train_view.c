@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/integer.h"
+#include "base/system/memory_limit.h"
 #include "base/terminal.h"
 #include "base/text/text.h"
 #include "base/thread/thread.h"
@@ -46,7 +47,7 @@ struct train_view {
     trainer_progress place;
     int64_t epoch;
     double step_seconds, data_share;  /* running means                                            */
-    double memory, held;              /* bytes of this process; of the devices' memory            */
+    double held;                      /* bytes of the devices' memory                             */
     value_series loss, validation_loss;
     double validation_seconds, validation_begin; /* of the last one; of that under way            */
     int validated;                    /* cases of the one under way                               */
@@ -219,7 +220,7 @@ static void add_memory(block_text *b, train_view *v)
 
     if (!begin_line(b))
         return;
-    add(b, "memory %s", text_amount(v->memory, "B", memory));
+    add(b, "memory %s", text_amount(memory_peak_bytes(), "B", memory));
     if (v->wall_seconds > 0 && wall > v->wall_seconds)
         add(b, ", %.1f processors busy", (cpu - v->cpu_seconds) / (wall - v->wall_seconds));
     v->cpu_seconds = cpu;
@@ -436,7 +437,6 @@ static void take_step(train_view *v, const pons_record *record)
     if (seconds > 0)
         v->data_share = running_mean(v->data_share,
                                      metric_of(record, "data_seconds", 0) / seconds);
-    v->memory = metric_of(record, "memory", 0);
     v->held = 0;
     for (int i = 0; i < record->count; i++)
         if (strncmp(record->metric[i].name, prefix, sizeof prefix - 1) == 0)

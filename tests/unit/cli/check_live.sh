@@ -80,6 +80,7 @@ within() {
     return $told
 }
 check "an interruption is told within a step" within
+check "memory is that of the process before the first step, too" grep -q 'memory [1-9][0-9.]* [MG]B' slow
 check "which is given up" [ -z "$(losses run)" ]
 
 check "data check on a terminal" on_terminal checked "$program data check e.ini"
