@@ -119,15 +119,18 @@ static void note_cost(trainer *t, int64_t steps, double seconds)
     const train_options *o = &t->experiment->sections.train;
     double trained = (double)steps * t->step_seconds;
     bool by_steps = o->validate_steps > 0;
-    int64_t interval = by_steps ? o->validate_steps : o->validate_every;
+    double interval = (double)(by_steps ? o->validate_steps : o->validate_every);
+    double better = ceil(interval * 9 * seconds / trained);
+    char advice[96] = "";
 
     if (t->told_cost || steps <= 0 || seconds < COST_SECONDS || seconds <= trained)
         return;
     t->told_cost = true;
-    log_line(t->experiment->log, "a validation takes %.1f s, the %lld step%s before it took %.2f s;"
-             " --set train.%s=%.0f makes it a tenth of the time", seconds, (long long)steps,
-             text_plural(steps), trained, by_steps ? "validate_steps" : "validate_every",
-             ceil((double)interval * 9 * seconds / trained));
+    if (better / interval * (double)steps < (double)t->total)
+        snprintf(advice, sizeof advice, "; --set train.%s=%.0f makes it a tenth of the time",
+                 by_steps ? "validate_steps" : "validate_every", better);
+    log_line(t->experiment->log, "a validation takes %.1f s, the %lld step%s before it took %.2f s"
+             "%s", seconds, (long long)steps, text_plural(steps), trained, advice);
 }
 
 /* Let evaluation programs read the averages, or the weights again. */
