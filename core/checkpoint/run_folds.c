@@ -67,8 +67,7 @@ bool run_folds_are_there(const char *path)
     return !holds_folder(path, "checkpoints") && find_folders(path, found);
 }
 
-/* The fold of a rule of validation, and the number of folds. False: the rule has none. */
-static bool read_rule(const char *rule, const char *chosen, int *fold, int *count)
+bool run_folds_read_rule(const char *rule, const char *chosen, int *fold, int *count)
 {
     if (rule != NULL && strcmp(rule, "nnunet") == 0) {
         *count = NNUNET_FOLDS;
@@ -83,7 +82,8 @@ static pons_status check_rule(const char *path, int fold, const char *rule, cons
 {
     int k = -1, count = 0;
 
-    if (!read_rule(rule, chosen, &k, &count) || k != fold || count > RUN_FOLDS_MAX || fold >= count)
+    if (!run_folds_read_rule(rule, chosen, &k, &count) || k != fold || count > RUN_FOLDS_MAX
+        || fold >= count)
         return pons_fail(err, PONS_CONFIG, "'%s/fold_%d' was trained with [data] validation = %s, "
                          "fold = %s, expected fold:%d/N, or nnunet and fold %d", path, fold,
                          rule != NULL ? rule : "0.2", chosen != NULL ? chosen : "first", fold,

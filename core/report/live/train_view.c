@@ -21,6 +21,7 @@
 #include "base/thread/thread.h"
 #include "base/thread/worker.h"
 #include "base/whole.h"
+#include "checkpoint/run_folds.h"
 #include "report/live/value_series.h"
 
 enum { NAME_COLUMNS = 16, BAR_MOST = 40, BAR_LEAST = 8, SPARK_MOST = 60 };
@@ -177,6 +178,18 @@ static void add_stop(block_text *b, const train_view *v)
             v->place.validating > 0 ? "case" : "step");
 }
 
+/* The fold of a cross-validation: steps and time left are those of its run alone. */
+static void add_fold(block_text *b, const experiment *e)
+{
+    const data_options *d = &e->sections.data;
+    int fold, count;
+    char chosen[24];
+
+    snprintf(chosen, sizeof chosen, "%lld", (long long)d->fold);
+    if (run_folds_read_rule(d->validation, d->fold == FOLD_FIRST ? NULL : chosen, &fold, &count))
+        add(b, ", fold %d of folds 0 to %d", fold, count - 1);
+}
+
 static void add_epoch(block_text *b, const train_view *v)
 {
     const experiment *e = v->experiment;
@@ -191,6 +204,7 @@ static void add_epoch(block_text *b, const train_view *v)
     add(b, "epoch ");
     add_bar(b, fmin(done - (double)(v->epoch - 1), 1));
     add(b, " %lld of %.0f", (long long)v->epoch, all);
+    add_fold(b, e);
 }
 
 static void add_speed(block_text *b, const train_view *v)

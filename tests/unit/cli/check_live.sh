@@ -70,7 +70,7 @@ waiting() { for _ in $(seq $(($(patient 20) * 20))); do grep -q "$2" "$1" && ret
 within() {
     mkdir -p plugins/schedule && cp "$build/tests/plugins/.libs/slow_step.so" plugins/schedule || return
     echo "PONS_PLUGIN_PATH=\$PWD/plugins:$PONS_PLUGIN_PATH exec $program train e.ini --fresh --set train.steps=2 \
-        --set schedule.plugin=slow_step --set schedule.seconds=5" >slow.sh
+        --set schedule.plugin=slow_step --set schedule.seconds=5 --set data.validation=fold:1/3" >slow.sh
     TERM=xterm script -qefc "sh slow.sh & echo \$! >slow.pid; wait" slow >/dev/null </dev/null &
     waiting slow "step 1 of 2 running" && kill -INT "$(cat slow.pid)" &&
         waiting slow "stopping after this step; Ctrl-C again to stop at once"
@@ -80,6 +80,7 @@ within() {
     return $told
 }
 check "an interruption is told within a step" within
+check "a fold has its number" grep -q 'epoch \[.*, fold 1 of folds 0 to 2' slow
 check "memory is that of the process before the first step, too" grep -q 'memory [1-9][0-9.]* [MG]B' slow
 check "which is given up" [ -z "$(losses run)" ]
 
