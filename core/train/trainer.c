@@ -16,6 +16,8 @@
 #include "graph/storage/profiler_range.h"
 #include "replica/input_copy.h"
 
+enum { SKIPPED_LINES = 3 };
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 void trainer_tell_progress(const trainer *t, int validating)
@@ -232,6 +234,19 @@ static pons_status check_damage(const step_begun *s, pons_error *err)
     return PONS_OK;
 }
 
+/* The first steps have a line each, all of them are counted (log_summary). */
+static void warn_of_skipped(trainer *t, const nonfinite_source *nonfinite)
+{
+    logger *l = t->experiment->log;
+
+    if (++t->skipped > SKIPPED_LINES || !trainer_is_writer(t))
+        return;
+    log_warning(l, "step %lld is skipped: tensor '%s' is not finite, cases %.1000s",
+                (long long)t->state.step + 1, nonfinite->tensor, nonfinite->cases);
+    if (t->skipped == SKIPPED_LINES)
+        log_warning(l, "further steps that are skipped are counted, and told at the end");
+}
+
 static pons_status check_finite(const step_begun *s, pons_error *err)
 {
     trainer *t = s->trainer;
@@ -255,10 +270,7 @@ static pons_status check_finite(const step_begun *s, pons_error *err)
                          "'%s', cases %s\nhint: --set train.nonfinite=skip goes on without such "
                          "steps", (long long)t->state.step + 1, nonfinite_quantity(result),
                          nonfinite.tensor, nonfinite.cases);
-    if (trainer_is_writer(t))
-        log_warning(t->experiment->log, "step %lld is skipped: tensor '%s' is not finite, cases "
-                    "%.1000s",
-                    (long long)t->state.step + 1, nonfinite.tensor, nonfinite.cases);
+    warn_of_skipped(t, &nonfinite);
     return PONS_OK;
 }
 
@@ -383,6 +395,9 @@ static void log_summary(trainer *t, int64_t steps, double seconds)
     else
         log_line(l, "%lld step%s took %lld:%02lld:%02lld in all", (long long)steps,
                  text_plural(steps), whole / 3600, whole / 60 % 60, whole % 60);
+    if (t->skipped > 0)
+        log_warning(l, "%lld of these steps %s skipped because a tensor was not finite",
+                    (long long)t->skipped, t->skipped == 1 ? "was" : "were");
     if (t->state.best_step > 0)
         log_line(l, "best validation: %s %.4f after step %lld",
                  t->experiment->sections.train.best, t->state.best,

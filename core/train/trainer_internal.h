@@ -49,6 +49,7 @@ struct trainer {
     double step_seconds, logged_loss;
     bool told_cost;             /* that validations take longer than the steps between them       */
     int64_t logged_steps;
+    int64_t skipped;            /* steps of this process that are not finite                      */
     metric_summary *summaries;
     watchdog *watchdog;      /* of a process that is alone; a group has its own                   */
     atomic_int reading;      /* replicas that wait for their patches                              */
