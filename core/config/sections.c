@@ -395,7 +395,8 @@ static const pons_option device_table[] = {
 };
 
 static const pons_option log_table[] = {
-    PONS_INTEGER(log_options, every, "10", 1, ANY_INTEGER, "Steps between lines on the terminal."),
+    PONS_INTEGER(log_options, every, "10", 1, ANY_INTEGER,
+                 "Steps between lines on the terminal; their loss is the mean since the last one."),
     PONS_TEXTS(log_options, sinks, "csv", "Outputs of metrics besides metrics.jsonl; a sink's "
                                           "options are in [log.NAME]."),
     PONS_INTEGER(log_options, device_every, "0", 0, ANY_INTEGER,
