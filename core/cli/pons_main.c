@@ -169,11 +169,19 @@ static pons_status dispatch(int count, char **word, logger *log, pons_error *err
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0';
+}
+
+/* NO_COLOR wins over CLICOLOR_FORCE, which also colours what goes to a file or a pipe. */
 static bool color_wanted(void)
 {
-    const char *no_color = getenv("NO_COLOR");
+    bool forced = is_set("CLICOLOR_FORCE") && strcmp(getenv("CLICOLOR_FORCE"), "0") != 0;
 
-    return terminal_has_sequences(stderr) && (no_color == NULL || *no_color == '\0');
+    return !is_set("NO_COLOR") && (forced || terminal_has_sequences(stderr));
 }
 
 static pons_status flush_output(pons_status status, pons_error *err)

@@ -44,11 +44,16 @@ pons_status config_entry_add(config *c, config_entry entry, pons_error *err)
     return PONS_OK;
 }
 
-/* A folder is probably a dataset, which 'pons init' makes an INI file of. */
+/* A folder is that of a run, or probably a dataset, which 'pons init' makes an INI file of. */
 static pons_status read_file(config *c, const char *file, pons_error *err)
 {
-    char word[1024];
+    char word[1024], resolved[PATH_MAX];
 
+    snprintf(resolved, sizeof resolved, "%s/resolved.ini", file);
+    if (folder_is_there(file) && access(resolved, R_OK) == 0)
+        return pons_fail(err, PONS_CONFIG, "'%s' is a folder, expected an INI file\n"
+                         "hint: the run's is %s", file,
+                         shell_word_bare(word, sizeof word, resolved));
     if (folder_is_there(file))
         return pons_fail(err, PONS_CONFIG, "'%s' is a folder, expected an INI file\n"
                          "hint: pons init %s -o FILE.ini plans one for a dataset", file,

@@ -116,6 +116,8 @@ static const usage_row environment[] = {
                           "searched before that of the installation." },
     { "CUDA_VISIBLE_DEVICES", "GPUs that a process may use; empty: none." },
     { "NO_COLOR", "Not empty: no colours on a terminal." },
+    { "CLICOLOR_FORCE", "Neither empty nor 0: colours in a file or a pipe, too, unless NO_COLOR "
+                        "is set." },
     { "TERM", "dumb: no colours and no lines that are drawn again." },
     { NULL, NULL }
 };

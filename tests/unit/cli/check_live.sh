@@ -110,4 +110,11 @@ check "it shows its case" grep -q 'reading case [1-3] of 3' planned
 check "init on a terminal, its output elsewhere" on_terminal planned "$program init ph -o quiet.ini >/dev/null"
 erased() { tr '\033' '\n' <planned | grep '^\[' | tail -n 1 | grep -q '^\[J'; }
 check "the line of its cases is erased" erased
+colours() { env "$@" "$program" config runs/run 2>told; escapes told "$escaped"; }
+escaped=-gt
+check "CLICOLOR_FORCE colours a file" colours NO_COLOR= CLICOLOR_FORCE=1
+escaped=-eq
+check "not as 0" colours NO_COLOR= CLICOLOR_FORCE=0
+check "NO_COLOR wins" colours NO_COLOR=1 CLICOLOR_FORCE=1
+check "a run's folder leads to its file" grep -qx 'hint: the run.s is runs/run/resolved.ini' told
 finish
