@@ -227,3 +227,16 @@ void log_block(logger *l, const char *lines)
     }
     pthread_mutex_unlock(&terminal_lock);
 }
+
+void log_stopped(logger *l, void (*stop)(void))
+{
+    pthread_mutex_lock(&terminal_lock);
+    if (redraws(l)) {
+        erase_live(l);
+        fflush(l->terminal);
+    }
+    stop();
+    if (redraws(l) && l->block[0] != '\0')
+        draw(l, l->block);
+    pthread_mutex_unlock(&terminal_lock);
+}

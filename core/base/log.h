@@ -2,8 +2,8 @@
  * log.h - log lines for the user: on stderr, and with date and time, without control characters,
  * in a run's log.txt.
  *
- * The logger appends the newline to every line. A logger belongs to one thread; log_progress and
- * log_block alone may come from others. When the terminal becomes a broken pipe, 'terminal' becomes
+ * The logger appends the newline to every line. A logger belongs to one thread; log_progress,
+ * log_block and log_stopped alone may come from others. When the terminal becomes a broken pipe, 'terminal' becomes
  * NULL and 'file' gets a line about it.
  */
 #ifndef CORE_BASE_LOG_H
@@ -50,5 +50,7 @@ void log_progress(logger *l, const char *format, ...) __attribute__((format(prin
  * regard to log_live_due.
  */
 void log_block(logger *l, const char *lines);
+/* Erase the redrawn lines, call 'stop', which stops the process, and draw a block again after it. */
+void log_stopped(logger *l, void (*stop)(void));
 
 #endif

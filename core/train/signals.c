@@ -24,10 +24,41 @@ struct signals {
     _Atomic double grace_s, reserve_s;
     pons_status (*save)(void *context);
     void *context;
+    logger *log;
 };
 
 /* 'timeout' and others signal a process, then its whole group: both count as one signal. */
 #define ECHO_SECONDS 0.1
+
+/* The default action of SIGTSTP, which all threads block. Returns when the process goes on. */
+static void stop_process(void)
+{
+    sigset_t stop;
+
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    raise(SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
+}
+
+/* Whether 'number' ends the training; a stop is made here. */
+static bool is_end(const signals *s, int number)
+{
+    if (number == SIGTSTP)
+        log_stopped(s->log, stop_process);
+    return number > 0 && number != SIGTSTP;
+}
+
+/* Wait for a signal without an end. Returns its number. */
+static int wait_long(const signals *s)
+{
+    int number = 0;
+
+    while (sigwait(&s->set, &number) != 0 || !is_end(s, number))
+        continue;
+    return number;
+}
 
 /* Wait for a signal until 'end'. Returns its number, or 0. */
 static int wait_signal(const signals *s, double end)
@@ -35,7 +66,7 @@ static int wait_signal(const signals *s, double end)
     for (double left = end - seconds_now(); left > 0; left = end - seconds_now()) {
         const struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
         int number = sigtimedwait(&s->set, NULL, &t);
-        if (number > 0)
+        if (is_end(s, number))
             return number;
     }
     return 0;
@@ -90,8 +121,7 @@ static void *wait_for_signals(void *context)
     bool again;
     int number;
 
-    while (sigwait(&s->set, &number) != 0)
-        continue;
+    number = wait_long(s);
     if (s->closing)
         return NULL;
     begin = seconds_now();
@@ -99,26 +129,30 @@ static void *wait_for_signals(void *context)
     again = wait_grace(s, number, begin);
     if (thread_start(&saver, save_and_exit, s, "the thread that saves", &refused) != PONS_OK)
         return save_and_exit(s);
-    while (!again && sigwait(&s->set, &number) != 0)
-        continue;
+    if (!again)
+        wait_long(s);
     end_soon(s);
     pthread_join(saver, NULL);
     return NULL;
 }
 
-pons_status signals_open(pons_status (*early)(void *context), void *context, signals **out,
-                         pons_error *err)
+pons_status signals_open(pons_status (*early)(void *context), void *context, logger *l,
+                         signals **out, pons_error *err)
 {
     static const int numbers[] = { SIGTERM, SIGINT, SIGUSR1 };
+    struct sigaction stop;
     signals *s = calloc(1, sizeof *s);
 
     if (s == NULL)
         return pons_fail(err, PONS_DEVICE, "out of memory");
     s->save = early;
     s->context = context;
+    s->log = l;
     sigemptyset(&s->set);
     for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
         sigaddset(&s->set, numbers[n]);
+    if (sigaction(SIGTSTP, NULL, &stop) == 0 && stop.sa_handler == SIG_DFL)
+        sigaddset(&s->set, SIGTSTP); /* a shell without jobs has it ignored */
     pthread_mutex_init(&s->state_lock, NULL);
     pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
     if (thread_start(&s->thread, wait_for_signals, s, "the thread that waits for signals", err)

@@ -8,12 +8,16 @@
  * within SIGNALS_LAST_SECONDS, whatever is under way: what was complete before stays so. The same
  * signal again within a tenth of a second is the first one's echo.
  *
+ * SIGTSTP (Ctrl-Z) stops the process as without this thread, which first erases the lines that a
+ * log redraws and draws them again when the process goes on.
+ *
  * The thread that opened the signals calls all functions. signals_reserve and signals_pending may
  * be called from any thread.
  */
 #ifndef CORE_TRAIN_SIGNALS_H
 #define CORE_TRAIN_SIGNALS_H
 
+#include "base/log.h"
 #include <pons/plugin.h>
 
 typedef struct signals signals;
@@ -24,8 +28,8 @@ typedef struct signals signals;
  * Blocks the signals in this thread and all that it starts later: call it first of all. Until the
  * first signals_set_save a signal ends the process at once, after 'early', as 'save' below.
  */
-pons_status signals_open(pons_status (*early)(void *context), void *context, signals **out,
-                         pons_error *err);
+pons_status signals_open(pons_status (*early)(void *context), void *context, logger *l,
+                         signals **out, pons_error *err);
 /*
  * 'save' is called from a thread of its own, between hold and release, and returns the exit code.
  * NULL: training is over, the process ends by itself.

@@ -332,7 +332,8 @@ pons_status train_run(const invocation *call, const train_flags *flags_given,
     train_job s = { .call = call, .flags = flags_given, .host = host, .fold = fold, .keep = keep,
                     .folder = { NULL, NULL, -1, NULL }, .other = -1 };
 
-    if (host == NULL && signals_open(end_before_first_step, &s, &s.signals, err) != PONS_OK)
+    if (host == NULL
+        && signals_open(end_before_first_step, &s, call->log, &s.signals, err) != PONS_OK)
         return err->status;
     if (prepare(&s, err) == PONS_OK && !s.launched)
         go(&s, err);

@@ -84,6 +84,26 @@ check "a fold has its number" grep -q 'epoch \[.*, fold 1 of folds 0 to 2' slow
 check "memory is that of the process before the first step, too" grep -q 'memory [1-9][0-9.]* [MG]B' slow
 check "which is given up" [ -z "$(losses run)" ]
 
+# paused: Ctrl-Z erases the block of a training, which is there again after 'fg'.
+cat >pause.sh <<END
+set -m
+sh resume.sh &
+sh -c 'echo \$\$ >pid; exec "$program" train e.ini --fresh --set train.steps=2000000'
+echo "a line of the shell"
+fg %2
+END
+cat >resume.sh <<'END'
+until grep -q 'samples/s' paused; do sleep 0.05; done
+kill -TSTP "$(cat pid)"
+until sed '1,/a line of the shell/d' paused | grep -q 'samples/s'; do sleep 0.05; done
+kill -INT "$(cat pid)"
+END
+check "a training is stopped and goes on" \
+    env TERM=xterm timeout "$(patient 60)" script -qfc "sh pause.sh" paused </dev/null
+before() { tr '\033' '\n' <paused | sed '/a line of the shell/q' | grep '^\[' | tail -n 1 | grep -q '^\[J'; }
+check "its block is erased before the shell's line" before
+check "the training ends by Ctrl-C later" grep -q "interrupted after step" paused
+
 check "data check on a terminal" on_terminal checked "$program data check e.ini"
 check "it shows its case" grep -q 'checking case 1 of 3, 0 %' checked
 check "predict on a terminal" on_terminal predicted \
