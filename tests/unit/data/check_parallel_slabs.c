@@ -225,7 +225,7 @@ static const char *const chains[] = {
     "spacing\n[preprocess.spacing]\nmm = 0.37 1.7 4.1\n",
     "spacing\n[preprocess.spacing]\nmm = 1 1 3\ndiagonal = yes\n",
     "spacing\n[preprocess.spacing]\nmm = 1.3 0.7 1.9\nmethod = nnunet\n",
-    "spacing\n[preprocess.spacing]\nmm = 4.1 0.7 0.8\nmethod = nnunet\n",
+    "spacing\n[preprocess.spacing]\nmm = 1.6 0.5 0.5\nmethod = nnunet\n",
     "normalize\n",
     "normalize\n[preprocess.normalize]\nnonzero = yes\nchannel_wise = yes\n",
     "normalize\n[preprocess.normalize]\nchannels = 1\n",
