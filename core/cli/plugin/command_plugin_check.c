@@ -14,8 +14,6 @@
 #include "cli/plugin/plugin_check.h"
 #include "plugin/plugin_search.h"
 
-enum { OUTPUT_SIZE = 1 << 16 };
-
 /* A shorter stage shows no progress. */
 static const double SILENT_SECONDS = 1;
 
@@ -75,6 +73,22 @@ static pons_status check_set(const plugin *p, const invocation *call, pons_error
                      plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
 }
 
+/* Erase the line of progress, which the other process has drawn on a terminal. */
+static void erase_waiting(const invocation *call)
+{
+    call->log->shown = 1;
+    log_block(call->log, "");
+}
+
+/* Print what holds at once, since the next stage may end the process. */
+static void print_passed(const invocation *call, const plugin *p, const char *text)
+{
+    erase_waiting(call);
+    printf("%s %s: %s\n", plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name,
+           text);
+    fflush(stdout);
+}
+
 static pons_status check_stages(const invocation *call, subprocess_child *child, pons_error *err)
 {
     const plugin *p;
@@ -84,8 +98,7 @@ static pons_status check_stages(const invocation *call, subprocess_child *child,
     if (plugin_load_file(call->argument[0], 0, &p, err) != PONS_OK ||
         check_set(p, call, err) != PONS_OK)
         return err->status;
-    printf("%s %s: file, note, descriptor and options are in order\n",
-           plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
+    print_passed(call, p, "file, note, descriptor and options are in order");
     for (check = plugin_checks; check->run != NULL; check++) {
         if (check->kind != (int)p->descriptor->kind)
             continue;
@@ -93,26 +106,19 @@ static pons_status check_stages(const invocation *call, subprocess_child *child,
                          plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name);
         if (check->run(p, call, err) != PONS_OK)
             return err->status;
-        printf("%s %s: %s\n", plugin_kind_name((pons_kind)p->descriptor->kind), p->descriptor->name,
-               check->passed);
+        print_passed(call, p, check->passed);
     }
     return PONS_OK;
 }
 
-/*
- * Check a plugin in a child process, because a faulty plugin may end its process. On a terminal its
- * output takes the place of the other process's line of progress.
- */
+/* Check a plugin in a child process, because a faulty plugin may end its process. */
 static pons_status check_plugin(const void *context, subprocess_child *child, pons_error *err)
 {
     const invocation *call = context;
 
-    if (call->log->live)
-        setvbuf(stdout, NULL, _IOFBF, OUTPUT_SIZE);
     check_stages(call, child, err);
     subprocess_stage(child, "%s", "");
-    call->log->shown = 1;
-    log_block(call->log, "");
+    erase_waiting(call);
     return err->status;
 }
 

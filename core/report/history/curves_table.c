@@ -71,7 +71,7 @@ static void take_values(const run_history *h, int number, series_reader *r, cons
     for (int i = 0; i < h->count; i++) {
         const history_series *s = &h->series[i];
 
-        if (r[i].next < s->count && s->record[r[i].next] == number)
+        while (r[i].next < s->count && s->record[r[i].next] <= number)
             cell[r[i].column] = &s->value[r[i].next++];
     }
 }

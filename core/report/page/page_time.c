@@ -28,22 +28,28 @@ static void put_phase(FILE *to, const char *name, double seconds, double all)
     page_row(to, NULL);
 }
 
-/* The phases of --profile, which are the whole time of the main thread. */
+static double phase_seconds(const json_t *phase)
+{
+    return json_number_value(json_object_get(phase, "cpu_ns")) * 1e-9;
+}
+
+/* The phases of --profile. Those of replicas add up, so their sum may exceed the time of the run. */
 static void put_profile(FILE *to, const json_t *profile)
 {
     static const char *const column[] = { "phase", "seconds", "percent" };
-    double all = json_number_value(json_object_get(profile, "wall_ns")) * 1e-9;
     const json_t *phase;
+    double all = 0;
     size_t i;
 
+    json_array_foreach(json_object_get(profile, "phases"), i, phase)
+        all += phase_seconds(phase);
     page_table_begin(to, "Profile", 3, column);
     json_array_foreach(json_object_get(profile, "phases"), i, phase) {
         const char *name = json_string_value(json_object_get(phase, "phase"));
 
-        put_phase(to, name != NULL ? name : "",
-                  json_number_value(json_object_get(phase, "cpu_ns")) * 1e-9, all);
+        put_phase(to, name != NULL ? name : "", phase_seconds(phase), all);
     }
-    put_phase(to, "the whole run", all, all);
+    put_phase(to, "all of them", all, all);
     page_table_end(to);
 }
 
@@ -56,16 +62,20 @@ static void put_profile_file(FILE *to, const report_run *r)
     char *text;
     size_t size;
 
-    if (access(path, F_OK) != 0
-        || file_read(path, profile_limit, &text, &size, PONS_DATA, &ignored) != PONS_OK) {
+    if (access(path, F_OK) != 0) {
         fputs("<p class=\"soft\">The start, checkpoints and reports are not in these; pons train "
               "--profile measures all.</p>\n", to);
         return;
     }
-    if (json_parse(text, size, path, PONS_DATA, &profile, &ignored) == PONS_OK)
+    if (file_read(path, profile_limit, &text, &size, PONS_DATA, &ignored) == PONS_OK) {
+        json_parse(text, size, path, PONS_DATA, &profile, &ignored);
+        free(text);
+    }
+    if (profile != NULL)
         put_profile(to, profile);
+    else
+        fputs("<p class=\"soft\">profile.json cannot be read.</p>\n", to);
     json_decref(profile);
-    free(text);
 }
 
 static void put_phases(FILE *to, const report_run *r)

@@ -98,7 +98,10 @@ printf '%s\n' "[data]" "labels = a:1 \\" "    c:2 ; x.ini:7" "source = other ; x
 echo '{"wall_ns":4000000000,"phases":[{"phase":"checkpoint","calls":1,"cpu_ns":1000000000,"gpu_ns":0}]}' \
     >two/profile.json
 check "a page with a profile" "$program" report two
-check "has its phases" grep -q '>checkpoint</th><td class="n">1</td><td class="n">25</td>' two/report.html
+check "has its phases" grep -q '>checkpoint</th><td class="n">1</td><td class="n">100</td>' two/report.html
+echo '{' >one/profile.json
+check "a page with a damaged profile" "$program" report one
+check "tells it" grep -qF "profile.json cannot be read" one/report.html
 check "a comparison" ends 0 "'comparison.html'" "$program" report one two
 check "p of six differences of one sign is 2 / 2^6" \
     has '<td class="n">6</td><td class="n">0</td><td class="n">0.03125</td>'
