@@ -3,8 +3,8 @@
  * in a run's log.txt.
  *
  * The logger appends the newline to every line. A logger belongs to one thread; log_progress,
- * log_block and log_stopped alone may come from others. When the terminal becomes a broken pipe, 'terminal' becomes
- * NULL and 'file' gets a line about it.
+ * log_block and log_stopped alone may come from others. When the terminal becomes a broken pipe,
+ * 'terminal' becomes NULL and 'file' gets a line about it.
  */
 #ifndef CORE_BASE_LOG_H
 #define CORE_BASE_LOG_H
@@ -50,7 +50,7 @@ void log_progress(logger *l, const char *format, ...) __attribute__((format(prin
  * regard to log_live_due.
  */
 void log_block(logger *l, const char *lines);
-/* Erase the redrawn lines, call 'stop', which stops the process, and draw a block again after it. */
+/* Erase the redrawn lines, call 'stop', which stops the process, and draw a block again then. */
 void log_stopped(logger *l, void (*stop)(void));
 
 #endif

@@ -31,8 +31,8 @@ bool run_folds_are_there(const char *path);
 pons_status run_folds_finished(const char *path, bool any, logger *l, run_folds *out,
                                pons_error *err);
 /*
- * The fold that [data] 'validation' and 'fold' ask for, and the number of folds. False: 'validation'
- * has no folds. Either may be NULL.
+ * The fold that [data] 'validation' and 'fold' ask for, and the number of folds. False:
+ * 'validation' has no folds. Either may be NULL.
  */
 bool run_folds_read_rule(const char *validation, const char *fold, int *number, int *count);
 /* PATH/fold_K, malloc'ed; NULL: out of memory. */

@@ -33,7 +33,7 @@ static double phase_seconds(const json_t *phase)
     return json_number_value(json_object_get(phase, "cpu_ns")) * 1e-9;
 }
 
-/* The phases of --profile. Those of replicas add up, so their sum may exceed the time of the run. */
+/* The phases of --profile. Those of replicas add up, so their sum may exceed the run's time. */
 static void put_profile(FILE *to, const json_t *profile)
 {
     static const char *const column[] = { "phase", "seconds", "percent" };
