@@ -11,7 +11,7 @@ typedef struct slow_step {
 } slow_step;
 
 static const pons_option options[] = {
-    PONS_REAL(slow_step, seconds, "0", 0, 10, "Of a step."),
+    PONS_REAL(slow_step, seconds, "0", 0, 60, "Of a step."),
     PONS_OPTIONS_END
 };
 
