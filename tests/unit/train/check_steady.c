@@ -125,8 +125,8 @@ static double growth_of_a_run(void)
     int steps = 0;
 
     while (ended.si_pid == 0) {
-        steps = steps_recorded("run");
         now = bytes_of(child);
+        steps = steps_recorded("run"); /* no earlier, so that 'now' is before the last step */
         if (steps >= 100 && steps < 200 && early == 0)
             early = now;
         if (steps >= 900 && steps < 1000 && now > 0)
