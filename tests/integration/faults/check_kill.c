@@ -148,6 +148,8 @@ typedef struct answers {
 static void signal_process(int round, answers *a)
 {
     static const int signals[] = { SIGTERM, SIGUSR1 };
+    /* A process with two signals may leave records that the next one, if it has time, cuts off. */
+    int64_t left = steps_recorded("run");
     pid_t child = start_run();
     bool again = round % 3 == 2;
 
@@ -178,7 +180,7 @@ static void signal_process(int round, answers *a)
     int64_t newest = run_newest_checkpoint("run"), last = run_marked_step("run", "last");
     ck_assert_msg(newest == last || (at_once && newest > last), "newest %ld, last %ld: %s",
                   (long)newest, (long)last, root_text("said"));
-    if (newest > 0 && !at_once)
+    if (newest > 0 && !at_once && steps_recorded("run") != left)
         ck_assert_int_ge(newest, steps_recorded("run"));
     a->interrupted++;
 }
