@@ -93,7 +93,7 @@ pons_status evaluation_read_regions(const evaluation *e, const char *prediction,
 /*
  * Read a pair of files for a picture: I32 with the number of a class, from 1 on, or 0; U8 with a
  * 0/1 channel for each class where ids are of several classes, or the prediction has channels.
- * Where the label is ignored both are background. The caller clears both.
+ * Voxels whose label is ignored are background in both volumes, which the caller clears.
  */
 pons_status evaluation_read_marks(const evaluation *e, const char *prediction, const char *label,
                                   volume *p, volume *g, pons_error *err);

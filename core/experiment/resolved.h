@@ -17,10 +17,10 @@
 pons_status resolved_check(const char *checkpoint, const char *path, bool *same, pons_error *err);
 
 /*
- * Where 'err' says that a plugin is not found, add to its hint the file that the comments of
- * 'resolved' have, as "; loss mine is /home/u/own/loss/mine.so", and the PONS_PLUGIN_PATH that
- * finds it. Files without such a comment, and NULL, change nothing. The file is never loaded for
- * it: a run's folder may come from somebody else.
+ * Complete the hint of a plugin that is not found. The file 'resolved' may name the plugin's path,
+ * as "; loss mine is /home/u/own/loss/mine.so". The hint then names it and the PONS_PLUGIN_PATH
+ * that finds it. Another error, another comment and NULL change nothing. The plugin is not loaded:
+ * the folder of a run may come from somebody else.
  */
 void resolved_hint_plugins(const char *resolved, pons_error *err);
 

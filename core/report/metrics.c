@@ -91,7 +91,7 @@ int metrics_picture_count(const experiment *e)
     return most;
 }
 
-/* Of a validation the sink gets as many pictures as it asked for; after a failure none. */
+/* Give a sink a picture, up to picture_count for each validation. A failure is its last one. */
 static void give_picture(metrics *m, opened_sink *s, const pons_picture *picture)
 {
     pons_error problem = PONS_ERROR_INIT;

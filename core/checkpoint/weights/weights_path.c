@@ -60,7 +60,7 @@ static pons_status find_in_run(const char *run, const char *checkpoints, char **
     return err->status;
 }
 
-/* In a run, a checkpoint, a bundle or a fold of nnU-Net; *out stays NULL: the folder is none. */
+/* Find the file of a run, checkpoint, bundle or fold of nnU-Net; *out stays NULL elsewhere. */
 static pons_status find_in_folder(const char *folder, char **out, pons_error *err)
 {
     const char *name = folder_holds(folder, WEIGHTS_OF_BUNDLE) ? WEIGHTS_OF_BUNDLE

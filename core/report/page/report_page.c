@@ -66,7 +66,7 @@ static void put_machine(FILE *to, const report_run *r)
     fputs("</p>\n", to);
 }
 
-/* Where a run stands of its length, which is given in steps or in epochs. */
+/* Write ' of N' behind the steps or the epochs of a run, whichever [train] gives as its length. */
 static void put_length(FILE *to, const report_run *r, const char *key)
 {
     const char *length = report_run_setting(r, "train", key);

@@ -39,7 +39,7 @@ const run_setting *report_run_find(const report_run *r, const char *section, con
 const char *report_run_setting(const report_run *r, const char *section, const char *key);
 /* The number of the metric that the run's best checkpoint is chosen by, else of the first. */
 int report_run_metric(const report_run *r);
-/* What follows a first word in the comments of resolved.ini, as of "host"; NULL: none has it. */
+/* The rest of the comment of resolved.ini that begins with a word such as "host"; NULL: none. */
 const char *report_run_comment(const report_run *r, const char *word);
 /* The last line of log.txt that is no hint; NULL: there is none. */
 const char *report_run_last_line(const report_run *r);

@@ -69,7 +69,7 @@ START_TEST(progress_is_redrawn_on_a_terminal_and_absent_from_the_file)
 }
 END_TEST
 
-/* Of 300 s of work a third is done after 100 s. */
+/* A third of the bytes took 100 s, so 200 s are left. */
 START_TEST(progress_of_bytes_tells_the_time_left)
 {
     byte_progress p = { .log = &l, .verb = "reading", .path = "a.pth" };
