@@ -100,10 +100,10 @@ static pons_status csv_open(const void *config, const char *folder, pons_sink_ke
     return PONS_OK;
 }
 
-/* Write a name, in quotes if it has a comma or a quote. Names of classes may have them. */
+/* Write a name, in quotes where RFC 4180 asks for them. Names of classes may need them. */
 static void put_name(FILE *to, const char *name)
 {
-    if (strpbrk(name, ",\"") == NULL) {
+    if (strpbrk(name, ",\"\r\n") == NULL) {
         fputs(name, to);
         return;
     }

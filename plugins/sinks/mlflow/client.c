@@ -3,12 +3,13 @@
  */
 #include "sinks/mlflow/client.h"
 
+#include "base/clock.h"
+
 #include <curl/curl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct client {
     CURL *curl;
@@ -25,14 +26,6 @@ typedef struct text {
     char *data;
     size_t size;
 } text;
-
-double client_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static size_t on_data(char *data, size_t one, size_t count, void *context)
 {
@@ -54,7 +47,7 @@ static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, 
     const client *owner = context;
 
     (void)a, (void)b, (void)c, (void)d;
-    return client_now() > atomic_load(&owner->deadline);
+    return seconds_now() > atomic_load(&owner->deadline);
 }
 
 static bool add_header(client *c, const char *line)
@@ -159,8 +152,8 @@ static void request(client *c, const char *path, const char *url, const char *se
     CURLcode code;
 
     set_options(c, url, sent, &got);
-    code = client_now() > atomic_load(&c->deadline) ? CURLE_OPERATION_TIMEDOUT
-                                                    : curl_easy_perform(c->curl);
+    code = seconds_now() > atomic_load(&c->deadline) ? CURLE_OPERATION_TIMEDOUT
+                                                     : curl_easy_perform(c->curl);
     if (code == CURLE_ABORTED_BY_CALLBACK) /* by on_progress, at the deadline                     */
         code = CURLE_OPERATION_TIMEDOUT;
     if (code == CURLE_OK)

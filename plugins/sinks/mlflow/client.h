@@ -30,6 +30,4 @@ void reply_clear(reply *r);
 /* GET PATH?KEY=VALUE, with the value encoded. */
 reply client_get(client *c, const char *path, const char *key, const char *value);
 
-double client_now(void); /* CLOCK_MONOTONIC in seconds                                            */
-
 #endif

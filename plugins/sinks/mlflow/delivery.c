@@ -4,6 +4,7 @@
  */
 #include "sinks/mlflow/delivery.h"
 
+#include "base/clock.h"
 #include "sinks/mlflow/client.h"
 #include "sinks/run_parameters.h"
 
@@ -135,7 +136,7 @@ const char *delivery_failure(const delivery *d)
 
 void delivery_limit(delivery *d, double seconds)
 {
-    client_set_deadline(d->client, client_now() + seconds);
+    client_set_deadline(d->client, seconds_now() + seconds);
 }
 
 void delivery_set_status(delivery *d, const char *status)

@@ -6,6 +6,7 @@
  * Memory is bounded by one batch. The rest at the end stays in the folder for 'pons report RUN
  * --send'. Steps that a resumed run repeats are sent once: their numbers are equal.
  */
+#include "base/clock.h"
 #include "sinks/mlflow/delivery.h"
 
 #include <errno.h>
@@ -56,16 +57,9 @@ static void flush_lines(sink *s)
 /* Wait for lines or the end of the run, and in any case for 'seconds' unless the run ends. */
 static const char *wait_for_lines(sink *s, double seconds)
 {
-    struct timespec until;
+    const struct timespec until = clock_timespec(seconds_now() + seconds);
     const char *end;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)seconds;
-    until.tv_nsec += (long)(1e9 * (seconds - (double)(time_t)seconds));
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
     pthread_mutex_lock(&s->lock);
     while (s->end == NULL
            && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)

@@ -13,6 +13,7 @@
  */
 #include <pons/sink.h>
 
+#include "base/clock.h"
 #include "sinks/run_parameters.h"
 #include "sinks/tensorboard/event.h"
 #include "sinks/tensorboard/event_files.h"
@@ -23,7 +24,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct tensorboard_options {
@@ -47,14 +47,6 @@ typedef struct tensorboard {
     atomic_int failure; /* errno of the first failed write, of either thread; 0: none             */
     bool warned;
 } tensorboard;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- hyperparameters ------------------------------------------------------------------------- */
 
@@ -125,7 +117,7 @@ static void put_event(tensorboard *t, const message *event)
 /* Show the events to readers of the file, at most once a second. */
 static void show_events(tensorboard *t)
 {
-    double time = now();
+    double time = seconds_of_calendar();
 
     if (time - t->flushed < 1 && time >= t->flushed)
         return;
@@ -140,10 +132,10 @@ static void put_parameters(tensorboard *t)
 
     t->described = true;
     run_parameters_read(t->folder, put_parameter, &parameters);
-    message_put_double(&parameters, START_TIME, now());
+    message_put_double(&parameters, START_TIME, seconds_of_calendar());
     t->summary.size = 0;
     put_start_info(&t->summary, &parameters);
-    event_begin(&t->event, now(), 0);
+    event_begin(&t->event, seconds_of_calendar(), 0);
     event_put_summary(&t->event, &t->summary);
     put_event(t, &t->event);
     message_free(&parameters);
@@ -151,12 +143,12 @@ static void put_parameters(tensorboard *t)
 
 static void begin_file(tensorboard *t, pons_sink_kept keep)
 {
-    event_begin(&t->event, now(), 0);
+    event_begin(&t->event, seconds_of_calendar(), 0);
     event_put_version(&t->event);
     put_event(t, &t->event);
     if (keep.step < 0)
         return;
-    event_begin(&t->event, now(), keep.step + 1);
+    event_begin(&t->event, seconds_of_calendar(), keep.step + 1);
     event_put_start(&t->event);
     put_event(t, &t->event);
 }
@@ -176,7 +168,7 @@ static void tensorboard_close(void *sink)
 
 static pons_status open_file(tensorboard *t, pons_sink_kept keep, pons_error *err)
 {
-    event_files earlier = { .time = (long long)now() };
+    event_files earlier = { .time = (long long)seconds_of_calendar() };
     char host[64] = "";
 
     if (event_files_cut(t->folder, keep, &earlier, err) != PONS_OK)
@@ -224,7 +216,7 @@ static pons_status tensorboard_write(void *sink, const pons_record *record, pons
         if (isfinite(record->metric[i].value))
             summary_put_scalar(&t->summary, tag, (float)record->metric[i].value);
     }
-    event_begin(&t->event, now(), record->step);
+    event_begin(&t->event, seconds_of_calendar(), record->step);
     event_put_summary(&t->event, &t->summary);
     put_event(t, &t->event);
     show_events(t);
@@ -258,7 +250,7 @@ static pons_status tensorboard_picture(void *sink, const pons_picture *picture, 
     (void)err;
     snprintf(tag, sizeof tag, "case/%s", picture->name);
     summary_put_image(&summary, tag, columns, picture);
-    event_begin(&event, now(), picture->step);
+    event_begin(&event, seconds_of_calendar(), picture->step);
     event_put_summary(&event, &summary);
     put_event(t, &event);
     message_free(&event);
@@ -275,7 +267,7 @@ static pons_status tensorboard_network(void *sink, const pons_network *network, 
     if (t->graph)
         return PONS_OK;
     graph_def_put(&graph, network);
-    event_begin(&t->event, now(), 0);
+    event_begin(&t->event, seconds_of_calendar(), 0);
     event_put_graph(&t->event, &graph);
     put_event(t, &t->event);
     message_free(&graph);

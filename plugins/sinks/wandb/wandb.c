@@ -12,6 +12,7 @@
  */
 #include <pons/sink.h>
 
+#include "base/clock.h"
 #include "sinks/run_parameters.h"
 #include "sinks/wandb/last_values.h"
 #include "sinks/wandb/offline_folder.h"
@@ -56,17 +57,9 @@ typedef struct sink {
     bool warned;
 } sink;
 
-static double clock_seconds(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double run_seconds(const sink *s)
 {
-    return s->seconds + clock_seconds(CLOCK_MONOTONIC) - s->begin;
+    return s->seconds + seconds_now() - s->begin;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -97,7 +90,7 @@ static void write_ready(sink *s)
         note_failure(s, errno);
     s->end = at;
     s->ready.size = 0;
-    s->written = clock_seconds(CLOCK_MONOTONIC);
+    s->written = seconds_now();
 }
 
 static void append_record(sink *s)
@@ -177,7 +170,7 @@ static void begin_row(sink *s, int64_t step)
     end_row(s);
     s->step = step;
     put_number(s, "_step", "%.0f", (double)step);
-    put_number(s, "_timestamp", "%.6f", clock_seconds(CLOCK_REALTIME));
+    put_number(s, "_timestamp", "%.6f", seconds_of_calendar());
     put_number(s, "_runtime", "%.6f", run_seconds(s));
 }
 
@@ -384,7 +377,7 @@ static pons_status wandb_open(const void *config, const char *folder, pons_sink_
     }
     s->config = config;
     s->step = -1;
-    s->begin = clock_seconds(CLOCK_MONOTONIC);
+    s->begin = seconds_now();
     pthread_mutex_init(&s->lock, NULL);
     if (open_file(s, keep, err) != PONS_OK) {
         wandb_close(s);
@@ -410,7 +403,7 @@ static void put_record(sink *s, const pons_record *record)
     }
     if (again)
         write_open(s, -1);
-    else if (clock_seconds(CLOCK_MONOTONIC) - s->written >= 1)
+    else if (seconds_now() - s->written >= 1)
         write_finished(s);
 }
 
