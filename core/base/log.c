@@ -236,7 +236,11 @@ void log_stopped(logger *l, void (*stop)(void))
         fflush(l->terminal);
     }
     stop();
-    if (redraws(l) && l->block[0] != '\0')
+    if (redraws(l) && l->block[0] != '\0') {
+        errno = 0;
+        l->drawn = seconds_now();
         draw(l, l->block);
+        check_reader(l);
+    }
     pthread_mutex_unlock(&terminal_lock);
 }

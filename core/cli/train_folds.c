@@ -7,21 +7,11 @@
 #include <string.h>
 
 #include "base/file/file.h"
+#include "checkpoint/run_folds.h"
 #include "config/sections.h"
 #include "data/dataset/split.h"
 
 enum { FOLDS_DEFAULT = 5 };
-
-/* N of 'fold:K/N'; 0: the file holds out cases by another rule. */
-static int folds_of_rule(const char *rule)
-{
-    int fold, count, size = 0;
-
-    if (rule == NULL || sscanf(rule, "fold:%9d/%9d%n", &fold, &count, &size) < 2
-        || rule[size] != '\0')
-        return 0;
-    return count;
-}
 
 /* Open the file that the command line names. */
 static pons_status read_sections(const invocation *call, config **c, sections *s, pons_error *err)
@@ -39,12 +29,12 @@ static pons_status read_sections(const invocation *call, config **c, sections *s
 static pons_status read_count(const invocation *call, int *out, pons_error *err)
 {
     config *c = NULL;
+    int fold, count;
     sections s;
 
-    if (read_sections(call, &c, &s, err) == PONS_OK) {
-        *out = folds_of_rule(s.data.validation);
-        *out = *out > 0 ? *out : FOLDS_DEFAULT;
-    }
+    if (read_sections(call, &c, &s, err) == PONS_OK)
+        *out = run_folds_read_rule(s.data.validation, NULL, &fold, &count) && count > 0
+               ? count : FOLDS_DEFAULT;
     if (c != NULL)
         config_close(c);
     return err->status;

@@ -14,7 +14,7 @@ const usage_row usage_common_flags[] = {
     { "--set section.key=value", "a value that wins over the file's; may be repeated" },
     { "-v, --verbose", "more lines about what is done" },
     { "-q, --quiet", "warnings and errors only" },
-    { "--color auto|always|never", "auto: not with NO_COLOR, nor where TERM is dumb" },
+    { "--color auto|always|never", "auto: on a terminal that has them, unless NO_COLOR is set" },
     { "--debug", "train only: few cases, few steps, checks on, in NAME-debug" },
     { "-h, --help", "the command and its flags" },
     { NULL, NULL }

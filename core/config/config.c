@@ -49,7 +49,8 @@ static pons_status read_file(config *c, const char *file, pons_error *err)
 {
     char word[1024], resolved[PATH_MAX];
 
-    snprintf(resolved, sizeof resolved, "%s/resolved.ini", file);
+    snprintf(resolved, sizeof resolved, "%s%sresolved.ini", file,
+             text_ends_with(file, "/") ? "" : "/");
     if (folder_is_there(file) && access(resolved, R_OK) == 0)
         return pons_fail(err, PONS_CONFIG, "'%s' is a folder, expected an INI file\n"
                          "hint: the run's is %s", file,

@@ -421,7 +421,7 @@ static pons_status fill_experiment(experiment *e, const experiment_overrides *kn
 {
     e->task.size = sizeof e->task;
     e->task.flat_axis = -1;
-    sections_leave_out(e->config, e->log);
+    sections_leave_out(e->config, e->log); /* a run's own file has not been through a command     */
     if (sections_fill(e->config, &e->sections, err) != PONS_OK
         || experiment_find_devices(e, known, err) != PONS_OK || load_plugins(e, err) != PONS_OK)
         return err->status;

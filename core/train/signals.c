@@ -42,8 +42,8 @@ static void stop_process(void)
     pthread_sigmask(SIG_BLOCK, &stop, NULL);
 }
 
-/* Whether 'number' ends the training; a stop is made here. */
-static bool is_end(const signals *s, int number)
+/* Stop the process at SIGTSTP. Returns whether 'number' ends the training. */
+static bool stop_or_end(const signals *s, int number)
 {
     if (number == SIGTSTP)
         log_stopped(s->log, stop_process);
@@ -55,7 +55,7 @@ static int wait_long(const signals *s)
 {
     int number = 0;
 
-    while (sigwait(&s->set, &number) != 0 || !is_end(s, number))
+    while (sigwait(&s->set, &number) != 0 || !stop_or_end(s, number))
         continue;
     return number;
 }
@@ -66,7 +66,7 @@ static int wait_signal(const signals *s, double end)
     for (double left = end - seconds_now(); left > 0; left = end - seconds_now()) {
         const struct timespec t = { (time_t)left, (long)((left - (double)(time_t)left) * 1e9) };
         int number = sigtimedwait(&s->set, NULL, &t);
-        if (is_end(s, number))
+        if (stop_or_end(s, number))
             return number;
     }
     return 0;

@@ -26,7 +26,8 @@ typedef struct signals signals;
 
 /*
  * Blocks the signals in this thread and all that it starts later: call it first of all. Until the
- * first signals_set_save a signal ends the process at once, after 'early', as 'save' below.
+ * first signals_set_save a signal ends the process at once, after 'early', as 'save' below. 'l',
+ * which draws the lines that a stop erases, is closed after the signals.
  */
 pons_status signals_open(pons_status (*early)(void *context), void *context, logger *l,
                          signals **out, pons_error *err);

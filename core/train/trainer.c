@@ -234,7 +234,7 @@ static pons_status check_damage(const step_begun *s, pons_error *err)
     return PONS_OK;
 }
 
-/* The first steps have a line each, all of them are counted (log_summary). */
+/* The first steps have a line each, all of them are counted (tell_skipped). */
 static void warn_of_skipped(trainer *t, const nonfinite_source *nonfinite)
 {
     logger *l = t->experiment->log;
@@ -395,13 +395,18 @@ static void log_summary(trainer *t, int64_t steps, double seconds)
     else
         log_line(l, "%lld step%s took %lld:%02lld:%02lld in all", (long long)steps,
                  text_plural(steps), whole / 3600, whole / 60 % 60, whole % 60);
-    if (t->skipped > 0)
-        log_warning(l, "%lld of these steps %s skipped because a tensor was not finite",
-                    (long long)t->skipped, t->skipped == 1 ? "was" : "were");
     if (t->state.best_step > 0)
         log_line(l, "best validation: %s %.4f after step %lld",
                  t->experiment->sections.train.best, t->state.best,
                  (long long)t->state.best_step);
+}
+
+/* The other ranks have skipped the same steps. */
+static void tell_skipped(const trainer *t, int64_t steps)
+{
+    if (t->skipped > 0 && trainer_is_writer(t))
+        log_warning(t->experiment->log, "%lld of %lld step%s skipped: a tensor was not finite",
+                    (long long)t->skipped, (long long)steps, text_plural(steps));
 }
 
 static pons_status train_steps(trainer *t, share *shares, pons_error *err)
@@ -426,6 +431,7 @@ static pons_status train_steps(trainer *t, share *shares, pons_error *err)
     }
     if (run_phase(t, RANGE_CHECKPOINT, trainer_save_and_wait, err) != PONS_OK)
         return err->status;
+    tell_skipped(t, t->state.step - first);
     if ((t->state.step >= t->total || t->state.finished != 0) && !trainer_validation_due(t)) {
         log_summary(t, t->state.step - first, seconds_now() - begin);
         return PONS_OK;

@@ -11,7 +11,7 @@
 double memory_limit_bytes(void);
 /* Resident bytes of this process; 0: unknown. */
 double memory_resident_bytes(void);
-/* The most resident bytes that this process has had. */
+/* The most resident bytes that this process has had; 0: unknown. */
 double memory_peak_bytes(void);
 
 #endif

@@ -159,7 +159,7 @@ static void put_values(FILE *to, const shell *s, const option_tables *tables)
         put_arguments(to, s, tables, *c);
         put_flag_values(to, s, *c);
     }
-    for (int i = 0; words_follow(tables, i, place, sizeof place) != NULL; i++)
+    for (int i = 0; words_follow(i, place, sizeof place) != NULL; i++)
         if (text_stream_open(&p)) {
             words_of_follow(p.to, tables, i);
             put_words(&p, to, s, place);
@@ -404,6 +404,7 @@ static const char fish_arguments[] =
     "    string join \\n -- $list\n"
     "end\n";
 
+/* Print the words that may stand at the cursor. */
 static const char fish_complete[] =
     "function _pons_complete\n"
     "    set -l words (commandline -opc)\n"

@@ -152,7 +152,7 @@ static void put_kinds(FILE *to, const option_tables *tables)
         fprintf(to, " %s", plugin_new_kind(i));
 }
 
-static void put_metrics(FILE *to, const option_tables *tables)
+static void put_metrics(FILE *to)
 {
     for (int kind = 0; kind < METRIC_KIND_COUNT; kind++)
         fprintf(to, " %s", metric_facts[kind].name);
@@ -245,7 +245,7 @@ void words_of_flag(FILE *to, const command *c, const pons_option *o)
     char name[256];
 
     if (strcmp(c->name, "evaluate") == 0 && strcmp(o->name, "metrics") == 0)
-        put_metrics(to, NULL);
+        put_metrics(to);
     else if (!words_of_choice(to, o))
         fprintf(to, " %s", files_of(flag_value_name(c, o, name, sizeof name)));
 }
@@ -289,7 +289,7 @@ static bool is_repeated_follower(const follower *f)
     return f->section == NULL && t->name != NULL && strcmp(f->command, "help") == 0;
 }
 
-const char *words_follow(const option_tables *tables, int number, char *place, size_t size)
+const char *words_follow(int number, char *place, size_t size)
 {
     follower f;
 

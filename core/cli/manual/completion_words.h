@@ -40,7 +40,7 @@ void words_of_flag(FILE *to, const command *c, const pons_option *o);
  * Words that may follow the first argument "loss" of 'help' or 'plugin show'. words_follow: the
  * command and the argument by number, in one text; NULL: there are no more.
  */
-const char *words_follow(const option_tables *tables, int number, char *place, size_t size);
+const char *words_follow(int number, char *place, size_t size);
 void words_of_follow(FILE *to, const option_tables *tables, int number);
 /* The words of a flag, as of words_values. */
 bool words_of_choice(FILE *to, const pons_option *o);

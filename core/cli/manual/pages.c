@@ -115,10 +115,10 @@ static const usage_row environment[] = {
     { "PONS_PLUGIN_PATH", "Folders of plugins, absolute and separated by colons, which are "
                           "searched before that of the installation." },
     { "CUDA_VISIBLE_DEVICES", "GPUs that a process may use; empty: none." },
-    { "NO_COLOR", "Not empty: no colours on a terminal." },
+    { "NO_COLOR", "Not empty: no colours." },
     { "CLICOLOR_FORCE", "Neither empty nor 0: colours in a file or a pipe, too, unless NO_COLOR "
                         "is set." },
-    { "TERM", "dumb: no colours and no lines that are drawn again." },
+    { "TERM", "dumb: no lines that are drawn again, and no colours unless forced." },
     { NULL, NULL }
 };
 

@@ -84,7 +84,7 @@ static pons_status write_anew(FILE *file, const char *path, const char *folder,
     if (pons_sink_file(other, "w", &to, err) == PONS_OK) {
         bool good = copy_kept(file, to, keep);
 
-        fclose(to);
+        good = fclose(to) == 0 && good;
         if (!good || rename(other, path) != 0) {
             pons_fail(err, PONS_FAILURE, "cannot write '%s': %s", other, strerror(errno));
             unlink(other);

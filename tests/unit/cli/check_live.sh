@@ -93,7 +93,7 @@ echo "a line of the shell"
 fg %2
 END
 cat >resume.sh <<'END'
-tries=1200
+tries=$TRIES
 until grep -q 'samples/s' paused || [ $((tries -= 1)) -lt 0 ]; do sleep 0.05; done
 kill -TSTP "$(cat pid)"
 until sed '1,/a line of the shell/d' paused | grep -q 'samples/s' || [ $((tries -= 1)) -lt 0 ]; do sleep 0.05; done
@@ -101,7 +101,7 @@ kill -INT "$(cat pid)"
 [ $tries -ge 0 ] || kill -KILL "$(cat pid)"
 END
 check "a training is stopped and goes on" \
-    env TERM=xterm timeout "$(patient 60)" script -qfc "sh pause.sh" paused </dev/null
+    env TRIES=$(($(patient 60) * 20)) TERM=xterm timeout "$(patient 90)" script -qfc "sh pause.sh" paused </dev/null
 before() { tr '\033' '\n' <paused | sed '/a line of the shell/q' | grep '^\[' | tail -n 1 | grep -q '^\[J'; }
 check "its block is erased before the shell's line" before
 check "the training ends by Ctrl-C later" grep -q "interrupted after step" paused

@@ -52,6 +52,7 @@ while read -r topic; do
     check "$topic is explained" explains "$topic"
     check "$topic names keys that there are" names_keys "$topic"
 done <commands
+check "there is such a key" sh -c '"$0" help import | tr "\n" " " | grep -q "\[train\] pretrained"' "$program"
 check "a flag has the name of its value" grep -qF '\fB\-\-resume\fR RUN' manual/pons-train.1
 check "and its letter" grep -qF '\fB\-\-output, \-o\fR OUT' manual/pons-predict.1
 check "help has both" ends 0 "  -o, --output OUT" "$program" help predict

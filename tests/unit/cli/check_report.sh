@@ -68,6 +68,12 @@ mkfifo deep/fifo
 mv deep/fifo "$run/log.txt"
 check "nothing waits for a log that is no file" ends 0 "'deep/page.html'" timeout 20 "$program" report "$run" \
     -o deep/page.html
+mkdir doubled
+printf '%s\n' '{"kind":"v","step":1,"epoch":1,"dice":{"a":1},"dice.a":2}' \
+    '{"kind":"v","step":2,"epoch":1,"dice":{"a":3}}' >doubled/metrics.jsonl
+check "a record with two values of one name" "$program" report doubled -o doubled.csv
+check "has the last one, and others have theirs" \
+    [ "$(tail -n 2 doubled.csv | tr '\n' ' ')" = "v,1,1,2 v,2,1,3 " ]
 check "no folder is refused" ends 4 "'nowhere' is no folder, expected the folder of a run" "$program" report nowhere
 mkdir empty
 check "a folder without records is refused" ends 4 "cannot read 'empty/metrics.jsonl'" "$program" report empty
@@ -95,10 +101,10 @@ check "a run beside itself is refused" ends 2 "'one' and 'one/' are one run" "$p
 sed -i 's/steps = 400/steps = 500/' two/resolved.ini
 printf '%s\n' "[data]" "labels = a:1 \\" "    b:2 ; x.ini:7" >>one/resolved.ini
 printf '%s\n' "[data]" "labels = a:1 \\" "    c:2 ; x.ini:7" "source = other ; x.ini:9" >>two/resolved.ini
-echo '{"wall_ns":4000000000,"phases":[{"phase":"checkpoint","calls":1,"cpu_ns":1000000000,"gpu_ns":0}]}' \
-    >two/profile.json
+echo '{"wall_ns":2000000000,"phases":[{"phase":"checkpoint","calls":1,"cpu_ns":1000000000,"gpu_ns":0},
+{"phase":"forward","calls":1,"cpu_ns":3000000000,"gpu_ns":0}]}' >two/profile.json
 check "a page with a profile" "$program" report two
-check "has its phases" grep -q '>checkpoint</th><td class="n">1</td><td class="n">100</td>' two/report.html
+check "has its phases" grep -q '>checkpoint</th><td class="n">1</td><td class="n">25</td>' two/report.html
 echo '{' >one/profile.json
 check "a page with a damaged profile" "$program" report one
 check "tells it" grep -qF "profile.json cannot be read" one/report.html
